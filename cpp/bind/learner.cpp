@@ -1,0 +1,186 @@
+#include "odca/learner.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <limits>
+#include <optional>
+
+#include "bind/arrays.hpp"
+#include "bind/state.hpp"
+#include "bind/topics.hpp"
+
+namespace odca::bind {
+
+namespace {
+
+// True once Python has a signal to handle, which then waits as an exception.
+bool signal_arrived() {
+  const nb::gil_scoped_acquire gil;
+  return PyErr_CheckSignals() != 0;
+}
+
+void raise_if_interrupted() {
+  if (PyErr_Occurred()) throw nb::python_error();
+}
+
+Columns columns(const std::optional<Matrix2>& array, double otherwise) {
+  if (!array) return {nullptr, 0, 0, otherwise};
+  return {array->data(), array->stride(0), array->shape(1) == 1 ? 0 : array->stride(1), otherwise};
+}
+
+Batch with_intercept(const PyMatrix& x, const Learner& learner) {
+  Batch batch = x.batch;
+  batch.intercept = learner.config().intercept;
+  return batch;
+}
+
+std::unique_ptr<Learner> make(const PyLoss& loss, const PyPenalty& penalty, const PyWindow& window, int lanes,
+                              const Vector<double>& rho, const Vector<double>& prior_strength, double kappa,
+                              bool intercept, std::int64_t fixed_features,
+                              const std::optional<Vector<double>>& inverse_weights,
+                              const std::optional<Vector<double>>& means) {
+  Config config;
+  config.loss = loss.loss;
+  config.penalty = penalty.penalty;
+  config.window = window.window;
+  config.lanes = lanes;
+  config.rho = to_vector(rho);
+  config.prior_strength = to_vector(prior_strength);
+  config.kappa = kappa;
+  config.intercept = intercept;
+  config.fixed_features = fixed_features;
+  if (inverse_weights) config.shape = {to_vector(*inverse_weights), to_vector(*means)};
+  return std::make_unique<Learner>(std::move(config));
+}
+
+nb::tuple learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
+                const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, bool diagnostics) {
+  Learner::Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
+                         time ? time->data() : nullptr};
+  const auto rows = static_cast<std::size_t>(events.batch.rows);
+  const auto lanes = static_cast<std::size_t>(self.config().lanes);
+  const std::size_t n = rows * lanes, more = diagnostics ? n : 0;
+  std::vector<double> margin(n), dual(more), slope(more);
+  std::vector<std::uint8_t> saturated(more);
+  Learner::Report report{margin.data()};
+  if (diagnostics) report = {margin.data(), dual.data(), slope.data(), saturated.data()};
+  {
+    const nb::gil_scoped_release free_threads;
+    self.learn(events, report, signal_arrived);
+  }
+  raise_if_interrupted();
+  if (!diagnostics) return nb::make_tuple(to_numpy(std::move(margin), {rows, lanes}));
+  return nb::make_tuple(to_numpy(std::move(margin), {rows, lanes}), to_numpy(std::move(dual), {rows, lanes}),
+                        to_numpy(std::move(slope), {rows, lanes}), to_numpy(std::move(saturated), {rows, lanes}));
+}
+
+nb::ndarray<nb::numpy, double> predict(const Learner& self, const PyMatrix& x, const std::optional<Matrix2>& offset,
+                                       bool smoothed) {
+  const Batch batch = with_intercept(x, self);
+  const auto rows = static_cast<std::size_t>(batch.rows), lanes = static_cast<std::size_t>(self.config().lanes);
+  std::vector<double> out(rows * lanes);
+  {
+    const nb::gil_scoped_release free_threads;
+    self.predict(batch, columns(offset, 0.0), smoothed, out.data(), signal_arrived);
+  }
+  raise_if_interrupted();
+  return to_numpy(std::move(out), {rows, lanes});
+}
+
+// Runs without the GIL, because whoever waits for the model must not hold it; the result becomes an array.
+template <class Read>
+nb::ndarray<nb::numpy, double> read(const Learner& self, Read read_from) {
+  std::vector<double> values;
+  {
+    const nb::gil_scoped_release free_threads;
+    values = read_from(self);
+  }
+  return to_numpy(std::move(values));
+}
+
+// [feature][lane]
+template <class Read>
+nb::ndarray<nb::numpy, double> read_features(const Learner& self, Read read_from) {
+  std::vector<double> values;
+  {
+    const nb::gil_scoped_release free_threads;
+    values = read_from(self);
+  }
+  const auto lanes = static_cast<std::size_t>(self.config().lanes), features = values.size() / lanes;
+  return to_numpy(std::move(values), {features, lanes});
+}
+
+nb::dict scalars(const Learner& self) {
+  Learner::Scalars s;
+  {
+    const nb::gil_scoped_release free_threads;
+    s = self.scalars();
+  }
+  nb::dict out;
+  out["count"] = s.count;
+  out["clock"] = s.clock;
+  out["features"] = s.features;
+  out["events"] = s.events;
+  out["mass"] = to_numpy(std::move(s.lane.mass));
+  out["squared_mass"] = to_numpy(std::move(s.lane.squared_mass));
+  out["saturated"] = to_numpy(std::move(s.lane.saturated));
+  return out;
+}
+
+}  // namespace
+
+void bind_learner(nb::module_& m) {
+  using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Delta>(m, "Delta")
+      .def_prop_ro("count", [](const Delta& d) { return d.gain.count; })
+      .def_prop_ro("mass", [](const Delta& d) { return to_numpy(std::vector<double>(d.gain.lane.mass)); });
+  nb::class_<Learner>(m, "Learner")
+      .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"),
+           nb::arg("rho"), nb::arg("prior_strength"), nb::arg("kappa"), nb::arg("intercept"), nb::arg("fixed_features"),
+           nb::arg("inverse_weights").none(), nb::arg("means").none())
+      .def(
+          "copy", [](const Learner& self) { return std::make_unique<Learner>(self); }, Unlocked())
+      .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("offset").none(),
+           nb::arg("time").none(), nb::arg("diagnostics"))
+      .def("predict", &predict, nb::arg("x"), nb::arg("offset").none(), nb::arg("smoothed"))
+      .def("scalars", &scalars)
+      .def(
+          "weights",
+          [](const Learner& self, bool smoothed) {
+            return read_features(self, [=](const Learner& l) { return l.weights(smoothed); });
+          },
+          nb::arg("smoothed"))
+      .def("dual_sum",
+           [](const Learner& self) { return read_features(self, [](const Learner& l) { return l.dual_sum(); }); })
+      .def("dual_objective",
+           [](const Learner& self) { return read(self, [](const Learner& l) { return l.dual_objective(); }); })
+      .def("primal_objective",
+           [](const Learner& self) { return read(self, [](const Learner& l) { return l.primal_objective(); }); })
+      .def(
+          "penalty_term",
+          [](const Learner& self, bool smoothed) {
+            return read(self, [=](const Learner& l) { return l.penalty_term(smoothed); });
+          },
+          nb::arg("smoothed"))
+      .def(
+          "refine",
+          [](Learner& self, std::int64_t passes, double tolerance, std::uint64_t seed) {
+            {
+              const nb::gil_scoped_release free_threads;
+              self.refine(passes, tolerance, seed, signal_arrived);
+            }
+            raise_if_interrupted();
+          },
+          nb::arg("passes"), nb::arg("tolerance"), nb::arg("seed"))
+      .def("unlearn", &Learner::unlearn, nb::arg("event"), Unlocked())
+      .def("merge", &Learner::merge, nb::arg("other"), Unlocked())
+      .def("delta", &Learner::delta, nb::arg("base"), Unlocked())
+      .def("apply", &Learner::apply, nb::arg("delta"), Unlocked())
+      .def("same_state", &Learner::same_state, nb::arg("other"), Unlocked())
+      .def("get_state", &get_state)
+      .def("set_state", &set_state, nb::arg("state"));
+}
+
+}  // namespace odca::bind

@@ -1,0 +1,93 @@
+#include "bind/state.hpp"
+
+#include <string>
+
+#include "bind/arrays.hpp"
+#include "odca/errors.hpp"
+
+namespace odca::bind {
+
+namespace {
+
+// Visits every field by its name: scalars and vectors under a prefix, the timeline level by level.
+template <class Leaf>
+struct Walk {
+  Leaf leaf;
+  std::string prefix;
+
+  template <class T>
+  void operator()(const char* name, T& field) {
+    leaf(prefix + name, field);
+  }
+  void operator()(const char* name, std::vector<Timeline::Level>& levels) {
+    std::int64_t n = static_cast<std::int64_t>(levels.size());
+    leaf(prefix + name, n);
+    if (n < 1 || n > 8) throw InputError("state field '" + prefix + name + "' must lie in 1..8");
+    levels.resize(n);
+    for (std::int64_t l = 0; l < n; ++l) levels[l].each_field(Walk{leaf, prefix + std::to_string(l) + "."});
+  }
+};
+
+template <class Leaf>
+void walk(State& state, EventBuffer::Table& table, Leaf leaf) {
+  state.each_field(Walk<Leaf>{leaf, ""});
+  if (state.smoothing) state.timeline.each_field(Walk<Leaf>{leaf, "timeline."});
+  table.each_field(Walk<Leaf>{leaf, "window."});
+}
+
+struct Store {
+  nb::dict& out;
+
+  template <class T>
+  void operator()(const std::string& name, std::vector<T>& field) {
+    out[name.c_str()] = to_numpy(std::vector<T>(field));
+  }
+  template <class T>
+  void operator()(const std::string& name, T& field) {
+    out[name.c_str()] = to_numpy(std::vector<T>{field});
+  }
+};
+
+struct Fetch {
+  const nb::dict& in;
+
+  template <class T>
+  void operator()(const std::string& name, std::vector<T>& field) {
+    if (!in.contains(name.c_str())) throw InputError("the state has no field '" + name + "'");
+    Vector<T> array;
+    if (!nb::try_cast(in[name.c_str()], array)) throw InputError("state field '" + name + "' has the wrong type");
+    field = to_vector(array);
+  }
+  template <class T>
+  void operator()(const std::string& name, T& field) {
+    std::vector<T> one;
+    (*this)(name, one);
+    if (one.size() != 1) throw InputError("state field '" + name + "' must hold one number");
+    field = one[0];
+  }
+};
+
+}  // namespace
+
+nb::dict get_state(const Learner& learner) {
+  State state;
+  {
+    const nb::gil_scoped_release free_threads;
+    state = learner.state();
+  }
+  EventBuffer::Table table = state.buffer.table();
+  nb::dict out;
+  walk(state, table, Store{out});
+  return out;
+}
+
+void set_state(Learner& learner, const nb::dict& fields) {
+  State state(learner.config().lanes, learner.config().kappa);
+  EventBuffer::Table table;
+  walk(state, table, Fetch{fields});
+  state.features = static_cast<std::int64_t>(state.dual.size()) / state.lanes;
+  const nb::gil_scoped_release free_threads;
+  learner.set_state(std::move(state), table);
+}
+
+}  // namespace odca::bind

@@ -1,0 +1,193 @@
+// The events that a sliding window still holds, in contiguous memory.
+//
+// Rows are appended and never moved while a call runs, so that a failed call can be undone by cutting the ends
+// off. `compact` drops what has left; its cost is amortised over the events that left.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "odca/row.hpp"
+
+namespace odca {
+
+class EventBuffer {
+ public:
+  struct Entry {
+    std::int64_t first, size;  // where its row lies in the values
+    std::int64_t index_first;  // where in the indices; -1 in a dense row
+    std::uint64_t number;      // its place in the stream
+    double time;
+    double reach;  // at least max |h_j|
+    bool operator==(const Entry&) const = default;
+  };
+  static constexpr int facts = 5;  // per lane: label, weight, offset, dual, and Q*(-dual) + dual * offset
+
+  explicit EventBuffer(int lanes = 1) : lanes_(lanes) {}
+
+  std::size_t size() const { return order_.size() - head_; }
+  bool empty() const { return size() == 0; }
+  std::int64_t stored() const { return live_; }
+
+  // The k-th oldest event, by time.
+  std::size_t at(std::size_t k) const { return order_[head_ + k]; }
+  const Entry& entry(std::size_t id) const { return entries_[id]; }
+  Row row(std::size_t id) const {
+    const Entry& e = entries_[id];
+    return {e.index_first < 0 ? nullptr : indices_.data() + e.index_first, values_.data() + e.first, e.size};
+  }
+  double* labels(std::size_t id) { return fact(id, 0); }
+  double* weights(std::size_t id) { return fact(id, 1); }
+  double* offsets(std::size_t id) { return fact(id, 2); }
+  double* duals(std::size_t id) { return fact(id, 3); }
+  double* conjugates(std::size_t id) { return fact(id, 4); }
+  const double* labels(std::size_t id) const { return fact(id, 0); }
+  const double* weights(std::size_t id) const { return fact(id, 1); }
+  const double* offsets(std::size_t id) const { return fact(id, 2); }
+  const double* duals(std::size_t id) const { return fact(id, 3); }
+  const double* conjugates(std::size_t id) const { return fact(id, 4); }
+
+  // Appends an event behind all events of its time or earlier; its facts are the caller's to fill.
+  std::size_t push(const Row& row, std::uint64_t number, double time, double reach) {
+    const std::size_t id = entries_.size();
+    const auto first = static_cast<std::int64_t>(values_.size());
+    const auto index_first = row.index ? static_cast<std::int64_t>(indices_.size()) : -1;
+    entries_.push_back({first, row.size, index_first, number, time, reach});
+    values_.insert(values_.end(), row.value, row.value + row.size);
+    if (row.index) indices_.insert(indices_.end(), row.index, row.index + row.size);
+    facts_.resize(facts_.size() + static_cast<std::size_t>(facts * lanes_), 0.0);
+    auto place = order_.end();
+    while (place != order_.begin() + static_cast<std::ptrdiff_t>(head_) && entries_[*(place - 1)].time > time) --place;
+    order_.insert(place, id);
+    live_ += row.size;
+    return id;
+  }
+
+  void pop_oldest() {
+    live_ -= entries_[order_[head_]].size;
+    ++head_;
+  }
+
+  void erase(std::size_t k) {
+    live_ -= entries_[at(k)].size;
+    order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(head_ + k));
+  }
+
+  // Drops the memory of events that have left, once they are more than those that stay.
+  void compact() {
+    if (entries_.size() < 2 * size() + 16 && static_cast<std::int64_t>(values_.size()) < 2 * live_ + 1024) return;
+    EventBuffer kept(lanes_);
+    kept.entries_.reserve(2 * size());
+    kept.values_.reserve(static_cast<std::size_t>(2 * live_));
+    for (std::size_t k = 0; k < size(); ++k) kept.copy_from(*this, at(k));
+    *this = std::move(kept);
+  }
+
+  // Takes over one event of another buffer, renumbered by `shift`.
+  void copy_from(const EventBuffer& other, std::size_t id, std::uint64_t shift = 0) {
+    const Entry& e = other.entries_[id];
+    const std::size_t mine = push(other.row(id), e.number + shift, e.time, e.reach);
+    std::copy_n(other.fact(id, 0), facts * lanes_, fact(mine, 0));
+  }
+
+  // The events as plain columns, oldest first; what a saved model holds.
+  struct Table {
+    std::vector<std::uint64_t> number;
+    std::vector<double> time, reach;
+    std::vector<std::int64_t> size;
+    std::vector<std::uint8_t> dense;
+    std::vector<std::int32_t> index;  // of the sparse rows, one behind the other
+    std::vector<double> value, facts;
+
+    template <class Visit>
+    void each_field(Visit&& visit) {
+      visit("number", number), visit("time", time), visit("reach", reach), visit("size", size);
+      visit("dense", dense), visit("index", index), visit("value", value), visit("facts", facts);
+    }
+  };
+
+  Table table() const {
+    Table out;
+    for (std::size_t k = 0; k < size(); ++k) {
+      const Entry& e = entries_[at(k)];
+      const Row r = row(at(k));
+      out.number.push_back(e.number);
+      out.time.push_back(e.time);
+      out.reach.push_back(e.reach);
+      out.size.push_back(e.size);
+      out.dense.push_back(r.index ? 0 : 1);
+      if (r.index) out.index.insert(out.index.end(), r.index, r.index + r.size);
+      out.value.insert(out.value.end(), r.value, r.value + r.size);
+      out.facts.insert(out.facts.end(), fact(at(k), 0), fact(at(k), 0) + facts * lanes_);
+    }
+    return out;
+  }
+
+  // The reverse. The caller has checked that the columns fit together.
+  static EventBuffer from_table(const Table& table, int lanes) {
+    EventBuffer out(lanes);
+    std::int64_t value = 0, index = 0;
+    for (std::size_t k = 0; k < table.number.size(); ++k) {
+      const std::int64_t n = table.size[k];
+      const Row row{table.dense[k] ? nullptr : table.index.data() + index, table.value.data() + value, n};
+      const std::size_t id = out.push(row, table.number[k], table.time[k], table.reach[k]);
+      std::copy_n(table.facts.begin() + k * facts * lanes, facts * lanes, out.fact(id, 0));
+      value += n;
+      if (!table.dense[k]) index += n;
+    }
+    return out;
+  }
+
+  struct Mark {
+    std::size_t entries, values, indices, head;
+    std::int64_t live;
+  };
+  Mark mark() const { return {entries_.size(), values_.size(), indices_.size(), head_, live_}; }
+
+  // Back to the mark, provided that nothing was compacted or erased since.
+  void rewind(const Mark& mark) {
+    head_ = mark.head;
+    std::erase_if(order_, [&](std::size_t id) { return id >= mark.entries; });
+    entries_.resize(mark.entries);
+    values_.resize(mark.values);
+    indices_.resize(mark.indices);
+    facts_.resize(mark.entries * static_cast<std::size_t>(facts * lanes_));
+    live_ = mark.live;
+  }
+
+  // The same events in the same order, wherever they lie.
+  bool operator==(const EventBuffer& other) const {
+    if (size() != other.size() || lanes_ != other.lanes_) return false;
+    for (std::size_t k = 0; k < size(); ++k)
+      if (!same_event(at(k), other, other.at(k))) return false;
+    return true;
+  }
+
+ private:
+  double* fact(std::size_t id, int which) {
+    return facts_.data() + (id * facts + static_cast<std::size_t>(which)) * static_cast<std::size_t>(lanes_);
+  }
+  const double* fact(std::size_t id, int which) const { return const_cast<EventBuffer*>(this)->fact(id, which); }
+
+  bool same_event(std::size_t id, const EventBuffer& other, std::size_t other_id) const {
+    const Entry &a = entries_[id], &b = other.entries_[other_id];
+    const Row r = row(id), s = other.row(other_id);
+    return a.number == b.number && a.time == b.time && r.size == s.size && !r.index == !s.index &&
+           std::equal(r.value, r.value + r.size, s.value) &&
+           (!r.index || std::equal(r.index, r.index + r.size, s.index)) &&
+           std::equal(fact(id, 0), fact(id, 0) + facts * lanes_, other.fact(other_id, 0));
+  }
+
+  int lanes_;
+  std::vector<Entry> entries_;
+  std::vector<std::int32_t> indices_;
+  std::vector<double> values_;
+  std::vector<double> facts_;
+  std::vector<std::size_t> order_;  // entries by time; those before head_ have left
+  std::size_t head_ = 0;
+  std::int64_t live_ = 0;
+};
+
+}  // namespace odca

@@ -1,0 +1,322 @@
+#include "odca/learner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "odca/errors.hpp"
+#include "odca/step.hpp"
+
+namespace odca {
+
+namespace {
+
+// Every so many non-zeros a long call looks up: does somebody wait, has the user pressed Ctrl-C?
+constexpr std::int64_t work_between_looks = 1 << 14;
+constexpr auto time_between_questions = std::chrono::milliseconds(20);
+
+class Lookout {
+ public:
+  Lookout(Gate& gate, const Learner::Interrupted& interrupted) : gate_(gate), interrupted_(interrupted) {}
+
+  // True if the call should stop. The gate is open meanwhile.
+  bool look(std::int64_t work) {
+    work_ += work;
+    if (work_ < work_between_looks) return false;
+    work_ = 0;
+    const auto now = std::chrono::steady_clock::now();
+    const bool ask = interrupted_ && now - asked_ >= time_between_questions;
+    if (!ask && !gate_.somebody_waits()) return false;
+    gate_.unlock();
+    bool stop = false;
+    try {
+      if (ask) stop = interrupted_();
+    } catch (...) {
+      gate_.lock();
+      throw;
+    }
+    gate_.lock();
+    if (ask) asked_ = now;
+    return stop;
+  }
+
+ private:
+  Gate& gate_;
+  const Learner::Interrupted& interrupted_;
+  std::int64_t work_ = 0;
+  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+};
+
+const char* describe(Labels labels) {
+  switch (labels) {
+    case Labels::plus_minus_one: return "y in {-1, +1}; map {0, 1} with 2*y - 1";
+    case Labels::probability: return "y in {-1, +1}, or a probability in [0, 1]";
+    case Labels::nonnegative: return "a finite y >= 0";
+    case Labels::any: break;
+  }
+  return "a finite y";
+}
+
+}  // namespace
+
+// Calls use(step) with the Step of this loss, this penalty and one or many lanes.
+template <class Use>
+decltype(auto) Learner::with_step(State& state, Transaction& transaction, Use&& use) const {
+  return std::visit(
+      [&](const auto& loss, const auto& penalty) {
+        using Loss = std::decay_t<decltype(loss)>;
+        using Penalty = std::decay_t<decltype(penalty)>;
+        if (config_.lanes == 1) {
+          Step<Loss, Penalty, 1> step(config_, loss, penalty, state, transaction);
+          return use(step);
+        }
+        Step<Loss, Penalty, 0> step(config_, loss, penalty, state, transaction);
+        return use(step);
+      },
+      config_.loss, config_.penalty);
+}
+
+Learner::Learner(Config config) : config_(std::move(config)), state_(config_.lanes, config_.kappa) {
+  grow(std::max<std::int64_t>(config_.fixed_features, config_.shape.inverse_weight.size()));
+  if (config_.intercept) grow(1);
+  for (int l = 0; l < config_.lanes; ++l)
+    state_.lane.q[l] = config_.prior_strength[l] > 0.0 ? 1.0 / config_.prior_strength[l] : 0.0;
+}
+
+Learner::Learner(const Learner& other) : config_(other.config_) { state_ = other.state(); }
+
+void Learner::grow(std::int64_t features) {
+  if (features <= state_.features) return;
+  state_.resize(features);
+  config_.shape.resize(features, config_.lanes);
+}
+
+void Learner::load(const Events& events, std::int64_t row, Event& event) const {
+  const Labels labels = labels_of(config_.loss);
+  event.row = row;
+  for (int l = 0; l < config_.lanes; ++l) {
+    event.y[l] = events.y.at(row, l);
+    event.weight[l] = events.weight.at(row, l);
+    event.offset[l] = events.offset.at(row, l);
+    if (!label_is_valid(labels, event.y[l]))
+      throw InputError("the loss needs " + std::string(describe(labels)) + "; " + at_row(row) + " of y is " +
+                       show(event.y[l]));
+    if (!(event.weight[l] >= 0.0 && event.weight[l] < infinity))
+      throw InputError("sample_weight must be finite and not negative; " + at_row(row) + " is " +
+                       show(event.weight[l]));
+    if (!std::isfinite(event.offset[l]))
+      throw InputError("offset must be finite; " + at_row(row) + " is " + show(event.offset[l]));
+  }
+  event.time = config_.window.uses_time() ? events.time[row] : 0.0;
+  if (!std::isfinite(event.time)) throw InputError("time must be finite; " + at_row(row) + " is " + show(event.time));
+}
+
+std::int64_t Learner::learn(const Events& events, const Report& report, const Interrupted& interrupted) {
+  const std::scoped_lock only_writer(writing_);
+  const std::unique_lock hold(gate_);
+  Lookout lookout(gate_, interrupted);
+  const Batch& batch = events.batch;
+  const int lanes = config_.lanes;
+  Transaction transaction(state_);
+  transaction.begin(batch.stored());
+  std::int64_t row = 0;
+  try {
+    grow(batch.features());
+    with_step(state_, transaction, [&](auto& step) {
+      Event event(lanes);
+      Batch::Scratch scratch;
+      const std::int64_t extra = config_.fixed_features;  // on the simplex an event costs every feature
+      for (; row < batch.rows; ++row) {
+        const Row h = batch.row(row, scratch);
+        if (lookout.look(h.size * lanes + extra + 16)) break;
+        load(events, row, event);
+        step.learn(h, event);
+        for (int l = 0; l < lanes; ++l) {
+          const std::int64_t at = row * lanes + l;
+          if (report.margin) report.margin[at] = event.margin[l];
+          if (report.dual) report.dual[at] = event.lambda[l];
+          if (report.slope) report.slope[at] = event.slope[l];
+          if (report.saturated)
+            report.saturated[at] =
+                std::visit([&](const auto& loss) { return loss.saturated(event.lambda[l], event.y[l]); }, config_.loss);
+        }
+      }
+    });
+  } catch (...) {
+    transaction.roll_back();
+    config_.shape.resize(state_.features, lanes);
+    throw;
+  }
+  transaction.commit();
+  return row;
+}
+
+void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
+                      const Interrupted& interrupted) const {
+  const int lanes = config_.lanes;
+  std::vector<double> w;
+  {
+    const std::scoped_lock hold(gate_);
+    w = weights_unlocked(smoothed);
+  }
+  const auto features = static_cast<std::int64_t>(w.size()) / lanes;
+  Gate nobody;
+  nobody.lock();
+  Lookout lookout(nobody, interrupted);
+  Batch::Scratch scratch;
+  for (std::int64_t i = 0; i < batch.rows; ++i) {
+    Row h = batch.row(i, scratch);
+    if (lookout.look(h.size * lanes + 16)) return;
+    // A feature the model has never seen has weight zero.
+    if (!h.index)
+      h.size = std::min(h.size, features);
+    else
+      while (h.size > 0 && h.index[h.size - 1] >= features) --h.size;
+    double* margin = out + i * lanes;
+    lanes == 1 ? dot<1>(h, w.data(), 1, margin) : dot<0>(h, w.data(), lanes, margin);
+    for (int l = 0; l < lanes; ++l) {
+      margin[l] += offset.at(i, l);
+      if (!std::isfinite(margin[l]))
+        throw InputError("the prediction for " + at_row(i) +
+                         " of X is not finite; look for nan, inf or huge values in it");
+    }
+  }
+}
+
+std::vector<double> Learner::weights_unlocked(bool smoothed) const {
+  const int lanes = config_.lanes;
+  const bool bar = smoothed && state_.smoothing && state_.smooth_mass > 0.0;
+  std::vector<double> w(state_.dual.size());
+  std::visit(
+      [&](const auto& penalty) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>) {
+          for (int l = 0; l < lanes; ++l) softmax(penalty, state_, l, state_.lane.q[l], w.data() + l, lanes);
+          if (bar)
+            for (std::size_t at = 0; at < w.size(); ++at) w[at] = state_.smooth[at] / state_.smooth_mass;
+        } else {
+          for (std::int64_t j = 0; j < state_.features; ++j) {
+            const double r = config_.shape.inverse_weight_of(j);
+            for (int l = 0; l < lanes; ++l) {
+              const std::size_t at = j * lanes + l;
+              const double v = state_.dual[at] * r, w0 = config_.shape.mean_of(at);
+              w[at] = with_penalty_of(config_, penalty, j, [&](const auto& own) {
+                if (!bar) return own.map(state_.lane.q[l] * v, w0);
+                return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], l, v, w0, own) / state_.smooth_mass;
+              });
+            }
+          }
+        }
+      },
+      config_.penalty);
+  return w;
+}
+
+std::vector<double> Learner::weights(bool smoothed) const {
+  const std::scoped_lock hold(gate_);
+  return weights_unlocked(smoothed);
+}
+
+std::vector<double> Learner::dual_sum() const {
+  const std::scoped_lock hold(gate_);
+  std::vector<double> sum = state_.dual;
+  for (std::size_t at = 0; at < sum.size(); ++at) sum[at] *= state_.lane.scale[at % config_.lanes];
+  return sum;
+}
+
+void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, const Interrupted& interrupted) {
+  const std::scoped_lock only_writer(writing_);
+  const std::unique_lock hold(gate_);
+  require_events("refine");
+  Lookout lookout(gate_, interrupted);
+  Transaction transaction(state_);
+  transaction.begin(0);
+  transaction.about_to_change_everything();
+  const auto gap_is_small = [&] {
+    const auto primal = primal_objective_unlocked(), dual = dual_objective_unlocked();
+    for (int l = 0; l < config_.lanes; ++l)
+      if (primal[l] - dual[l] > tolerance) return false;
+    return true;
+  };
+  try {
+    with_step(state_, transaction, [&](auto& step) {
+      step.settle();
+      Event event(config_.lanes);
+      std::vector<std::size_t> order(state_.buffer.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::uint64_t draw = seed + 0x9e3779b97f4a7c15;
+      for (std::int64_t pass = 0; pass < passes; ++pass) {
+        for (std::size_t k = order.size(); k > 1; --k) {  // Fisher-Yates, on a splitmix sequence
+          std::uint64_t x = draw += 0x9e3779b97f4a7c15;
+          x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+          x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+          std::swap(order[k - 1], order[(x ^ (x >> 31)) % k]);
+        }
+        for (const std::size_t k : order) {
+          const std::size_t id = state_.buffer.at(k);
+          step.revisit(id, event);
+          if (lookout.look(state_.buffer.entry(id).size * config_.lanes + 16)) {
+            step.rebuild();
+            return;
+          }
+        }
+        step.rebuild();
+        if (tolerance > 0.0 && gap_is_small()) return;
+      }
+    });
+  } catch (...) {
+    transaction.roll_back();
+    throw;
+  }
+  transaction.commit();
+}
+
+void Learner::unlearn(std::uint64_t event) {
+  const std::scoped_lock only_writer(writing_);
+  const std::scoped_lock hold(gate_);
+  require_events("unlearn");
+  for (std::size_t k = 0; k < state_.buffer.size(); ++k) {
+    if (state_.buffer.entry(state_.buffer.at(k)).number != event) continue;
+    state_.buffer.erase(k);
+    rebuild(state_);
+    state_.buffer.compact();
+    return;
+  }
+  throw InputError("event " + std::to_string(event) + " is not in the window, which holds " +
+                   std::to_string(state_.buffer.size()) + " of " + std::to_string(state_.count) + " events");
+}
+
+void Learner::settle(State& state) const {
+  Transaction transaction(state);
+  with_step(state, transaction, [](auto& step) { step.settle(); });
+}
+
+void Learner::rebuild(State& state) const {
+  Transaction transaction(state);
+  with_step(state, transaction, [](auto& step) { step.rebuild(); });
+}
+
+void Learner::require_events(const char* what) const {
+  if (!config_.window.keeps_events())
+    throw InputError(std::string(what) + " needs the events at hand: only a Sliding window keeps them");
+}
+
+bool Learner::same_state(const Learner& other) const {
+  if (this == &other) return true;
+  const State theirs = other.state();
+  const std::scoped_lock hold(gate_);
+  return state_ == theirs;
+}
+
+Learner::Scalars Learner::scalars() const {
+  const std::scoped_lock hold(gate_);
+  return {state_.count, state_.clock, state_.features, state_.buffer.size(), state_.lane};
+}
+
+State Learner::state() const {
+  const std::scoped_lock hold(gate_);
+  return state_;
+}
+
+}  // namespace odca

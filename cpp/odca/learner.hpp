@@ -1,0 +1,110 @@
+// The learner: loops over events. Loss, penalty and the number of lanes are resolved once per call.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "odca/batch.hpp"
+#include "odca/config.hpp"
+#include "odca/gate.hpp"
+#include "odca/state.hpp"
+
+namespace odca {
+
+// What came in between two states of one learner: the past fades by `factor`, then `gain` is added.
+struct Delta {
+  State gain;
+  std::vector<double> factor;  // [lane]
+  double smooth_factor = 1.0;
+};
+
+class Learner {
+ public:
+  // Asked every few milliseconds of a long call; true stops it at the next event.
+  using Interrupted = std::function<bool()>;
+
+  explicit Learner(Config config);
+  Learner(const Learner& other);
+
+  // One column per lane, row-major; any may be null.
+  struct Report {
+    double *margin = nullptr, *dual = nullptr, *slope = nullptr;
+    std::uint8_t* saturated = nullptr;
+  };
+  struct Events {
+    Batch batch;
+    Columns y, weight, offset;
+    const double* time = nullptr;
+  };
+
+  // Returns how many events were learned: all of them, unless interrupted. Throws InputError, or what a user's
+  // loss throws, with the model as it was.
+  std::int64_t learn(const Events& events, const Report& report, const Interrupted& interrupted);
+
+  // out[row][lane] = offset + h'w, or h'w-bar
+  void predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
+               const Interrupted& interrupted) const;
+
+  std::vector<double> weights(bool smoothed) const;  // [feature][lane], the intercept first if there is one
+  std::vector<double> dual_sum() const;              // S, in the same order
+
+  // (1/mass) (-sum delta Q*(-lambda) - A R*(S/A)); 0 where there is no mass.
+  std::vector<double> dual_objective() const;
+  // (1/mass) (sum delta Q(z) + A R(w)) over the events of a sliding window.
+  std::vector<double> primal_objective() const;
+  // A R(w) / mass, or of w-bar: what an objective over other rows needs.
+  std::vector<double> penalty_term(bool smoothed) const;
+
+  // S-DCA over the window's events, in an order drawn from the seed; stops when the gap is at most `tolerance`.
+  void refine(std::int64_t passes, double tolerance, std::uint64_t seed, const Interrupted& interrupted);
+  void unlearn(std::uint64_t event);
+
+  // This learner as if it had the other's events too: see docs/merging.md for what each window means by that.
+  void merge(const Learner& other);
+  Delta delta(const Learner& base) const;
+  void apply(const Delta& delta);
+
+  bool same_state(const Learner& other) const;
+  State state() const;
+  void set_state(State state, const EventBuffer::Table& window);
+
+  struct Scalars {
+    std::uint64_t count;
+    double clock;
+    std::int64_t features;
+    std::size_t events;  // in the window
+    LaneState lane;
+  };
+  Scalars scalars() const;
+
+  const Config& config() const { return config_; }
+
+ private:
+  template <class Use>
+  decltype(auto) with_step(State& state, class Transaction& transaction, Use&& use) const;
+
+  void grow(std::int64_t features);
+  void load(const Events& events, std::int64_t row, struct Event& event) const;
+  std::vector<double> weights_unlocked(bool smoothed) const;
+  std::vector<double> dual_objective_unlocked() const;
+  std::vector<double> primal_objective_unlocked() const;
+  double penalty_value(const std::vector<double>& weights, int lane) const;
+  double penalty_conjugate(int lane) const;
+  void require_events(const char* what) const;
+  void require_value() const;
+  void settle(State& state) const;
+  void rebuild(State& state) const;
+  State level(State state, double clock) const;
+  void join_buffers(State& into, const State& other, std::uint64_t shift) const;
+  void finish_sums(State& state) const;
+
+  Config config_;
+  State state_;
+  mutable std::mutex writing_;  // held by one mutation from beginning to end
+  mutable Gate gate_;           // held while the state is looked at or changed
+};
+
+}  // namespace odca

@@ -1,0 +1,170 @@
+// exp and log of our own.
+//
+// Two reasons. They are branch-free, so that one source serves a double and a pack of lanes; and they
+// use only +, -, *, / in a fixed order, so that a model has the same bits on every machine (libm picks
+// FMA variants at run time). Accurate to about 2 ulp, checked by cpp/tests/math_test.cpp.
+//
+// Every function is a template over V: `double`, or `Pack` (four doubles, a GCC/Clang vector type
+// that compiles to SSE2, AVX or NEON with the same result in each element).
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace odca {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double tiny = std::numeric_limits<double>::min();  // smallest normal number
+
+inline constexpr int pack_width = 4;
+using Pack = double __attribute__((vector_size(8 * pack_width)));
+using PackBits = std::int64_t __attribute__((vector_size(8 * pack_width)));
+
+template <class V>
+struct Bits;
+template <>
+struct Bits<double> {
+  using type = std::int64_t;
+};
+template <>
+struct Bits<Pack> {
+  using type = PackBits;
+};
+
+template <class V>
+using bits_t = typename Bits<V>::type;
+
+inline std::int64_t to_bits(double x) { return std::bit_cast<std::int64_t>(x); }
+inline double from_bits(std::int64_t b) { return std::bit_cast<double>(b); }
+inline PackBits to_bits(const Pack& x) { return (PackBits)x; }
+inline Pack from_bits(const PackBits& b) { return (Pack)b; }
+
+inline bool any(bool condition) { return condition; }
+inline bool any(const PackBits& condition) {
+  std::int64_t joined = 0;
+  for (int i = 0; i < pack_width; ++i) joined |= condition[i];
+  return joined != 0;
+}
+inline bool all(bool condition) { return condition; }
+inline bool all(const PackBits& condition) {
+  std::int64_t joined = -1;
+  for (int i = 0; i < pack_width; ++i) joined &= condition[i];
+  return joined != 0;
+}
+
+template <class V>
+inline V broadcast(double x) {
+  return V{} + x;
+}
+
+inline Pack load(const double* from) {
+  Pack out;
+  std::memcpy(&out, from, sizeof out);
+  return out;
+}
+
+template <class V>
+inline V minimum(const V& a, const V& b) {
+  return a < b ? a : b;
+}
+template <class V>
+inline V maximum(const V& a, const V& b) {
+  return a > b ? a : b;
+}
+template <class V>
+inline V clip(const V& x, const V& lo, const V& hi) {
+  return minimum(maximum(x, lo), hi);
+}
+template <class V>
+inline V magnitude(const V& x) {
+  return maximum(x, -x);
+}
+
+namespace detail {
+inline constexpr double ln2_high = 0x1.62e42fefa38p-1;  // the leading bits of ln 2: k * ln2_high is exact
+inline constexpr double ln2_low = 0x1.ef35793c7673p-45;
+inline constexpr double log2_e = 0x1.71547652b82fep+0;
+inline constexpr double round_to_integer = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
+
+// e^r for |r| <= ln(2)/2: the Taylor polynomial of degree 13 (remainder 4e-18), summed as a tree.
+template <class V>
+inline V exp_reduced(const V& r) {
+  const V r2 = r * r, r4 = r2 * r2;
+  const V a = 1.0 + r, b = 0.5 + r * (1.0 / 6), c = 1.0 / 24 + r * (1.0 / 120), d = 1.0 / 720 + r * (1.0 / 5040);
+  const V e = 1.0 / 40320 + r * (1.0 / 362880), f = 1.0 / 3628800 + r * (1.0 / 39916800);
+  const V g = 1.0 / 479001600 + r * (1.0 / 6227020800.0);
+  return (a + r2 * b) + r4 * ((c + r2 * d) + r4 * ((e + r2 * f) + r4 * g));
+}
+}  // namespace detail
+
+// e^x; exactly 0 below -707 and infinity above 709.7.
+template <class V>
+inline V exp(const V& x) {
+  const V inside = clip(x, broadcast<V>(-707.0), broadcast<V>(709.7));
+  const V shifted = inside * detail::log2_e + detail::round_to_integer;
+  const V k = shifted - detail::round_to_integer;
+  const V r = (inside - k * detail::ln2_high) - k * detail::ln2_low;
+  // Twice e^r 2^(k-1): k may be 1024, one more than the exponent field holds.
+  const V half = from_bits(to_bits(detail::exp_reduced(r)) + ((to_bits(shifted) - 1) << 52));
+  const V bounded = x > 709.7 ? broadcast<V>(infinity) : 2.0 * half;
+  return x < -707.0 ? broadcast<V>(0.0) : bounded;
+}
+
+// log x for x > 0 (subnormal numbers too); -infinity at 0.
+//
+// x = 2^k m with m in [sqrt(1/2), sqrt 2); log m = 2 artanh(s), s = (m-1)/(m+1), |s| <= 0.172.
+template <class V>
+inline V log(const V& x) {
+  const auto is_small = x < tiny;
+  const V scaled = is_small ? x * 0x1p54 : x;
+  const bits_t<V> offset = to_bits(scaled) - to_bits(0x1.6a09e667f3bcdp-1);  // sqrt(1/2)
+  const bits_t<V> exponent = offset >> 52;
+  const V m = from_bits(to_bits(scaled) - (exponent << 52));
+  const V k_unscaled = from_bits(exponent + to_bits(detail::round_to_integer)) - detail::round_to_integer;
+  const V k = is_small ? k_unscaled - 54.0 : k_unscaled;
+  const V f = m - 1.0;
+  const V s = f / (2.0 + f);
+  const V z = s * s, z2 = z * z, z4 = z2 * z2;
+  const V a = 1.0 / 3 + z * (1.0 / 5), b = 1.0 / 7 + z * (1.0 / 9), c = 1.0 / 11 + z * (1.0 / 13);
+  const V d = 1.0 / 15 + z * (1.0 / 17), e = 1.0 / 19 + z * (1.0 / 21);
+  const V tail = z * ((a + z2 * b) + z4 * ((c + z2 * d) + z4 * e));
+  const V result = k * detail::ln2_high + (2.0 * s + (2.0 * s * tail + k * detail::ln2_low));
+  return x > 0.0 ? result : broadcast<V>(-infinity);
+}
+
+// log(1 + x) for x >= 0, without losing a small x.
+template <class V>
+inline V log1p(const V& x) {
+  const V u = 1.0 + x;
+  return log(u) + (x - (u - 1.0)) / u;
+}
+
+// 2^x for x <= 0, the decay of x half-lives; 0 below -1000, where a model has nothing left to remember.
+inline double exp2_decay(double x) {
+  if (x < -1000.0) return 0.0;
+  const double k = (x + detail::round_to_integer) - detail::round_to_integer;
+  const double fraction = detail::exp_reduced((x - k) * 0.69314718055994530942);
+  return std::ldexp(fraction, static_cast<int>(k));
+}
+
+// The Wright omega function: the w > 0 with w + log w = x.
+//
+// Newton's iteration on log w, which is convex and increasing in it, from a start that is right in both tails.
+inline double wright_omega(double x) {
+  double u = x <= 1.0 ? x - log1p(exp(x)) * 0.5 : log(x - log(x) + log(x) / x);  // u = log w
+  for (int iteration = 0; iteration < 8; ++iteration) {
+    const double w = exp(u);
+    const double residual = (u - x) + w;
+    const double step = residual / (1.0 + w);
+    // Halley's correction makes the convergence cubic.
+    const double corrected = step / (1.0 - 0.5 * step * w / (1.0 + w));
+    u -= corrected;
+    if (std::fabs(corrected) <= 1e-6 * (1.0 + std::fabs(u))) break;
+  }
+  return exp(u);
+}
+
+}  // namespace odca

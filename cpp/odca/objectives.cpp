@@ -1,0 +1,111 @@
+// Primal and dual objectives of the weighted problem (paper, eq. primal_problem and eq. dual_problem).
+#include <cmath>
+
+#include "odca/errors.hpp"
+#include "odca/learner.hpp"
+#include "odca/solve.hpp"
+
+namespace odca {
+
+void Learner::require_value() const {
+  const auto* custom = std::get_if<Custom>(&config_.loss);
+  if (custom && !custom->worth)
+    throw InputError("an objective needs the loss's value; give the loss object a method value(z, y)");
+}
+
+double Learner::penalty_value(const std::vector<double>& weights, int lane) const {
+  const int lanes = config_.lanes;
+  double total = 0.0;
+  std::visit(
+      [&](const auto& penalty) {
+        for (std::int64_t j = 0; j < state_.features; ++j) {
+          const double w = weights[j * lanes + lane];
+          if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>)
+            total += w > 0.0 ? w * (log(w) - penalty.log_prior[j]) : 0.0;
+          else
+            total += with_penalty_of(config_, penalty, j, [&](const auto& own) {
+              return own.value(w, config_.shape.mean_of(j * lanes + lane)) / config_.shape.inverse_weight_of(j);
+            });
+        }
+      },
+      config_.penalty);
+  return total;
+}
+
+double Learner::penalty_conjugate(int lane) const {
+  const int lanes = config_.lanes;
+  const double q = state_.lane.q[lane];
+  double total = 0.0;
+  std::visit(
+      [&](const auto& penalty) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>) {
+          total = log_sum_exp(penalty, state_, lane, q);
+        } else {
+          for (std::int64_t j = 0; j < state_.features; ++j) {
+            const double r = config_.shape.inverse_weight_of(j);
+            const std::size_t at = j * lanes + lane;
+            total += with_penalty_of(config_, penalty, j, [&](const auto& own) {
+              return conjugate(own, q * state_.dual[at] * r, config_.shape.mean_of(at)) / r;
+            });
+          }
+        }
+      },
+      config_.penalty);
+  return total;
+}
+
+std::vector<double> Learner::dual_objective_unlocked() const {
+  require_value();
+  std::vector<double> value(config_.lanes, 0.0);
+  for (int l = 0; l < config_.lanes; ++l) {
+    const double mass = state_.lane.mass[l];
+    if (mass > 0.0) value[l] = -(state_.lane.conjugate[l] + config_.strength(l, mass) * penalty_conjugate(l)) / mass;
+  }
+  return value;
+}
+
+std::vector<double> Learner::primal_objective_unlocked() const {
+  require_events("the primal objective");
+  require_value();
+  const int lanes = config_.lanes;
+  const std::vector<double> w = weights_unlocked(false);
+  std::vector<double> loss_sum(lanes, 0.0), z(lanes, 0.0), value(lanes, 0.0);
+  const EventBuffer& buffer = state_.buffer;
+  for (std::size_t k = 0; k < buffer.size(); ++k) {
+    const std::size_t id = buffer.at(k);
+    dot<0>(buffer.row(id), w.data(), lanes, z.data());
+    for (int l = 0; l < lanes; ++l)
+      loss_sum[l] +=
+          buffer.weights(id)[l] *
+          std::visit([&](const auto& loss) { return loss.value(z[l] + buffer.offsets(id)[l], buffer.labels(id)[l]); },
+                     config_.loss);
+  }
+  for (int l = 0; l < lanes; ++l) {
+    const double mass = state_.lane.mass[l];
+    if (mass > 0.0) value[l] = (loss_sum[l] + config_.strength(l, mass) * penalty_value(w, l)) / mass;
+  }
+  return value;
+}
+
+std::vector<double> Learner::dual_objective() const {
+  const std::scoped_lock hold(gate_);
+  return dual_objective_unlocked();
+}
+
+std::vector<double> Learner::primal_objective() const {
+  const std::scoped_lock hold(gate_);
+  return primal_objective_unlocked();
+}
+
+std::vector<double> Learner::penalty_term(bool smoothed) const {
+  const std::scoped_lock hold(gate_);
+  const std::vector<double> w = weights_unlocked(smoothed);
+  std::vector<double> value(config_.lanes, 0.0);
+  for (int l = 0; l < config_.lanes; ++l) {
+    const double mass = state_.lane.mass[l];
+    if (mass > 0.0) value[l] = config_.strength(l, mass) * penalty_value(w, l) / mass;
+  }
+  return value;
+}
+
+}  // namespace odca

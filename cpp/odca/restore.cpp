@@ -1,0 +1,88 @@
+// Restoring a saved state. Nothing in it is trusted: whatever could make a later step read outside its arrays, or
+// put a number into the model that no step could have, is refused.
+#include <cmath>
+#include <string>
+
+#include "odca/errors.hpp"
+#include "odca/learner.hpp"
+
+namespace odca {
+
+namespace {
+
+void require(bool condition, const char* what) {
+  if (!condition) throw InputError(std::string("this is not a state of such a learner: ") + what);
+}
+
+bool all_finite(const std::vector<double>& values) {
+  for (const double x : values)
+    if (!std::isfinite(x)) return false;
+  return true;
+}
+
+void check_lanes(LaneState lane, int lanes) {
+  lane.each_field([&](auto, const auto& field) {
+    require(field.size() == static_cast<std::size_t>(lanes), "a field per lane has the wrong length");
+    require(all_finite(field), "a field per lane is not finite");
+  });
+  for (int l = 0; l < lanes; ++l) {
+    require(lane.scale[l] > 0.0, "scale must be positive");
+    require(lane.mass[l] >= 0.0 && lane.q[l] >= 0.0, "mass and q must not be negative");
+  }
+}
+
+void check_table(const EventBuffer::Table& table, const State& state) {
+  const std::size_t n = table.number.size();
+  require(table.time.size() == n && table.reach.size() == n && table.size.size() == n && table.dense.size() == n,
+          "the window's columns differ in length");
+  require(table.facts.size() == n * EventBuffer::facts * state.lanes, "the window's facts have the wrong length");
+  require(all_finite(table.time) && all_finite(table.reach) && all_finite(table.value) && all_finite(table.facts),
+          "the window holds a number that is not finite");
+  std::size_t values = 0, indices = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::int64_t size = table.size[k];
+    require(size >= 0 && size <= state.features, "a row of the window has an impossible size");
+    require(table.number[k] < state.count, "the window holds an event that has not happened");
+    require(k == 0 || table.time[k - 1] <= table.time[k], "the window is not in order of time");
+    values += size;
+    require(values <= table.value.size(), "the window's values are too few");
+    if (table.dense[k]) continue;
+    require(indices + size <= table.index.size(), "the window's indices are too few");
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int32_t j = table.index[indices + i];
+      require(j >= 0 && j < state.features && (i == 0 || table.index[indices + i - 1] < j),
+              "a row of the window has indices out of range or out of order");
+    }
+    indices += size;
+  }
+  require(values == table.value.size() && indices == table.index.size(), "the window's rows do not add up");
+}
+
+}  // namespace
+
+void Learner::set_state(State state, const EventBuffer::Table& table) {
+  const auto lanes = static_cast<std::size_t>(config_.lanes);
+  require(state.dual.size() % lanes == 0 && all_finite(state.dual),
+          "the dual sum has the wrong shape or is not finite");
+  require(!config_.fixed_features || state.features == config_.fixed_features, "the number of features is fixed");
+  require(state.features >= (config_.intercept ? 1 : 0), "the intercept is missing");
+  require(state.features < (std::int64_t{1} << 31), "there are more features than an index can name");
+  require(!std::isnan(state.clock) && state.clock < infinity, "the clock is not a time");
+  check_lanes(state.lane, config_.lanes);
+  const std::size_t expected = state.smoothing ? state.dual.size() : 0;
+  require(state.smooth.size() == expected && state.seen.size() == expected / lanes && all_finite(state.smooth),
+          "the smoothed sums have the wrong shape or are not finite");
+  require(std::isfinite(state.smooth_mass) && state.smooth_mass >= 0.0, "the smoothed mass is not a mass");
+  for (const Timeline::Position position : state.seen)
+    require(position <= state.timeline.now(), "a feature was seen in the future");
+  if (state.smoothing) require(state.timeline.is_consistent(), "the timeline does not fit together");
+  check_table(table, state);
+  require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
+  state.buffer = EventBuffer::from_table(table, config_.lanes);
+  const std::scoped_lock only_writer(writing_);
+  const std::scoped_lock hold(gate_);
+  state_ = std::move(state);
+  config_.shape.resize(state_.features, config_.lanes);
+}
+
+}  // namespace odca

@@ -1,0 +1,110 @@
+// One event's features. The only file that knows about sparsity.
+//
+// Model vectors are stored feature-major, v[feature * lanes + lane], so that one read of a row serves every
+// lane. `Lanes` is the number of lanes when it is known at compile time (one), or 0 when it is not.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "odca/math.hpp"
+
+namespace odca {
+
+// Feature indices strictly increase; `index` is null in a dense row.
+struct Row {
+  const std::int32_t* index = nullptr;
+  const double* value = nullptr;
+  std::int64_t size = 0;
+
+  std::int64_t feature(std::int64_t i) const { return index ? index[i] : i; }
+
+  template <class Visit>
+  void each(Visit&& visit) const {
+    if (index)
+      for (std::int64_t i = 0; i < size; ++i) visit(static_cast<std::int64_t>(index[i]), value[i]);
+    else
+      for (std::int64_t i = 0; i < size; ++i) visit(i, value[i]);
+  }
+};
+
+namespace detail {
+
+// Four running sums: enough to hide the latency of an addition, in an order that never changes.
+template <class Term>
+inline double sum_in_four(std::int64_t n, Term term) {
+  double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+  std::int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    a += term(i);
+    b += term(i + 1);
+    c += term(i + 2);
+    d += term(i + 3);
+  }
+  for (; i < n; ++i) a += term(i);
+  return (a + b) + (c + d);
+}
+
+// The next `Width` lanes from `v` on: sums over the row stay in registers.
+template <int Width>
+inline void dot_lanes(const Row& row, const double* v, int lanes, double* out) {
+  double sum[Width] = {};
+  row.each([&](std::int64_t j, double h) {
+    const double* at = v + j * lanes;
+    for (int l = 0; l < Width; ++l) sum[l] += h * at[l];
+  });
+  for (int l = 0; l < Width; ++l) out[l] = sum[l];
+}
+
+template <int Width>
+inline void add_lanes(const Row& row, const double* step, double* v, int lanes) {
+  double t[Width];
+  for (int l = 0; l < Width; ++l) t[l] = step[l];
+  row.each([&](std::int64_t j, double h) {
+    double* at = v + j * lanes;
+    for (int l = 0; l < Width; ++l) at[l] += t[l] * h;
+  });
+}
+
+// Splits the lanes into runs of 8, 4, 2 and 1.
+template <class Run>
+inline void in_runs(int lanes, Run run) {
+  int l = 0;
+  for (; l + 8 <= lanes; l += 8) run(std::integral_constant<int, 8>{}, l);
+  if (l + 4 <= lanes) run(std::integral_constant<int, 4>{}, l), l += 4;
+  if (l + 2 <= lanes) run(std::integral_constant<int, 2>{}, l), l += 2;
+  if (l < lanes) run(std::integral_constant<int, 1>{}, l);
+}
+
+}  // namespace detail
+
+inline double squared_norm(const Row& row) {
+  return detail::sum_in_four(row.size, [h = row.value](std::int64_t i) { return h[i] * h[i]; });
+}
+
+// out[lane] = sum_j h_j v[j][lane]
+template <int Lanes>
+inline void dot(const Row& row, const double* v, int lanes, double* out) {
+  if constexpr (Lanes == 1) {
+    const double* h = row.value;
+    if (row.index)
+      out[0] = detail::sum_in_four(row.size, [h, v, j = row.index](std::int64_t i) { return h[i] * v[j[i]]; });
+    else
+      out[0] = detail::sum_in_four(row.size, [h, v](std::int64_t i) { return h[i] * v[i]; });
+  } else {
+    detail::in_runs(lanes, [&](auto width, int l) { detail::dot_lanes<width()>(row, v + l, lanes, out + l); });
+  }
+}
+
+// v[j][lane] += step[lane] h_j
+template <int Lanes>
+inline void add(const Row& row, const double* step, double* v, int lanes) {
+  if constexpr (Lanes == 1) {
+    const double t = step[0];
+    row.each([t, v](std::int64_t j, double h) { v[j] += t * h; });
+  } else {
+    detail::in_runs(lanes, [&](auto width, int l) { detail::add_lanes<width()>(row, step + l, v + l, lanes); });
+  }
+}
+
+}  // namespace odca

@@ -1,0 +1,295 @@
+// One scalar dual problem:  find lambda in -dQ(z(lambda); y),  z(t) = b + h' grad R*(x + t alpha h).
+//
+// A Projection is what the step needs to know of a row: the margin h'w at a given q, and z near any t as a line
+// z = c + kappa t. Under l2 there is one line and the loss's own formula answers. Under other penalties the line
+// at t gives a new t by the same formula, until the line repeats, inside a bracket that is known from the start.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "odca/config.hpp"
+#include "odca/row.hpp"
+#include "odca/state.hpp"
+
+namespace odca {
+
+struct Tangent {
+  double c, kappa;  // z near t is c + kappa t
+  bool operator==(const Tangent&) const = default;
+};
+
+struct DualSolution {
+  double lambda, slope, z;
+};
+
+// `tangent(t)` must be the tangent of a non-decreasing z. lambda lies between 0 and -Q'(z(0)).
+//
+// If the line at t leads to a larger t, so does the truth: every evaluation tightens the bracket on one side.
+// Where z is piecewise linear, a t that solves the line it lies on is exact.
+template <class Loss, class TangentAt>
+DualSolution solve_bracketed(const Loss& loss, double y, TangentAt&& tangent) {
+  Tangent line = tangent(0.0);
+  const double end = loss.lambda(line.c, 0.0, y);
+  double lo = std::min(0.0, end), hi = std::max(0.0, end);
+  bool lo_tried = false, hi_tried = false;  // an end that was evaluated is not the answer
+  double t = loss.lambda(line.c, line.kappa, y), stride = infinity;
+  bool solves_line = true;
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    const Tangent here = tangent(t);
+    if (solves_line && here == line) break;
+    line = here;
+    const double next = loss.lambda(line.c, line.kappa, y);
+    if (next == t) break;
+    next > t ? (lo = t, lo_tried = true) : (hi = t, hi_tried = true);
+    // Strides that do not halve are going round in circles: then, and outside the bracket, halve the bracket.
+    solves_line = (lo_tried ? next > lo : next >= lo) && (hi_tried ? next < hi : next <= hi) &&
+                  std::fabs(next - t) <= 0.5 * stride;
+    const double from = t;
+    t = solves_line ? next : lo + 0.5 * (hi - lo);
+    stride = std::fabs(t - from);
+    if (!solves_line && (t == lo || t == hi)) break;  // the bracket is two neighbouring numbers
+    if (stride <= 4e-16 * std::fabs(t)) break;
+  }
+  return {t, line.kappa, line.c + line.kappa * t};
+}
+
+template <class Penalty, int Lanes>
+class Projection;
+
+// z(t) = p + t s: p = q sum h_j v_j / a_j + h'w0,  s = alpha sum h_j^2 / a_j.
+template <int Lanes>
+class Projection<L2, Lanes> {
+ public:
+  void project(const Config& config, const L2&, const State& state, const Row& row, double squared_norm) {
+    lanes_ = Lanes ? Lanes : state.lanes;
+    for (auto* each : {&dot_, &base_, &p_, &s_}) each->resize(lanes_);
+    norm_ = squared_norm;
+    if (config.shape.is_plain()) {
+      dot<Lanes>(row, state.dual.data(), lanes_, dot_.data());
+      return;
+    }
+    std::fill(dot_.begin(), dot_.end(), 0.0);
+    std::fill(base_.begin(), base_.end(), 0.0);
+    norm_ = 0.0;
+    row.each([&](std::int64_t j, double h) {
+      const double r = config.shape.inverse_weight[j];
+      norm_ += h * h * r;
+      for (int l = 0; l < lanes_; ++l) {
+        dot_[l] += h * (state.dual[j * lanes_ + l] * r);
+        base_[l] += h * config.shape.mean[j * lanes_ + l];
+      }
+    });
+  }
+
+  double margin(const L2&, int lane, double q) const { return base_[lane] + q * dot_[lane]; }
+
+  template <class Loss>
+  void solve(const Loss& loss, const L2&, const double* q, const double* alpha, const double* offset, const double* y,
+             double* lambda, double* slope, double* z) {
+    for (int l = 0; l < lanes_; ++l) {
+      p_[l] = offset[l] + (base_[l] + q[l] * dot_[l]);
+      s_[l] = alpha[l] * norm_;
+    }
+    if constexpr (Lanes == 1)
+      lambda[0] = loss.lambda(p_[0], s_[0], y[0]);
+    else
+      lambda_many(loss, lanes_, p_.data(), s_.data(), y, lambda);
+    for (int l = 0; l < lanes_; ++l) {
+      slope[l] = s_[l];
+      z[l] = p_[l] + s_[l] * lambda[l];
+    }
+  }
+
+ private:
+  int lanes_ = 1;
+  double norm_ = 0.0;
+  std::vector<double> dot_, base_, p_, s_;
+};
+
+// The row's coordinates lie side by side, padded to whole packs; every t costs one vectorised pass over them.
+template <int Lanes>
+class Projection<Separable, Lanes> {
+ public:
+  void project(const Config& config, const Separable&, const State& state, const Row& row, double) {
+    lanes_ = Lanes ? Lanes : state.lanes;
+    padded_ = (row.size + pack_width - 1) / pack_width * pack_width;
+    h_.assign(padded_, 0.0);
+    per_weight_.assign(padded_, 0.0);
+    v_.assign(padded_ * lanes_, 0.0);
+    mean_.assign(padded_ * lanes_, 0.0);
+    const bool plain = config.shape.is_plain();
+    std::int64_t i = 0;
+    row.each([&](std::int64_t j, double h) {
+      const double r = plain ? 1.0 : config.shape.inverse_weight[j];
+      h_[i] = h;
+      per_weight_[i] = h * r;
+      for (int l = 0; l < lanes_; ++l) {
+        v_[l * padded_ + i] = state.dual[j * lanes_ + l] * r;
+        if (!plain) mean_[l * padded_ + i] = config.shape.mean[j * lanes_ + l];
+      }
+      ++i;
+    });
+    intercept_ = config.intercept;
+    if (!intercept_) return;
+    h_[0] = 0.0;  // the row's first coordinate is the intercept, which lies on a line of its own
+    intercept_rate_ = per_weight_[0];
+  }
+
+  double margin(const Separable& penalty, int lane, double q) const { return tangent(penalty, lane, q, 0.0, 0.0).c; }
+
+  template <class Loss>
+  void solve(const Loss& loss, const Separable& penalty, const double* q, const double* alpha, const double* offset,
+             const double* y, double* lambda, double* slope, double* z) {
+    for (int l = 0; l < lanes_; ++l) {
+      const DualSolution solution = solve_bracketed(loss, y[l], [&](double t) {
+        const Tangent line = tangent(penalty, l, q[l], alpha[l], t);
+        return Tangent{offset[l] + line.c, line.kappa};
+      });
+      lambda[l] = solution.lambda;
+      slope[l] = solution.slope;
+      z[l] = solution.z;
+    }
+  }
+
+ private:
+  // Coordinate i moves as x_i + t alpha h_i / a_i; the lines on which they all lie at t add up to z's.
+  Tangent tangent(const Separable& penalty, int lane, double q, double alpha, double t) const {
+    const double *v = v_.data() + lane * padded_, *mean = mean_.data() + lane * padded_;
+    Pack c = broadcast<Pack>(0.0), kappa = broadcast<Pack>(0.0);
+    for (std::int64_t i = 0; i < padded_; i += pack_width) {
+      const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(per_weight_.data() + i);
+      const auto line = penalty.line(Pack(x + t * rate), load(mean + i));
+      c += h * (line.intercept + line.slope * x);
+      kappa += h * (line.slope * rate);
+    }
+    Tangent sum{(c[0] + c[1]) + (c[2] + c[3]), (kappa[0] + kappa[1]) + (kappa[2] + kappa[3])};
+    if (intercept_) {
+      sum.c += mean[0] + q * v[0];
+      sum.kappa += alpha * intercept_rate_;
+    }
+    return sum;
+  }
+
+  int lanes_ = 1;
+  std::int64_t padded_ = 0;
+  std::vector<double> h_, per_weight_, v_, mean_;
+  bool intercept_ = false;
+  double intercept_rate_ = 0.0;
+};
+
+// softmax of x = q v + log pi. `weights` is the lane's w, `top` the largest x: one function, so that w has the
+// same bits whoever asks.
+inline void softmax(const KL& penalty, const State& state, int lane, double q, double* weights, int stride) {
+  double top = -infinity;
+  for (std::int64_t j = 0; j < state.features; ++j) {
+    weights[j * stride] = penalty.log_prior[j] + q * state.dual[j * state.lanes + lane];
+    top = std::max(top, weights[j * stride]);
+  }
+  double total = 0.0;
+  for (std::int64_t j = 0; j < state.features; ++j) total += weights[j * stride] = exp(weights[j * stride] - top);
+  for (std::int64_t j = 0; j < state.features; ++j) weights[j * stride] /= total;
+}
+
+// log sum_j pi_j e^(q v_j), the conjugate.
+inline double log_sum_exp(const KL& penalty, const State& state, int lane, double q) {
+  double top = -infinity, total = 0.0;
+  const auto x = [&](std::int64_t j) { return penalty.log_prior[j] + q * state.dual[j * state.lanes + lane]; };
+  for (std::int64_t j = 0; j < state.features; ++j) top = std::max(top, x(j));
+  for (std::int64_t j = 0; j < state.features; ++j) total += exp(x(j) - top);
+  return top + log(total);
+}
+
+// Every coordinate of the simplex moves when the strength does: one pass over all of them, then only the row's
+// own weights change with t.
+template <int Lanes>
+class Projection<KL, Lanes> {
+ public:
+  void project(const Config&, const KL& penalty, const State& state, const Row& row, double) {
+    penalty_ = &penalty;
+    state_ = &state;
+    row_ = row;
+  }
+
+  double margin(const KL&, int lane, double q) {
+    const double top = spread(lane, q);
+    double total = exp(rest_ - top), sum = 0.0;
+    for (std::int64_t i = 0; i < row_.size; ++i) {
+      const double weight = exp(x_[i] - top);
+      total += weight;
+      sum += weight * row_.value[i];
+    }
+    return sum / total;
+  }
+
+  template <class Loss>
+  void solve(const Loss& loss, const KL&, const double* q, const double* alpha, const double* offset, const double* y,
+             double* lambda, double* slope, double* z) {
+    for (int l = 0; l < state_->lanes; ++l) {
+      spread(l, q[l]);
+      const DualSolution solution =
+          solve_bracketed(loss, y[l], [&](double t) { return tangent(t, alpha[l], offset[l]); });
+      lambda[l] = solution.lambda;
+      slope[l] = solution.slope;
+      z[l] = solution.z;
+    }
+  }
+
+ private:
+  // x of the row's coordinates, and the logarithm of the weight of all others; returns the largest of these.
+  double spread(int lane, double q) {
+    const State& state = *state_;
+    const auto x = [&](std::int64_t j) { return penalty_->log_prior[j] + q * state.dual[j * state.lanes + lane]; };
+    x_.resize(row_.size);
+    double top_rest = -infinity, top = -infinity;
+    std::int64_t i = 0;
+    for (std::int64_t j = 0; j < state.features; ++j) {
+      if (i < row_.size && row_.feature(i) == j)
+        top = std::max(top, x_[i++] = x(j));
+      else
+        top_rest = std::max(top_rest, x(j));
+    }
+    double total = 0.0;
+    i = 0;
+    for (std::int64_t j = 0; j < state.features; ++j) {
+      if (i < row_.size && row_.feature(i) == j)
+        ++i;
+      else
+        total += exp(x(j) - top_rest);
+    }
+    rest_ = total > 0.0 ? top_rest + log(total) : -infinity;
+    return std::max(top, rest_);
+  }
+
+  // z(t) = sum_i w_i(t) h_i and its slope alpha Var_w(h), the other coordinates having h = 0.
+  Tangent tangent(double t, double alpha, double offset) {
+    double top = rest_;
+    for (std::int64_t i = 0; i < row_.size; ++i) top = std::max(top, x_[i] + t * alpha * row_.value[i]);
+    const double rest = exp(rest_ - top);
+    double total = rest, first = 0.0;
+    weight_.resize(row_.size);
+    for (std::int64_t i = 0; i < row_.size; ++i) {
+      weight_[i] = exp(x_[i] + t * alpha * row_.value[i] - top);
+      total += weight_[i];
+      first += weight_[i] * row_.value[i];
+    }
+    const double z = first / total;
+    double second = rest * z * z;
+    for (std::int64_t i = 0; i < row_.size; ++i) {
+      const double from_mean = row_.value[i] - z;
+      second += weight_[i] * from_mean * from_mean;
+    }
+    const double kappa = alpha * (second / total);
+    return {offset + z - kappa * t, kappa};
+  }
+
+  const KL* penalty_ = nullptr;
+  const State* state_ = nullptr;
+  Row row_;
+  std::vector<double> x_, weight_;
+  double rest_ = 0.0;
+};
+
+}  // namespace odca

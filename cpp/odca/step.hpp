@@ -1,0 +1,377 @@
+// The paper, one event at a time.
+//
+//     show      b + h'w                                      with the model as it was
+//     forget    the window's rule on (S, mass)               eq. 22-25
+//     solve     lambda in -dQ(b + h' grad R*(x + t alpha h)) eq. mainAlgorithm1
+//     learn     S <- S + c lambda h                          eq. mainAlgorithm2
+//
+// w = grad R*(S / A) (eq. mainAlgorithm3) is never stored: it is a function of S and the strength A.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "odca/config.hpp"
+#include "odca/errors.hpp"
+#include "odca/solve.hpp"
+#include "odca/transaction.hpp"
+
+namespace odca {
+
+// One event's numbers, lane by lane.
+struct Event {
+  std::vector<double> y, weight, offset;       // given
+  std::vector<double> margin;                  // shown before the event is learned
+  std::vector<double> lambda, slope, z;        // of the dual problem
+  std::vector<double> alpha, step, conjugate;  // c / A, c lambda / scale, Q*(-lambda) + lambda b
+  double time = 0.0;
+  std::int64_t row = 0;  // its place in the caller's arrays, for messages
+
+  explicit Event(int lanes = 1) {
+    for (auto* each : {&y, &weight, &offset, &margin, &lambda, &slope, &z, &alpha, &step, &conjugate})
+      each->assign(lanes, 0.0);
+  }
+};
+
+template <class Loss, class Penalty, int Lanes>
+class Step {
+ public:
+  Step(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
+      : config_(config), loss_(loss), penalty_(penalty), state_(state), transaction_(transaction) {}
+
+  void learn(const Row& h, Event& event) {
+    const double norm = squared_norm(h);
+    if (!std::isfinite(norm)) throw InputError(describe_bad_row(h, event));
+    transaction_.about_to_change(h);
+    project(h, norm);
+    show(h, event);
+    const bool arrives_expired =
+        config_.window.kind == Window::Kind::duration && config_.window.has_expired(event.time, state_.clock);
+    if (!arrives_expired) {
+      if (forget(event)) project(h, norm);
+      solve(event);
+      add_to_dual_sum(h, norm, event);
+    } else {
+      for (int l = 0; l < lanes(); ++l) event.lambda[l] = event.slope[l] = 0.0;
+    }
+    ++state_.count;
+    smooth(h.size);
+  }
+
+  // One pass of S-DCA: each event's dual is solved again, all others held.
+  void revisit(std::size_t id, Event& event) {
+    EventBuffer& buffer = state_.buffer;
+    const Row h = buffer.row(id);
+    const double norm = squared_norm(h);
+    add_times(h, buffer.weights(id), buffer.duals(id), -1.0, event);
+    project(h, norm);
+    for (int l = 0; l < lanes(); ++l) {
+      event.y[l] = buffer.labels(id)[l];
+      event.offset[l] = buffer.offsets(id)[l];
+      event.weight[l] = buffer.weights(id)[l];
+      event.alpha[l] = event.weight[l] / config_.strength(l, lane().mass[l]);
+    }
+    projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
+                      event.lambda.data(), event.slope.data(), event.z.data());
+    for (int l = 0; l < lanes(); ++l) {
+      if (event.weight[l] == 0.0) event.lambda[l] = 0.0;
+      buffer.duals(id)[l] = event.lambda[l];
+      buffer.conjugates(id)[l] =
+          conjugate_at(loss_, event.lambda[l], event.z[l], event.y[l]) + event.lambda[l] * event.offset[l];
+    }
+    add_times(h, buffer.weights(id), buffer.duals(id), 1.0, event);
+  }
+
+  // S and all sums from the buffer, as if nothing had ever left.
+  void rebuild() {
+    settle();
+    transaction_.about_to_change_everything();
+    std::fill(state_.dual.begin(), state_.dual.end(), 0.0);
+    for (int l = 0; l < lanes(); ++l) lane().forget(l);
+    Event event(lanes());
+    for (std::size_t k = 0; k < state_.buffer.size(); ++k) {
+      const std::size_t id = state_.buffer.at(k);
+      const Row h = state_.buffer.row(id);
+      add_times(h, state_.buffer.weights(id), state_.buffer.duals(id), 1.0, event);
+      count_in(id, 1.0);
+    }
+    for (int l = 0; l < lanes(); ++l) {
+      lane().peak[l] = lane().bound[l];
+      refresh_q(l);
+    }
+    state_.evicted_work = 0;
+  }
+
+  // Brings every coordinate's smoothed sum up to date and begins a new block of the timeline.
+  void settle() {
+    if constexpr (may_be_lazy) settle_block();
+  }
+
+ private:
+  void settle_block() {
+    if (!state_.smoothing || state_.timeline.now() == 0) return;
+    transaction_.about_to_change_everything();
+    for (std::int64_t j = 0; j < state_.features; ++j) {
+      bring_up(j);
+      state_.seen[j] = 0;
+    }
+    state_.timeline.clear();
+    state_.smooth_work = 0;
+  }
+
+  int lanes() const { return Lanes ? Lanes : state_.lanes; }
+  LaneState& lane() { return state_.lane; }
+  // On the simplex every weight moves at every event, so there is nothing to be lazy about.
+  static constexpr bool may_be_lazy = !std::is_same_v<Penalty, KL>;
+
+  void project(const Row& h, double norm) { projection_.project(config_, penalty_, state_, h, norm); }
+
+  void show(const Row& h, Event& event) {
+    if (state_.smoothing && state_.smooth_mass > 0.0) {
+      bring_up(h);
+      dot<Lanes>(h, state_.smooth.data(), lanes(), event.margin.data());
+      for (int l = 0; l < lanes(); ++l) event.margin[l] = event.offset[l] + event.margin[l] / state_.smooth_mass;
+    } else {
+      for (int l = 0; l < lanes(); ++l)
+        event.margin[l] = event.offset[l] + projection_.margin(penalty_, l, lane().q[l]);
+    }
+    for (int l = 0; l < lanes(); ++l)
+      if (!std::isfinite(event.margin[l]))
+        throw InputError("the prediction for " + at_row(event.row) + " of X would overflow; scale the features");
+  }
+
+  // The window's rule. True if v changed, so that the row must be projected again.
+  bool forget(Event& event) {
+    const double elapsed = state_.clock == -infinity ? 0.0 : event.time - state_.clock;
+    if (config_.window.uses_time()) state_.clock = std::max(state_.clock, event.time);
+    if (config_.window.keeps_events()) return evict();
+    bool changed = false;
+    for (int l = 0; l < lanes(); ++l) {
+      const double factor = config_.window.factor(l, elapsed);
+      if (factor != 1.0) changed |= decay(l, factor);
+      if (elapsed < 0.0) event.weight[l] *= config_.window.late_factor(l, -elapsed);
+    }
+    return changed;
+  }
+
+  bool decay(int l, double factor) {
+    LaneState& s = lane();
+    if (s.mass[l] * factor < tiny) {
+      if (s.mass[l] == 0.0) return false;
+      clear_lane(l);
+      return true;
+    }
+    s.mass[l] *= factor;
+    s.squared_mass[l] *= factor * factor;
+    s.conjugate[l] *= factor;
+    s.saturated[l] *= factor;
+    if (s.scale[l] * factor >= smallest_scale) {
+      s.scale[l] *= factor;
+      return false;
+    }
+    fold(l, factor);
+    return true;
+  }
+
+  // A power of two moves from the scale into v: exact, so it does not matter when.
+  void fold(int l, double factor) {
+    settle();
+    transaction_.about_to_change_everything();
+    int scale_exponent = 0, factor_exponent = 0;
+    lane().scale[l] = std::frexp(lane().scale[l], &scale_exponent) * std::frexp(factor, &factor_exponent);
+    const int exponent = scale_exponent + factor_exponent;
+    // In two factors, because 2^exponent itself may lie below the smallest double.
+    const double once = std::ldexp(1.0, exponent / 2), again = std::ldexp(1.0, exponent - exponent / 2);
+    for (std::int64_t j = 0; j < state_.features; ++j)
+      state_.dual[j * lanes() + l] = state_.dual[j * lanes() + l] * once * again;
+    lane().bound[l] = std::ldexp(lane().bound[l], exponent);
+  }
+
+  void clear_lane(int l) {
+    settle();
+    transaction_.about_to_change_everything();
+    for (std::int64_t j = 0; j < state_.features; ++j) state_.dual[j * lanes() + l] = 0.0;
+    lane().forget(l);
+  }
+
+  bool evict() {
+    EventBuffer& buffer = state_.buffer;
+    bool changed = false;
+    const auto must_leave = [&] {
+      if (buffer.empty()) return false;
+      if (config_.window.kind == Window::Kind::count)
+        return buffer.size() >= static_cast<std::size_t>(config_.window.length);
+      return config_.window.has_expired(buffer.entry(buffer.at(0)).time, state_.clock);
+    };
+    while (must_leave()) {
+      const std::size_t id = buffer.at(0);
+      const Row h = buffer.row(id);
+      transaction_.about_to_change(h);
+      bring_up(h);
+      add_times(h, buffer.weights(id), buffer.duals(id), -1.0, leaving_);
+      count_in(id, -1.0);
+      state_.evicted_work += h.size + 1;
+      buffer.pop_oldest();
+      changed = true;
+    }
+    if (changed) tidy_after_eviction();
+    return changed;
+  }
+
+  // Adding and subtracting leaves rounding behind: S is rebuilt before it can accumulate, sooner when what left
+  // was large beside what stays. Amortised, the cost is a constant per non-zero.
+  void tidy_after_eviction() {
+    const std::int64_t cost = state_.buffer.stored() + state_.features;
+    bool large_left = state_.buffer.empty();
+    for (int l = 0; l < lanes(); ++l) {
+      if (state_.buffer.empty())
+        for (auto* sum : {&lane().mass, &lane().squared_mass, &lane().conjugate, &lane().saturated, &lane().bound})
+          (*sum)[l] = 0.0;
+      large_left |= lane().peak[l] > 4096.0 * lane().bound[l];
+    }
+    if (state_.evicted_work >= 2 * cost || (large_left && 8 * state_.evicted_work >= cost)) rebuild();
+  }
+
+  void solve(Event& event) {
+    for (int l = 0; l < lanes(); ++l) {
+      lane().mass[l] += event.weight[l];
+      refresh_q(l);
+      const double strength = config_.strength(l, lane().mass[l]);
+      event.alpha[l] = strength > 0.0 ? event.weight[l] / strength : 0.0;
+    }
+    projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
+                      event.lambda.data(), event.slope.data(), event.z.data());
+    for (int l = 0; l < lanes(); ++l) {
+      if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = 0.0;
+      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]) || !std::isfinite(lane().mass[l]))
+        throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
+                         show_number(event.lambda[l]) + "; scale the features, labels or weights");
+    }
+  }
+
+  void add_to_dual_sum(const Row& h, double norm, Event& event) {
+    LaneState& s = lane();
+    const double reach = std::max(1.0, norm);  // at least max |h_j|
+    for (int l = 0; l < lanes(); ++l) {
+      const double c = event.weight[l], lambda = event.lambda[l];
+      event.step[l] = c * lambda / s.scale[l];
+      event.conjugate[l] = conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l];
+      s.bound[l] += std::fabs(event.step[l]) * reach;
+      if (!(s.bound[l] < 1e300)) check_update(h, l, event);
+      if (c == 0.0) continue;
+      s.conjugate[l] += c * event.conjugate[l];
+      s.squared_mass[l] += c * c;
+      if (loss_.saturated(lambda, event.y[l])) s.saturated[l] += c;
+    }
+    add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+    if (!config_.window.keeps_events()) return;
+    for (int l = 0; l < lanes(); ++l) s.peak[l] = std::max(s.peak[l], s.bound[l]);
+    remember(h, reach, event);
+  }
+
+  void remember(const Row& h, double reach, const Event& event) {
+    EventBuffer& buffer = state_.buffer;
+    const std::size_t id = buffer.push(h, state_.count, event.time, reach);
+    for (int l = 0; l < lanes(); ++l) {
+      buffer.labels(id)[l] = event.y[l];
+      buffer.weights(id)[l] = event.weight[l];
+      buffer.offsets(id)[l] = event.offset[l];
+      buffer.duals(id)[l] = event.lambda[l];
+      buffer.conjugates(id)[l] = event.conjugate[l];
+    }
+    if (transaction_.may_rearrange()) buffer.compact();
+  }
+
+  // v += sign c lambda h / scale
+  void add_times(const Row& h, const double* weight, const double* lambda, double sign, Event& event) {
+    for (int l = 0; l < lanes(); ++l) event.step[l] = sign * (weight[l] * lambda[l]) / lane().scale[l];
+    add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+  }
+
+  // A buffered event enters (sign +1) or leaves (-1) the scalar sums.
+  void count_in(std::size_t id, double sign) {
+    const EventBuffer& buffer = state_.buffer;
+    const double reach = buffer.entry(id).reach;
+    for (int l = 0; l < lanes(); ++l) {
+      const double c = buffer.weights(id)[l], lambda = buffer.duals(id)[l];
+      if (c == 0.0) continue;
+      lane().mass[l] += sign * c;
+      lane().squared_mass[l] += sign * c * c;
+      lane().conjugate[l] += sign * c * buffer.conjugates(id)[l];
+      if (loss_.saturated(lambda, buffer.labels(id)[l])) lane().saturated[l] += sign * c;
+      lane().bound[l] = std::max(0.0, lane().bound[l] + sign * std::fabs(c * lambda) * reach);
+    }
+  }
+
+  void refresh_q(int l) {
+    const double strength = config_.strength(l, lane().mass[l]);
+    lane().q[l] = strength > 0.0 ? lane().scale[l] / strength : 0.0;
+  }
+
+  // The event is over: w_N enters the smoothed weights.
+  void smooth(std::int64_t work) {
+    if (!state_.smoothing) return;
+    state_.smooth_mass = config_.kappa * state_.smooth_mass + 1.0;
+    if constexpr (std::is_same_v<Penalty, KL>) {
+      transaction_.about_to_change_everything();
+      weights_.resize(state_.dual.size());
+      for (int l = 0; l < lanes(); ++l) softmax(penalty_, state_, l, lane().q[l], weights_.data() + l, lanes());
+      for (std::size_t at = 0; at < weights_.size(); ++at)
+        state_.smooth[at] = config_.kappa * state_.smooth[at] + weights_[at];
+    } else {
+      state_.timeline.append(lane().q.data());
+      state_.smooth_work += work + 1;
+      if (state_.smooth_work >= 4 * state_.features + 256) settle();
+    }
+  }
+
+  void bring_up(const Row& h) {
+    if constexpr (may_be_lazy)
+      if (state_.smoothing) h.each([this](std::int64_t j, double) { bring_up(j); });
+  }
+
+  void bring_up(std::int64_t j) {
+    const double r = config_.shape.inverse_weight_of(j);
+    for (int l = 0; l < lanes(); ++l) {
+      const std::size_t at = j * lanes() + l;
+      state_.smooth[at] = with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
+        return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], l, state_.dual[at] * r,
+                                        config_.shape.mean_of(at), penalty);
+      });
+    }
+    state_.seen[j] = state_.timeline.now();
+  }
+
+  void check_update(const Row& h, int l, const Event& event) const {
+    h.each([&](std::int64_t j, double value) {
+      if (!(std::fabs(state_.dual[j * lanes() + l] + event.step[l] * value) < 1e300))
+        throw InputError("learning from " + at_row(event.row) + " of X would overflow the model; scale the features, " +
+                         "labels or weights");
+    });
+  }
+
+  std::string describe_bad_row(const Row& h, const Event& event) const {
+    std::string fault = "the squared norm of " + at_row(event.row) + " of X overflows; scale the features";
+    h.each([&](std::int64_t j, double value) {
+      if (!std::isfinite(value))
+        fault = at_row(event.row) + " of X holds " + show_number(value) + " in column " +
+                std::to_string(j - (config_.intercept ? 1 : 0)) + "; drop the row or put a finite number there";
+    });
+    return fault;
+  }
+
+  static std::string show_number(double x) { return odca::show(x); }
+  static constexpr double smallest_scale = 0x1p-64;
+
+  const Config& config_;
+  const Loss& loss_;
+  const Penalty& penalty_;
+  State& state_;
+  Transaction& transaction_;
+  Projection<Penalty, Lanes> projection_;
+  Event leaving_{config_.lanes};
+  std::vector<double> weights_;
+};
+
+}  // namespace odca

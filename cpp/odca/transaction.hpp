@@ -1,0 +1,122 @@
+// A call either happens or leaves the model as it was.
+//
+// For a call that is large beside the model the whole state is copied first. For a small one the coordinates it
+// changes are logged as they change. What touches every coordinate at once (a fold, the end of a smoothing block,
+// a rebuild) turns the log into a copy first: such work is amortised, so the copy is too. A transaction that was
+// never begun keeps nothing.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "odca/state.hpp"
+
+namespace odca {
+
+class Transaction {
+ public:
+  explicit Transaction(State& state) : state_(state) {}
+
+  void begin(std::int64_t work) {
+    logging_ = work < 2 * (state_.features + state_.buffer.stored());
+    if (!logging_) {
+      before_ = state_;
+      return;
+    }
+    features_.clear();
+    values_.clear();
+    seen_.clear();
+    mark_.lane = state_.lane;
+    mark_.features = state_.features;
+    mark_.count = state_.count;
+    mark_.clock = state_.clock;
+    mark_.smooth_mass = state_.smooth_mass;
+    mark_.smooth_work = state_.smooth_work;
+    mark_.evicted_work = state_.evicted_work;
+    mark_.buffer = state_.buffer.mark();
+    if (state_.smoothing) state_.timeline.mark(mark_.timeline);
+  }
+
+  // Before the row's coordinates change.
+  void about_to_change(const Row& row) {
+    if (!logging_) return;
+    const auto lanes = static_cast<std::size_t>(state_.lanes);
+    row.each([&](std::int64_t j, double) {
+      const auto at = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(j) * lanes);
+      const auto width = static_cast<std::ptrdiff_t>(lanes);
+      features_.push_back(j);
+      values_.insert(values_.end(), state_.dual.begin() + at, state_.dual.begin() + at + width);
+      if (!state_.smoothing) return;
+      values_.insert(values_.end(), state_.smooth.begin() + at, state_.smooth.begin() + at + width);
+      seen_.push_back(state_.seen[static_cast<std::size_t>(j)]);
+    });
+  }
+
+  // Before every coordinate changes, or the buffer is rearranged.
+  void about_to_change_everything() {
+    if (!logging_) return;
+    before_ = state_;
+    undo(before_);
+    logging_ = false;
+  }
+
+  void commit() {
+    before_ = State();
+    state_.buffer.compact();
+  }
+
+  void roll_back() {
+    if (logging_)
+      undo(state_);
+    else
+      state_ = std::move(before_);
+    before_ = State();
+  }
+
+  bool may_rearrange() const { return !logging_; }
+
+ private:
+  struct Mark {
+    LaneState lane;
+    std::int64_t features, smooth_work, evicted_work;
+    std::uint64_t count;
+    double clock, smooth_mass;
+    EventBuffer::Mark buffer;
+    Timeline::Mark timeline;
+  };
+
+  void undo(State& state) const {
+    const auto lanes = static_cast<std::size_t>(state.lanes);
+    auto value = values_.end();
+    const auto put_back = [&](std::vector<double>& vector, std::int64_t j) {
+      value -= static_cast<std::ptrdiff_t>(lanes);
+      std::copy_n(value, lanes, vector.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(j) * lanes));
+    };
+    for (std::size_t k = features_.size(); k-- > 0;) {
+      if (state.smoothing) {
+        put_back(state.smooth, features_[k]);
+        state.seen[static_cast<std::size_t>(features_[k])] = seen_[k];
+      }
+      put_back(state.dual, features_[k]);
+    }
+    state.lane = mark_.lane;
+    state.count = mark_.count;
+    state.clock = mark_.clock;
+    state.smooth_mass = mark_.smooth_mass;
+    state.smooth_work = mark_.smooth_work;
+    state.evicted_work = mark_.evicted_work;
+    state.buffer.rewind(mark_.buffer);
+    if (state.smoothing) state.timeline.rewind(mark_.timeline);
+    state.resize(mark_.features);
+  }
+
+  State& state_;
+  bool logging_ = false;
+  State before_;  // a copy, while not logging
+  Mark mark_;     // while logging: the scalars, and
+  std::vector<std::int64_t> features_;
+  std::vector<double> values_;
+  std::vector<Timeline::Position> seen_;  // what was there, oldest first
+};
+
+}  // namespace odca

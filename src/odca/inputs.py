@@ -1,0 +1,84 @@
+"""The caller's arrays, checked once at the boundary and brought into the form the core reads.
+
+Values inside the rows (NaN, labels outside a loss's domain, ...) are checked by the core as it reads them.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from odca import _core
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+def as_matrix(X: Any) -> tuple[_core.Matrix, int, int]:
+    """X as a native matrix, with its rows and columns. Dense or sparse; copied only where it must be."""
+    if hasattr(X, "tocsr"):
+        return _from_sparse(X.tocsr())
+    dense = _as_float(X)
+    if dense.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions, events by features; got shape {dense.shape}. "
+            "Use X.reshape(1, -1) for a single event, X.reshape(-1, 1) for a single feature."
+        )
+    return _core.Matrix.dense(dense), dense.shape[0], dense.shape[1]
+
+
+def _from_sparse(csr: Any) -> tuple[_core.Matrix, int, int]:
+    if len(csr.shape) != 2:
+        raise ValueError(f"X must have two dimensions, events by features; got a sparse array of shape {csr.shape}.")
+    rows, width = csr.shape
+    if width >= 2**31 - 1:
+        raise ValueError(
+            f"X has {width} columns; at most {2**31 - 2} can be indexed. Hash the features into fewer columns."
+        )
+    index = np.int64 if np.int64 in {csr.indptr.dtype.type, csr.indices.dtype.type} else np.int32
+    starts = np.ascontiguousarray(csr.indptr, dtype=index)
+    indices = np.ascontiguousarray(csr.indices, dtype=index)
+    if len(starts) != rows + 1:
+        raise ValueError(f"X is not a valid CSR matrix: {rows} rows need {rows + 1} offsets; got {len(starts)}.")
+    return _core.Matrix.csr(starts, indices, np.ascontiguousarray(_as_float(csr.data)), width), rows, width
+
+
+def as_columns(values: Any, name: str, rows: int, lanes: int, *, per_lane: bool) -> Array:
+    """Labels, weights or offsets as a matrix with one column per lane, or one that all lanes share."""
+    array = np.ascontiguousarray(_as_float(values), dtype=np.float64)
+    allowed = (
+        [(rows, lanes)] if per_lane else [(rows,), (rows, 1), (rows, lanes)] if lanes > 1 else [(rows,), (rows, 1)]
+    )
+    if array.shape not in allowed:
+        wanted = " or ".join(str(shape) for shape in allowed)
+        raise ValueError(f"{name} must have shape {wanted} to go with X; got {array.shape}.")
+    return array.reshape(rows, -1) if rows else array.reshape(0, lanes)
+
+
+def as_times(values: Any, rows: int) -> Array:
+    """Event times as seconds (of datetimes), or as the numbers that they are."""
+    array = np.asarray(values)
+    if array.dtype == object and array.size and hasattr(array.flat[0], "timestamp"):
+        array = np.array([moment.timestamp() for moment in array.flat])
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise ValueError(f"time must be a time for every event; row {int(np.argmax(np.isnat(array)))} is NaT.")
+        array = array.astype("datetime64[ns]").astype(np.int64) / 1e9
+    array = np.ascontiguousarray(_as_float(array), dtype=np.float64)
+    if array.shape != (rows,):
+        raise ValueError(f"time must have shape ({rows},) to go with X; got {array.shape}.")
+    return array
+
+
+def _as_float(values: Any) -> npt.NDArray[Any]:
+    """Float32 and float64 stay what they are; whole numbers and booleans become float64."""
+    array = np.asarray(values)
+    if array.dtype.type in {np.float32, np.float64} and array.dtype.isnative:
+        return array
+    if array.dtype.kind not in "fiubO":
+        raise ValueError(f"numbers are needed; got an array of {array.dtype}. Encode categories as features first.")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"numbers are needed; got an array of {array.dtype} that does not convert: {error}."
+        ) from error

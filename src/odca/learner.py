@@ -1,0 +1,473 @@
+"""The learner: the native core's Python face. It checks what it is given and holds no mathematics."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from odca import _core
+from odca.inputs import Array, as_columns, as_matrix, as_times
+from odca.losses import as_native
+from odca.penalties import KL, L2, Box, NonNegative, Penalty
+from odca.windows import Infinite, Window
+
+Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """What one event at a time did to the model; arrays of shape (n,), or (n, lanes)."""
+
+    margin: Array
+    """The prediction from before the event was learned."""
+    dual: Array
+    """λ, how hard the event pulled."""
+    slope: Array
+    """s, how far the event's own margin moves per unit of λ."""
+    saturated: npt.NDArray[np.bool_]
+    """Whether λ is at the end of its domain: many such events in a row are a sign of drift."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What a learner learned between two of its states; made by `Learner.delta`, used by `Learner.apply`."""
+
+    _native: _core.Delta
+    _configuration: tuple[object, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of events in between."""
+        return self._native.count
+
+
+class Learner:
+    """Learns a linear model from a stream: min (1/Δ) Σ δ_n Q(b_n + h_nᵀw; y_n) + ρ R(w), one pass, no step size.
+
+    Every option is a keyword.
+
+    loss: one of odca's losses, an object with `dual(p, s, y)` or `gradient(z, y)`, or a `CompiledLoss`.
+    penalty: R. L2, ElasticNet, NonNegative, Box or KL.
+    rho: ρ ≥ 0, the strength of the penalty per unit of mass.
+    window: how the past counts. Infinite, Exponential, HalfLife or Sliding.
+    smoothing: κ in [0, 1]. Predictions use w̄ = Σ κ^(N-n) w_n / Σ κ^(N-n); 0 uses w itself.
+    prior_strength: a₀ ≥ 0, a constant strength: the penalty counts ρΔ + a₀ times. rho=0 needs it.
+    prior_mean: w₀, the weights to start from: the penalty is on w - w₀.
+    penalty_weights: a_j > 0, a factor on the penalty of each feature; features beyond its end have 1.
+    intercept: adds a constant feature, always under L2; intercept_penalty is its factor (small: nearly free),
+        prior_intercept its w₀.
+    lanes: how many models to learn over one read of the rows. Then y is (n, lanes), and rho, prior_strength and
+        the window's parameter may be sequences. Left out, it is their length, or there is one model and y is (n,).
+    n_features: the number of features, for KL without a prior.
+
+    Features may appear at any time (KL excepted). Any split of a stream into calls gives the same model. A call
+    that raises ValueError leaves the model as it was. Several threads may use one learner.
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: object,
+        penalty: Penalty = L2(),  # noqa: B008 - frozen
+        rho: Numbers = 1e-4,
+        window: Window = Infinite(),  # noqa: B008 - frozen
+        smoothing: float = 0.0,
+        prior_strength: Numbers = 0.0,
+        prior_mean: npt.ArrayLike | None = None,
+        prior_intercept: float = 0.0,
+        penalty_weights: npt.ArrayLike | None = None,
+        intercept: bool = False,
+        intercept_penalty: float = 1.0,
+        lanes: int | None = None,
+        n_features: int | None = None,
+    ) -> None:
+        if not isinstance(penalty, Penalty):
+            raise TypeError(f"penalty must be L2(), ElasticNet(...), NonNegative(), Box(...) or KL(); got {penalty!r}.")
+        if not isinstance(window, Window):
+            raise TypeError(
+                f"window must be Infinite(), Exponential(...), HalfLife(...) or Sliding(...); got {window!r}."
+            )
+        self._options: dict[str, Any] = {
+            "loss": loss,
+            "penalty": penalty,
+            "rho": _frozen(rho),
+            "window": window,
+            "smoothing": smoothing,
+            "prior_strength": _frozen(prior_strength),
+            "prior_mean": _frozen(prior_mean),
+            "prior_intercept": prior_intercept,
+            "penalty_weights": _frozen(penalty_weights),
+            "intercept": intercept,
+            "intercept_penalty": intercept_penalty,
+            "lanes": lanes,
+            "n_features": n_features,
+        }
+        if not (np.isscalar(smoothing) and 0.0 <= float(smoothing) <= 1.0):
+            raise ValueError(f"smoothing must lie in [0, 1]; got {smoothing!r}. 0.999 averages about 1000 events.")
+        count = _count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
+        self._single = count is None
+        self._lanes = count or 1
+        strengths = _per_lane("rho", rho, self._lanes)
+        priors = _per_lane("prior_strength", prior_strength, self._lanes)
+        if np.any((strengths == 0.0) & (priors == 0.0)):
+            raise ValueError(
+                "rho and prior_strength are both 0: the problem has no strength. Give one of them a value > 0."
+            )
+        fixed = _fixed_features(penalty, n_features, intercept=intercept)
+        inverse_weights, means = _shape(self._options, self._lanes, penalty)
+        self._core = _core.Learner(
+            loss=as_native(loss),
+            penalty=penalty._native(fixed or None),  # noqa: SLF001 - made for this
+            window=window._native(),  # noqa: SLF001 - made for this
+            lanes=self._lanes,
+            rho=strengths,
+            prior_strength=priors,
+            kappa=float(smoothing),
+            intercept=bool(intercept),
+            fixed_features=fixed,
+            inverse_weights=inverse_weights,
+            means=means,
+        )
+        self._fixed = fixed
+
+    # Learning and predicting
+
+    def learn(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+        diagnostics: bool = False,
+    ) -> Any:
+        """Learn from events in order; return each event's prediction from before it was learned.
+
+        X is dense or sparse, events by features. The predictions are margins b + hᵀw (hᵀw̄ with smoothing).
+        `offset` is b, `time` the event times that HalfLife and Sliding(duration=...) need (other windows ignore
+        them). With diagnostics=True a `Diagnostics` is returned instead.
+        """
+        matrix, rows = self._matrix(X)
+        labels = as_columns(y, "y", rows, self._lanes, per_lane=not self._single)
+        times = None
+        if self.window.uses_time:
+            if time is None:
+                raise ValueError(f"{self.window!r} counts in event time; give learn the time of every event.")
+            times = as_times(time, rows)
+        weight, moved = self._columns("sample_weight", sample_weight, rows), self._columns("offset", offset, rows)
+        arrays = self._core.learn(matrix, labels, weight, moved, times, diagnostics)
+        shaped = [self._per_event(array) for array in arrays]
+        return Diagnostics(shaped[0], shaped[1], shaped[2], shaped[3].astype(bool)) if diagnostics else shaped[0]
+
+    def predict(self, X: Any, *, offset: npt.ArrayLike | None = None, smoothed: bool | None = None) -> Array:
+        """Return the margins b + hᵀw; by default w̄ takes the place of w where smoothing is on."""
+        matrix, rows = self._matrix(X)
+        use_smoothed = self.smoothing > 0.0 if smoothed is None else smoothed
+        return self._per_event(self._core.predict(matrix, self._columns("offset", offset, rows), use_smoothed))
+
+    # What was learned
+
+    @property
+    def coef(self) -> Array:
+        """The weights w, of shape (n_features,), or (lanes, n_features)."""
+        return self._features(self._core.weights(False))
+
+    @property
+    def smoothed_coef(self) -> Array:
+        """The smoothed weights w̄, in the shape of `coef`; w itself without smoothing."""
+        return self._features(self._core.weights(True))
+
+    @property
+    def intercept(self) -> float | Array:
+        """The weight of the constant feature; 0 without one."""
+        return self._intercept(self._core.weights(False))
+
+    @property
+    def smoothed_intercept(self) -> float | Array:
+        """The smoothed weight of the constant feature."""
+        return self._intercept(self._core.weights(True))
+
+    @property
+    def dual_sum(self) -> Array:
+        """S = Σ δ_n λ_n h_n, in the shape of `coef`."""
+        return self._features(self._core.dual_sum())
+
+    @property
+    def mass(self) -> float | Array:
+        """Δ = Σ δ_n, how many events of weight one the window holds."""
+        return self._per_model(self._core.scalars()["mass"])
+
+    @property
+    def count(self) -> int:
+        """N, the number of events learned from."""
+        return int(self._core.scalars()["count"])
+
+    @property
+    def clock(self) -> float | None:
+        """The newest event time, under a window that counts in time."""
+        clock = float(self._core.scalars()["clock"])
+        return None if math.isinf(clock) else clock
+
+    @property
+    def effective_sample_size(self) -> float | Array:
+        """(Σ δ)² / Σ δ²: how many events of equal weight would average as well."""
+        scalars = self._core.scalars()
+        mass, squared = scalars["mass"], scalars["squared_mass"]
+        return self._per_model(np.divide(mass * mass, squared, out=np.zeros_like(mass), where=squared > 0.0))
+
+    @property
+    def saturation(self) -> float | Array:
+        """The share of the mass whose dual sits at the end of its domain: it rises when the stream drifts."""
+        scalars = self._core.scalars()
+        mass, saturated = scalars["mass"], scalars["saturated"]
+        share = np.divide(saturated, mass, out=np.zeros_like(mass), where=mass > 0.0)
+        return self._per_model(np.clip(share, 0.0, 1.0))
+
+    @property
+    def n_features(self) -> int:
+        """The number of features seen so far, the intercept not counted."""
+        return int(self._core.scalars()["features"]) - int(self._options["intercept"])
+
+    @property
+    def lanes(self) -> int:
+        """The number of models that are learned side by side."""
+        return self._lanes
+
+    @property
+    def window(self) -> Window:
+        """How the past counts."""
+        window: Window = self._options["window"]
+        return window
+
+    @property
+    def smoothing(self) -> float:
+        """The weight κ of the smoothed output."""
+        return float(self._options["smoothing"])
+
+    # Objectives
+
+    def dual_objective(self) -> float | Array:
+        """D_N, a certified lower bound on the weighted objective of every w; 0 before the first event."""
+        return self._per_model(self._core.dual_objective())
+
+    def primal_objective(self) -> float | Array:
+        """The weighted objective of w over the events of a sliding window."""
+        return self._per_model(self._core.primal_objective())
+
+    def duality_gap(self) -> float | Array:
+        """Primal minus dual objective over the events of a sliding window: w is no further than this from the best."""
+        return self._per_model(self._core.primal_objective() - self._core.dual_objective())
+
+    def objective(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        smoothed: bool = False,
+    ) -> float | Array:
+        """Return the weighted mean loss over these rows plus the penalty at its present strength."""
+        z = np.atleast_2d(np.asarray(self.predict(X, offset=offset, smoothed=smoothed)).T).T
+        labels = np.broadcast_to(as_columns(y, "y", len(z), self._lanes, per_lane=not self._single), z.shape)
+        weights = self._columns("sample_weight", sample_weight, len(z))
+        native = as_native(self._options["loss"])
+        flat = [np.ascontiguousarray(part).ravel() for part in (z, labels)]
+        losses = native.value(*flat).reshape(z.shape)
+        mean = np.average(losses, axis=0, weights=None if weights is None else np.broadcast_to(weights, z.shape))
+        return self._per_model(np.atleast_1d(mean) + self._core.penalty_term(smoothed))
+
+    # Sliding windows
+
+    def refine(self, passes: int = 1, *, tol: float = 0.0, seed: int = 0) -> float | Array:
+        """Revisit the events of a sliding window (S-DCA), in random order; return the duality gap.
+
+        The dual objective never falls, and w tends to the exact minimiser over the window. Stops early once the
+        gap is at most `tol`.
+        """
+        if passes < 0:
+            raise ValueError(f"passes must not be negative; got {passes}.")
+        self._core.refine(passes, tol, seed)
+        return self.duality_gap()
+
+    def unlearn(self, event: int) -> None:
+        """Take one event (its number in the stream, from 0) out of a sliding window: its δλh, exactly."""
+        if event < 0:
+            raise ValueError(f"event must be a number in the stream, counted from 0; got {event}.")
+        self._core.unlearn(event)
+
+    # Several learners
+
+    def merge(self, other: "Learner") -> "Learner":
+        """Return a learner that has the events of both. See docs/merging.md for what each window means by that."""
+        self._require_same_problem(other._configuration(), "merge")
+        merged = self.copy()
+        merged._core.merge(other._core)
+        return merged
+
+    def delta(self, base: "Learner") -> Delta:
+        """Return what this learner has learned since it was `base` (an earlier copy of it)."""
+        self._require_same_problem(base._configuration(), "delta")
+        return Delta(self._core.delta(base._core), self._configuration())
+
+    def apply(self, delta: Delta) -> None:
+        """Add what another learner has learned, as if its events had come after this one's."""
+        self._require_same_problem(delta._configuration, "apply")
+        self._core.apply(delta._native)
+
+    def copy(self) -> "Learner":
+        """Return an independent learner in the same state."""
+        twin = object.__new__(Learner)
+        twin.__dict__ = {**self.__dict__, "_core": self._core.copy()}
+        return twin
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Learner):
+            return NotImplemented
+        return self._configuration() == other._configuration() and self._core.same_state(other._core)
+
+    __hash__ = None  # type: ignore[assignment] # a learner changes
+
+    # State
+
+    def get_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything the learner remembers, as arrays; `set_state` of an equally configured learner takes them."""
+        return dict(self._core.get_state())
+
+    def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Become the learner that `state` was taken from. Arrays that do not fit together are refused."""
+        self._core.set_state(dict(state))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"options": self._options, "state": self.get_state()}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__init__(**saved["options"])  # type: ignore[misc] # a learner is its options and its state
+        self.set_state(saved["state"])
+
+    def __repr__(self) -> str:
+        shown = ("loss", "penalty", "rho", "window")
+        options = ", ".join(f"{name}={self._options[name]!r}" for name in shown)
+        return f"<Learner {options}: {self.count} events, {self.n_features} features>"
+
+    # Helpers
+
+    def _configuration(self) -> tuple[object, ...]:
+        return tuple(self._options.values())
+
+    def _require_same_problem(self, theirs: tuple[object, ...], what: str) -> None:
+        for (name, mine), other in zip(self._options.items(), theirs, strict=True):
+            if mine != other:
+                raise ValueError(f"{what} needs learners of one problem; {name} is {mine!r} here and {other!r} there.")
+
+    def _matrix(self, X: Any) -> tuple[_core.Matrix, int]:
+        matrix, rows, width = as_matrix(X)
+        if self._fixed and width != self._fixed:
+            raise ValueError(f"X must have the {self._fixed} features that KL was made with; got {width} columns.")
+        return matrix, rows
+
+    def _columns(self, name: str, values: npt.ArrayLike | None, rows: int) -> Array | None:
+        return None if values is None else as_columns(values, name, rows, self._lanes, per_lane=False)
+
+    def _per_event(self, array: Any) -> Any:
+        return array[:, 0] if self._single else array
+
+    def _per_model(self, array: Array) -> float | Array:
+        return float(array[0]) if self._single else array
+
+    def _features(self, array: Array) -> Array:
+        by_lane = np.ascontiguousarray(array[int(self._options["intercept"]) :].T)
+        return by_lane[0] if self._single else by_lane
+
+    def _intercept(self, array: Array) -> float | Array:
+        return self._per_model(array[0].copy() if self._options["intercept"] else np.zeros(self._lanes))
+
+
+def _frozen(value: Any) -> Any:
+    """Numbers as they are, sequences as (nested) tuples: options can then be compared and never change."""
+    if value is None or np.ndim(value) == 0:
+        return value
+    return tuple(_frozen(item) for item in np.asarray(value, dtype=np.float64).tolist())
+
+
+def _count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
+    """The number of lanes that the options name; None where they all speak of one model."""
+    named = {
+        "lanes": lanes,
+        "rho": len(np.asarray(rho)) if np.ndim(rho) else None,
+        "prior_strength": len(np.asarray(prior_strength)) if np.ndim(prior_strength) else None,
+        "window": window.lanes,
+    }
+    given = {name: count for name, count in named.items() if count is not None}
+    if not given:
+        return None
+    if len(set(given.values())) > 1 or min(given.values()) < 1:
+        raise ValueError(
+            f"the options name different numbers of lanes: {given}. Make them agree, with at least one lane."
+        )
+    return next(iter(given.values()))
+
+
+def _per_lane(name: str, values: Numbers, lanes: int) -> Array:
+    array = np.broadcast_to(np.asarray(values, dtype=np.float64), (lanes,)).copy()
+    if not np.all(np.isfinite(array) & (array >= 0.0)):
+        raise ValueError(f"{name} must be finite and not negative; got {values!r}.")
+    return array
+
+
+def _fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool) -> int:
+    """The number of features where it cannot grow, else 0."""
+    if not isinstance(penalty, KL):
+        if n_features is not None:
+            raise ValueError(
+                "n_features is for KL; under other penalties features may appear at any time. Leave it out."
+            )
+        return 0
+    if intercept:
+        raise ValueError("KL has no intercept: its weights are a point of the simplex. Use offset for a constant.")
+    known = len(penalty.prior) if penalty.prior is not None else n_features
+    if known is None or known < 1:
+        raise ValueError(f"KL needs its number of features; got n_features={n_features!r}. Give n_features or a prior.")
+    if n_features is not None and n_features != known:
+        raise ValueError(f"KL has a prior of {known} features; got n_features={n_features}. Leave n_features out.")
+    return known
+
+
+def _shape(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Array | None, Array | None]:
+    """1/a_j by feature and w₀ by feature and lane, the intercept in front; None where all are 1 and 0."""
+    weights, mean, intercept = options["penalty_weights"], options["prior_mean"], options["intercept"]
+    factor, prior_intercept = options["intercept_penalty"], options["prior_intercept"]
+    if not (np.isscalar(factor) and 0.0 < float(factor) < math.inf):
+        raise ValueError(f"intercept_penalty must be positive and finite; got {factor!r}. Small is nearly free: 1e-6.")
+    if not (np.isscalar(prior_intercept) and math.isfinite(float(prior_intercept))):
+        raise ValueError(f"prior_intercept must be a finite number; got {prior_intercept!r}.")
+    if prior_intercept and not intercept:
+        raise ValueError("prior_intercept is given but there is no intercept. Set intercept=True.")
+    if weights is None and mean is None and not (intercept and (factor != 1.0 or prior_intercept != 0.0)):
+        return None, None
+    if isinstance(penalty, KL):
+        raise ValueError("KL takes no penalty_weights and no prior_mean. Its prior is KL(prior).")
+    a = np.ones(0) if weights is None else np.asarray(weights, dtype=np.float64)
+    w0 = np.zeros(0) if mean is None else np.asarray(mean, dtype=np.float64)
+    if a.ndim != 1 or not np.all((a > 0.0) & np.isfinite(a)):
+        raise ValueError("penalty_weights must be a vector of positive finite numbers, one per feature.")
+    if w0.ndim not in {1, 2} or (w0.ndim == 2 and len(w0) != lanes) or not np.all(np.isfinite(w0)):
+        raise ValueError(f"prior_mean must be finite, of shape (n_features,) or ({lanes}, n_features).")
+    features = max(len(a), w0.shape[-1])
+    inverse = np.ones(features + intercept)
+    inverse[intercept : intercept + len(a)] = 1.0 / a
+    means = np.zeros((features + intercept, lanes))
+    means[intercept : intercept + w0.shape[-1]] = np.broadcast_to(w0, (lanes, w0.shape[-1])).T
+    if intercept:
+        inverse[0] = 1.0 / float(factor)
+        means[0] = float(prior_intercept)
+    if isinstance(penalty, NonNegative | Box):
+        lo, hi = (penalty.lo, penalty.hi) if isinstance(penalty, Box) else (0.0, math.inf)
+        bounded = means[int(intercept) :]
+        if not np.all((lo <= bounded) & (bounded <= hi)):
+            raise ValueError(f"prior_mean must lie inside the bounds [{lo:g}, {hi:g}] of {penalty!r}.")
+    return inverse, means.ravel()

@@ -1,0 +1,266 @@
+"""Windows: how much each event of the past weighs, δ_{n,N} after N events (the paper's C1, C2, C3).
+
+The problem solved is  min_w (1/Δ) Σ_n δ_{n,N}·Q(h_nᵀw; y_n) + ρ·R(w)  with the mass Δ = Σ_n δ_{n,N}, so only
+the ratios δ/Δ matter. c_n is the weight the event came with (`sample_weight`, 1 unless given), t_n its time,
+and the clock is the latest time seen so far. An event whose weight is zero still ticks: it counts in N
+and moves the clock.
+
+A parameter given as a sequence has one value per lane (one model per value, all reading the same events).
+"""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from numbers import Real
+from typing import Any, ClassVar, SupportsIndex, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from odca import _core
+
+PerLane: TypeAlias = float | tuple[float, ...]
+Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
+Duration: TypeAlias = float | timedelta | np.timedelta64
+Durations: TypeAlias = Duration | Sequence[Duration] | npt.NDArray[np.float64] | npt.NDArray[np.timedelta64]
+
+
+class Window:
+    """How the past is weighted. `uses_time`: events must come with a time. `lanes`: length of its sequences."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether every event needs a time."""
+        return False
+
+    @property
+    def lanes(self) -> int | None:
+        """How many lanes its parameters name; None if they are plain numbers."""
+        return None
+
+    def _native(self) -> _core.Window:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Infinite(Window):
+    """Every event weighs the same forever: for a stream that does not change (C1).
+
+    δ_{n,N} = c_n
+    """
+
+    name: ClassVar[str] = "infinite"
+
+    def _native(self) -> _core.Window:
+        return _core.Window.decay(np.ones(1))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Exponential(Window):
+    """The past fades by a factor β per event: for a stream that drifts (C2).
+
+    δ_{n,N} = c_n·β^(N-n),  0 < β < 1
+
+    Say it once: `beta`; or `half_life`, the events after which a weight has halved, β = 2^(-1/half_life);
+    or `span`, in pandas' sense, β = 1 - 2/(span + 1). The mass tends to 1/(1 - β) events.
+
+    >>> Exponential(half_life=1)
+    Exponential(beta=0.5)
+    >>> Exponential([0.9, 0.99]).lanes
+    2
+    """
+
+    beta: PerLane
+    name: ClassVar[str] = "exponential"
+
+    def __init__(
+        self, beta: Numbers | None = None, *, half_life: Numbers | None = None, span: Numbers | None = None
+    ) -> None:
+        given = {"beta": beta, "half_life": half_life, "span": span}
+        named = {name: value for name, value in given.items() if value is not None}
+        if len(named) != 1:
+            raise ValueError(
+                f"Exponential needs exactly one of beta, half_life and span; got {', '.join(named) or 'none'}. "
+                "Exponential(0.999) and Exponential(half_life=1000) are typical."
+            )
+        ((name, value),) = named.items()
+        betas = _per_lane(value, _BETA[name])
+        if not _all(betas, lambda beta: 0.0 < beta < 1.0):
+            raise ValueError(
+                f"Exponential needs {_BETA_RANGE[name]}; got {name}={value!r}. For no forgetting at all use Infinite()."
+            )
+        object.__setattr__(self, "beta", betas)
+
+    @property
+    def lanes(self) -> int | None:
+        """How many lanes `beta` names; None if it is one number."""
+        return _length(self.beta)
+
+    def _native(self) -> _core.Window:
+        return _core.Window.decay(np.atleast_1d(np.asarray(self.beta, dtype=np.float64)))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class HalfLife(Window):
+    """The past fades with event time: a weight halves every τ, however many events come in between.
+
+    δ_{n,N} = c_n·2^(-(clock_N - t_n)/τ)
+
+    `tau` is a number in the unit of the event times, or a timedelta (seconds). A late event, t_n before
+    the clock, enters with the weight its own time gives it.
+
+    >>> HalfLife(timedelta(minutes=1))
+    HalfLife(tau=60.0)
+    """
+
+    tau: PerLane
+    name: ClassVar[str] = "half_life"
+
+    def __init__(self, tau: Durations) -> None:
+        taus = _per_lane(tau, _seconds)
+        if not _all(taus, lambda tau: 0.0 < tau < math.inf):
+            raise ValueError(
+                f"HalfLife needs a finite tau > 0, as a number, a timedelta, or one per lane; got tau={tau!r}. "
+                "For no forgetting at all use Infinite()."
+            )
+        object.__setattr__(self, "tau", taus)
+
+    @property
+    def uses_time(self) -> bool:
+        """True: the weights follow event time."""
+        return True
+
+    @property
+    def lanes(self) -> int | None:
+        """How many lanes `tau` names; None if it is one number."""
+        return _length(self.tau)
+
+    def _native(self) -> _core.Window:
+        return _core.Window.half_life(np.atleast_1d(np.asarray(self.tau, dtype=np.float64)))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Sliding(Window):
+    """Only the newest events count, all alike: the last `length`, or those of the last `duration` (C3).
+
+    δ_{n,N} = c_n if n > N - length, else 0
+    δ_{n,N} = c_n if t_n > clock_N - duration, else 0
+
+    `duration` is a number in the unit of the event times, or a timedelta (seconds). The window's rows are
+    kept, so memory is O(rows in the window · non-zeros); in return the learner can `refine` and `unlearn`.
+    A late event that has already expired counts in N and changes nothing else.
+
+    >>> Sliding(1000)
+    Sliding(length=1000, duration=None)
+    """
+
+    length: int | None
+    duration: float | None
+    name: ClassVar[str] = "sliding"
+
+    def __init__(self, length: SupportsIndex | None = None, *, duration: Duration | None = None) -> None:
+        if (length is None) == (duration is None):
+            came = "neither" if length is None else "both"
+            raise ValueError(
+                f"Sliding needs either length (events) or duration (event time); got {came}. "
+                "Sliding(1000) and Sliding(duration=timedelta(hours=1)) are typical."
+            )
+        object.__setattr__(self, "length", None if length is None else _length_of_window(length))
+        object.__setattr__(self, "duration", None if duration is None else _duration_of_window(duration))
+
+    @property
+    def uses_time(self) -> bool:
+        """True for a duration, False for a length."""
+        return self.duration is not None
+
+    def _native(self) -> _core.Window:
+        if self.duration is not None:
+            return _core.Window.duration(self.duration)
+        assert self.length is not None  # one of the two is set: __init__
+        return _core.Window.count(self.length)
+
+
+WINDOWS: tuple[type[Window], ...] = (Infinite, Exponential, HalfLife, Sliding)
+
+
+def _number(value: object) -> float:
+    """`value` as a float; NaN if it is not a real number, so that every check of a range refuses it."""
+    return float(value) if isinstance(value, Real) else math.nan
+
+
+def _beta_of_half_life(value: object) -> float:
+    half_life = _number(value)
+    return 2.0 ** (-1.0 / half_life) if half_life > 0.0 else math.nan
+
+
+def _beta_of_span(value: object) -> float:
+    span = _number(value)
+    return 1.0 - 2.0 / (span + 1.0) if span > 1.0 else math.nan
+
+
+_BETA: dict[str, Callable[[object], float]] = {
+    "beta": _number,
+    "half_life": _beta_of_half_life,
+    "span": _beta_of_span,
+}
+_BETA_RANGE = {
+    "beta": "0 < beta < 1, a number or one per lane",
+    "half_life": "half_life > 0 (in events, and short enough that 2^(-1/half_life) is below 1 in a double)",
+    "span": "span > 1 (in events, and short enough that 1 - 2/(span + 1) is below 1 in a double)",
+}
+
+
+def _seconds(value: object) -> float:
+    """A duration as a float, in seconds if it has a unit; NaN if it is no duration."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, np.timedelta64):
+        # Months and years have no fixed length, and NumPy refuses to convert them.
+        calendar = np.datetime_data(value.dtype)[0] in {"Y", "M"}
+        return math.nan if calendar else float(value / np.timedelta64(1, "s"))
+    return _number(value)
+
+
+def _per_lane(value: object, read: Callable[[object], float]) -> PerLane:
+    """One number, or a tuple of one per lane."""
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1:
+        return tuple(read(one) for one in value)
+    return read(value)
+
+
+def _all(value: PerLane, holds: Callable[[float], bool]) -> bool:
+    """Whether `holds` of the number, or of every lane's (of which there is at least one)."""
+    lanes = value if isinstance(value, tuple) else (value,)
+    return bool(lanes) and all(holds(one) for one in lanes)
+
+
+def _length(value: PerLane) -> int | None:
+    return len(value) if isinstance(value, tuple) else None
+
+
+def _length_of_window(given: Any) -> int:
+    # NumPy counts a timedelta64 among the integers.
+    whole = isinstance(given, SupportsIndex) and not isinstance(given, np.timedelta64)
+    length = operator.index(given) if whole else 0
+    if length < 1:
+        raise ValueError(
+            f"Sliding needs a whole number of events, length >= 1; got length={given!r}. "
+            "For a stretch of event time use Sliding(duration=...)."
+        )
+    return length
+
+
+def _duration_of_window(given: object) -> float:
+    duration = _seconds(given)
+    if not 0.0 < duration < math.inf:
+        raise ValueError(
+            f"Sliding needs a finite duration > 0, a number or a timedelta; got duration={given!r}. "
+            "For a number of events use Sliding(length)."
+        )
+    return duration
