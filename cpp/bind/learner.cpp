@@ -15,6 +15,8 @@ namespace odca::bind {
 
 namespace {
 
+using Reports = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+
 // True once Python has a signal to handle, which then waits as an exception.
 bool signal_arrived() {
   const nb::gil_scoped_acquire gil;
@@ -55,7 +57,7 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const PyPenalty& penalty, cons
   return std::make_unique<Learner>(std::move(config));
 }
 
-nb::tuple learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
+Reports learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
                 const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, bool diagnostics) {
   Learner::Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
                          time ? time->data() : nullptr};
@@ -112,13 +114,13 @@ nb::ndarray<nb::numpy, double> read_features(const Learner& self, Read read_from
   return to_numpy(std::move(values), {features, lanes});
 }
 
-nb::dict scalars(const Learner& self) {
+Fields scalars(const Learner& self) {
   Learner::Scalars s;
   {
     const nb::gil_scoped_release free_threads;
     s = self.scalars();
   }
-  nb::dict out;
+  Fields out;
   out["count"] = s.count;
   out["clock"] = s.clock;
   out["features"] = s.features;

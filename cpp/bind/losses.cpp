@@ -2,7 +2,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
-#include <memory>
 #include <optional>
 
 #include "bind/arrays.hpp"
@@ -12,19 +11,39 @@ namespace odca::bind {
 
 namespace {
 
-// A Python callable that may be copied, called and dropped without holding the GIL.
 template <class... Numbers>
-std::function<double(Numbers...)> from_callable(const std::optional<nb::callable>& callable) {
+using Callable = std::optional<nb::typed<nb::callable, double(Numbers...)>>;
+
+// Calls a Python callable, which `keeper` keeps alive; to be copied and dropped without the GIL.
+template <class... Numbers>
+std::function<double(Numbers...)> from_callable(const Callable<Numbers...>& callable, PyLoss& keeper) {
   if (!callable) return nullptr;
-  const std::shared_ptr<nb::callable> kept(new nb::callable(*callable), [](nb::callable* p) {
+  keeper.callables.emplace_back(*callable);
+  return [borrowed = callable->ptr()](Numbers... numbers) {
     const nb::gil_scoped_acquire gil;
-    delete p;
-  });
-  return [kept](Numbers... numbers) {
-    const nb::gil_scoped_acquire gil;
-    return nb::cast<double>((*kept)(numbers...));
+    const nb::object result = nb::borrow<nb::callable>(borrowed)(numbers...);
+    double number = 0.0;
+    if (!nb::try_cast(result, number))
+      throw nb::type_error("a loss's dual, gradient and value must return a number");
+    return number;
   };
 }
+
+int visit_callables(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self))
+    for (const nb::object& callable : nb::inst_ptr<PyLoss>(self)->callables) Py_VISIT(callable.ptr());
+  return 0;
+}
+
+int clear_callables(PyObject* self) {
+  nb::inst_ptr<PyLoss>(self)->callables.clear();
+  return 0;
+}
+
+const PyType_Slot loss_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_callables)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(clear_callables)},
+                                  {0, nullptr}};
 
 template <class... Numbers>
 std::function<double(Numbers...)> from_address(std::uintptr_t address) {
@@ -36,10 +55,12 @@ PyLoss compiled(std::uintptr_t dual, std::uintptr_t value) {
   return {Custom{from_address<double, double, double>(dual), nullptr, from_address<double, double>(value)}};
 }
 
-PyLoss python(const std::optional<nb::callable>& dual, const std::optional<nb::callable>& gradient,
-              const std::optional<nb::callable>& value) {
-  return {Custom{from_callable<double, double, double>(dual), from_callable<double, double>(gradient),
-                 from_callable<double, double>(value)}};
+PyLoss python(const Callable<double, double, double>& dual, const Callable<double, double>& gradient,
+              const Callable<double, double>& value) {
+  PyLoss out;
+  Custom custom{from_callable(dual, out), from_callable(gradient, out), from_callable(value, out)};
+  out.loss = std::move(custom);
+  return out;
 }
 
 // f(loss, i) for every element, as a new array.
@@ -58,7 +79,7 @@ nb::ndarray<nb::numpy, T> elementwise(const PyLoss& self, std::size_t n, F f) {
 
 void bind_losses(nb::module_& m) {
   using V = Vector<double>;
-  nb::class_<PyLoss>(m, "Loss")
+  nb::class_<PyLoss>(m, "Loss", nb::type_slots(loss_slots))
       .def_static(
           "named", [](const std::string& name, double parameter) { return PyLoss{named_loss(name, parameter)}; },
           nb::arg("name"), nb::arg("parameter") = 0.0)

@@ -1,5 +1,7 @@
 #include "bind/state.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "bind/arrays.hpp"
@@ -42,6 +44,10 @@ struct Store {
   void operator()(const std::string& name, std::vector<T>& field) {
     out[name.c_str()] = to_numpy(std::vector<T>(field));
   }
+  template <std::size_t N>
+  void operator()(const std::string& name, std::array<double, N>& field) {
+    out[name.c_str()] = to_numpy(std::vector<double>(field.begin(), field.end()));
+  }
   template <class T>
   void operator()(const std::string& name, T& field) {
     out[name.c_str()] = to_numpy(std::vector<T>{field});
@@ -58,6 +64,13 @@ struct Fetch {
     if (!nb::try_cast(in[name.c_str()], array)) throw InputError("state field '" + name + "' has the wrong type");
     field = to_vector(array);
   }
+  template <std::size_t N>
+  void operator()(const std::string& name, std::array<double, N>& field) {
+    std::vector<double> values;
+    (*this)(name, values);
+    if (values.size() != N) throw InputError("state field '" + name + "' must hold " + std::to_string(N) + " numbers");
+    std::copy(values.begin(), values.end(), field.begin());
+  }
   template <class T>
   void operator()(const std::string& name, T& field) {
     std::vector<T> one;
@@ -69,20 +82,20 @@ struct Fetch {
 
 }  // namespace
 
-nb::dict get_state(const Learner& learner) {
+Fields get_state(const Learner& learner) {
   State state;
   {
     const nb::gil_scoped_release free_threads;
     state = learner.state();
   }
   EventBuffer::Table table = state.buffer.table();
-  nb::dict out;
+  Fields out;
   walk(state, table, Store{out});
   return out;
 }
 
-void set_state(Learner& learner, const nb::dict& fields) {
-  State state(learner.config().lanes, learner.config().kappa);
+void set_state(Learner& learner, const Fields& fields) {
+  State state = learner.config().empty_state();
   EventBuffer::Table table;
   walk(state, table, Fetch{fields});
   state.features = static_cast<std::int64_t>(state.dual.size()) / state.lanes;

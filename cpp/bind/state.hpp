@@ -7,7 +7,9 @@
 
 namespace odca::bind {
 
-nanobind::dict get_state(const Learner& learner);
-void set_state(Learner& learner, const nanobind::dict& fields);
+using Fields = nanobind::typed<nanobind::dict, nanobind::str, nanobind::any>;
+
+Fields get_state(const Learner& learner);
+void set_state(Learner& learner, const Fields& fields);
 
 }  // namespace odca::bind

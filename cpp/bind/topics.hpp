@@ -11,8 +11,12 @@
 namespace odca::bind {
 
 // The types that Python holds between calls.
+//
+// A user's loss is called through borrowed references, which the PyLoss keeps alive: only so can the garbage
+// collector see a loss that refers back to its learner. Whoever uses `loss` must keep the PyLoss.
 struct PyLoss {
   AnyLoss loss;
+  std::vector<nanobind::object> callables = {};
 };
 struct PyPenalty {
   AnyPenalty penalty;

@@ -92,9 +92,9 @@ class Batch {
     const std::int64_t n = to - from;
     const I* index = m.index + from;
     const V* value = m.value + from;
-    bool increasing = true;
-    for (std::int64_t k = 1; k < n; ++k) increasing &= index[k - 1] < index[k];
-    if (!increasing) return sorted(i, index, value, n, scratch);
+    I disorder = 0;  // as wide as an index, so that the comparisons vectorise
+    for (std::int64_t k = 1; k < n; ++k) disorder |= index[k - 1] >= index[k];
+    if (disorder) return sorted(i, index, value, n, scratch);
     if (n > 0) {
       check_column(i, index[0]);
       check_column(i, index[n - 1]);

@@ -49,6 +49,13 @@ class EventBuffer {
   const double* duals(std::size_t id) const { return fact(id, 3); }
   const double* conjugates(std::size_t id) const { return fact(id, 4); }
 
+  // Whether the dual sum of no lane holds anything of the event.
+  bool is_at_rest(std::size_t id) const {
+    for (int l = 0; l < lanes_; ++l)
+      if (weights(id)[l] * duals(id)[l] != 0.0) return false;
+    return true;
+  }
+
   // Appends an event behind all events of its time or earlier; its facts are the caller's to fill.
   std::size_t push(const Row& row, std::uint64_t number, double time, double reach) {
     const std::size_t id = entries_.size();
@@ -77,12 +84,25 @@ class EventBuffer {
 
   // Drops the memory of events that have left, once they are more than those that stay.
   void compact() {
-    if (entries_.size() < 2 * size() + 16 && static_cast<std::int64_t>(values_.size()) < 2 * live_ + 1024) return;
-    EventBuffer kept(lanes_);
-    kept.entries_.reserve(2 * size());
-    kept.values_.reserve(static_cast<std::size_t>(2 * live_));
-    for (std::size_t k = 0; k < size(); ++k) kept.copy_from(*this, at(k));
-    *this = std::move(kept);
+    if (entries_.size() < 2 * size() + 16) return;
+    const std::size_t first = empty() ? entries_.size() : *std::min_element(order_.begin() + head_, order_.end());
+    if (2 * first < entries_.size()) return;
+    std::int64_t values = values_.size(), indices = indices_.size();
+    for (std::size_t id = entries_.size(); id-- > first;) {
+      values = entries_[id].first;
+      if (entries_[id].index_first >= 0) indices = entries_[id].index_first;
+    }
+    values_.erase(values_.begin(), values_.begin() + values);
+    indices_.erase(indices_.begin(), indices_.begin() + indices);
+    facts_.erase(facts_.begin(), facts_.begin() + first * facts * lanes_);
+    entries_.erase(entries_.begin(), entries_.begin() + first);
+    order_.erase(order_.begin(), order_.begin() + head_);
+    head_ = 0;
+    for (Entry& e : entries_) {
+      e.first -= values;
+      if (e.index_first >= 0) e.index_first -= indices;
+    }
+    for (std::size_t& id : order_) id -= first;
   }
 
   // Takes over one event of another buffer, renumbered by `shift`.

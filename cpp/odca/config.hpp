@@ -6,6 +6,7 @@
 
 #include "odca/losses.hpp"
 #include "odca/penalties.hpp"
+#include "odca/state.hpp"
 #include "odca/windows.hpp"
 
 namespace odca {
@@ -37,6 +38,11 @@ struct Config {
   bool intercept = false;
   std::int64_t fixed_features = 0;  // 0 where features may appear at any time
   Shape shape;
+  std::int64_t shaped_features = 0;  // how many features the shape was given for
+
+  State empty_state() const {
+    return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events());
+  }
 
   double strength(int lane, double mass) const {
     return rho[static_cast<std::size_t>(lane)] * mass + prior_strength[static_cast<std::size_t>(lane)];

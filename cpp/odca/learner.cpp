@@ -78,14 +78,19 @@ decltype(auto) Learner::with_step(State& state, Transaction& transaction, Use&& 
       config_.loss, config_.penalty);
 }
 
-Learner::Learner(Config config) : config_(std::move(config)), state_(config_.lanes, config_.kappa) {
-  grow(std::max<std::int64_t>(config_.fixed_features, config_.shape.inverse_weight.size()));
+Learner::Learner(Config config) : config_(std::move(config)), state_(config_.empty_state()) {
+  config_.shaped_features = config_.shape.inverse_weight.size();
+  grow(std::max(config_.fixed_features, config_.shaped_features));
   if (config_.intercept) grow(1);
   for (int l = 0; l < config_.lanes; ++l)
     state_.lane.q[l] = config_.prior_strength[l] > 0.0 ? 1.0 / config_.prior_strength[l] : 0.0;
 }
 
-Learner::Learner(const Learner& other) : config_(other.config_) { state_ = other.state(); }
+Learner::Learner(const Learner& other) {
+  const std::scoped_lock hold(other.gate_);  // the shape in the configuration grows with the state
+  config_ = other.config_;
+  state_ = other.state_;
+}
 
 void Learner::grow(std::int64_t features) {
   if (features <= state_.features) return;
@@ -93,8 +98,7 @@ void Learner::grow(std::int64_t features) {
   config_.shape.resize(features, config_.lanes);
 }
 
-void Learner::load(const Events& events, std::int64_t row, Event& event) const {
-  const Labels labels = labels_of(config_.loss);
+void Learner::load(const Events& events, std::int64_t row, Labels labels, Event& event) const {
   event.row = row;
   for (int l = 0; l < config_.lanes; ++l) {
     event.y[l] = events.y.at(row, l);
@@ -127,11 +131,12 @@ std::int64_t Learner::learn(const Events& events, const Report& report, const In
     with_step(state_, transaction, [&](auto& step) {
       Event event(lanes);
       Batch::Scratch scratch;
+      const Labels labels = labels_of(config_.loss);
       const std::int64_t extra = config_.fixed_features;  // on the simplex an event costs every feature
       for (; row < batch.rows; ++row) {
         const Row h = batch.row(row, scratch);
         if (lookout.look(h.size * lanes + extra + 16)) break;
-        load(events, row, event);
+        load(events, row, labels, event);
         step.learn(h, event);
         for (int l = 0; l < lanes; ++l) {
           const std::int64_t at = row * lanes + l;
@@ -155,61 +160,74 @@ std::int64_t Learner::learn(const Events& events, const Report& report, const In
 
 void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
                       const Interrupted& interrupted) const {
+  std::unique_lock hold(gate_);
+  // Few rows ask for few weights; many rows are served from all of them, and then the model is free again.
+  const bool all_at_once = batch.stored() >= state_.features || std::holds_alternative<KL>(config_.penalty);
+  const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
+  const std::int64_t features = state_.features;
   const int lanes = config_.lanes;
-  std::vector<double> w;
-  {
-    const std::scoped_lock hold(gate_);
-    w = weights_unlocked(smoothed);
-  }
-  const auto features = static_cast<std::int64_t>(w.size()) / lanes;
-  Gate nobody;
-  nobody.lock();
-  Lookout lookout(nobody, interrupted);
-  Batch::Scratch scratch;
-  for (std::int64_t i = 0; i < batch.rows; ++i) {
-    Row h = batch.row(i, scratch);
-    if (lookout.look(h.size * lanes + 16)) return;
-    // A feature the model has never seen has weight zero.
-    if (!h.index)
-      h.size = std::min(h.size, features);
-    else
-      while (h.size > 0 && h.index[h.size - 1] >= features) --h.size;
-    double* margin = out + i * lanes;
-    lanes == 1 ? dot<1>(h, w.data(), 1, margin) : dot<0>(h, w.data(), lanes, margin);
-    for (int l = 0; l < lanes; ++l) {
-      margin[l] += offset.at(i, l);
-      if (!std::isfinite(margin[l]))
-        throw InputError("the prediction for " + at_row(i) +
-                         " of X is not finite; look for nan, inf or huge values in it");
+  if (all_at_once) hold.unlock();
+  const auto predict_rows = [&](auto&& margins) {
+    Gate nobody;
+    nobody.lock();
+    Lookout lookout(nobody, interrupted);
+    Batch::Scratch scratch;
+    for (std::int64_t i = 0; i < batch.rows; ++i) {
+      Row h = batch.row(i, scratch);
+      if (lookout.look(h.size * lanes + 16)) return;
+      // A feature the model has never seen has weight zero, but must be a number.
+      bool finite = true;
+      for (; h.size > 0 && h.feature(h.size - 1) >= features; --h.size) finite &= std::isfinite(h.value[h.size - 1]);
+      double* margin = out + i * lanes;
+      margins(h, margin);
+      for (int l = 0; l < lanes; ++l) {
+        if (!std::isfinite(offset.at(i, l)))
+          throw InputError("offset must be finite; " + at_row(i) + " is " + show(offset.at(i, l)));
+        margin[l] += offset.at(i, l);
+        if (!finite || !std::isfinite(margin[l]))
+          throw InputError("the prediction for " + at_row(i) +
+                           " of X is not finite; look for nan, inf or huge values in that row");
+      }
     }
-  }
+  };
+  if (all_at_once)
+    predict_rows([&](const Row& h, double* margin) {
+      lanes == 1 ? dot<1>(h, all.data(), 1, margin) : dot<0>(h, all.data(), lanes, margin);
+    });
+  else
+    predict_rows([&](const Row& h, double* margin) {
+      std::fill_n(margin, lanes, 0.0);
+      h.each([&](std::int64_t j, double value) {
+        for (int l = 0; l < lanes; ++l) margin[l] += value * weight_of(j, l, smoothed);
+      });
+    });
+}
+
+// One weight under a penalty that is a sum over coordinates.
+double Learner::weight_of(std::int64_t j, int lane, bool smoothed) const {
+  const bool bar = smoothed && state_.smoothing && state_.smooth_mass > 0.0;
+  const std::size_t at = j * config_.lanes + lane;
+  const double v = state_.dual[at] * config_.shape.inverse_weight_of(j), w0 = config_.shape.mean_of(at);
+  const auto weight = [&](const auto& own) {
+    if (!bar) return own.map(state_.lane.q[lane] * v, w0);
+    return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], lane, v, w0, own) / state_.smooth_mass;
+  };
+  const auto* separable = std::get_if<Separable>(&config_.penalty);
+  return separable ? with_penalty_of(config_, *separable, j, weight) : weight(L2{});
 }
 
 std::vector<double> Learner::weights_unlocked(bool smoothed) const {
   const int lanes = config_.lanes;
-  const bool bar = smoothed && state_.smoothing && state_.smooth_mass > 0.0;
   std::vector<double> w(state_.dual.size());
-  std::visit(
-      [&](const auto& penalty) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>) {
-          for (int l = 0; l < lanes; ++l) softmax(penalty, state_, l, state_.lane.q[l], w.data() + l, lanes);
-          if (bar)
-            for (std::size_t at = 0; at < w.size(); ++at) w[at] = state_.smooth[at] / state_.smooth_mass;
-        } else {
-          for (std::int64_t j = 0; j < state_.features; ++j) {
-            const double r = config_.shape.inverse_weight_of(j);
-            for (int l = 0; l < lanes; ++l) {
-              const std::size_t at = j * lanes + l;
-              const double v = state_.dual[at] * r, w0 = config_.shape.mean_of(at);
-              w[at] = with_penalty_of(config_, penalty, j, [&](const auto& own) {
-                if (!bar) return own.map(state_.lane.q[l] * v, w0);
-                return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], l, v, w0, own) / state_.smooth_mass;
-              });
-            }
-          }
-        }
-      },
-      config_.penalty);
+  const auto* simplex = std::get_if<KL>(&config_.penalty);
+  if (!simplex) {
+    for (std::int64_t j = 0; j < state_.features; ++j)
+      for (int l = 0; l < lanes; ++l) w[j * lanes + l] = weight_of(j, l, smoothed);
+  } else if (smoothed && state_.smoothing && state_.smooth_mass > 0.0) {
+    for (std::size_t at = 0; at < w.size(); ++at) w[at] = state_.smooth[at] / state_.smooth_mass;
+  } else {
+    for (int l = 0; l < lanes; ++l) softmax(*simplex, state_, l, state_.lane.q[l], w.data() + l, lanes);
+  }
   return w;
 }
 

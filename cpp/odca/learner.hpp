@@ -87,7 +87,8 @@ class Learner {
   decltype(auto) with_step(State& state, class Transaction& transaction, Use&& use) const;
 
   void grow(std::int64_t features);
-  void load(const Events& events, std::int64_t row, struct Event& event) const;
+  void load(const Events& events, std::int64_t row, Labels labels, struct Event& event) const;
+  double weight_of(std::int64_t j, int lane, bool smoothed) const;
   std::vector<double> weights_unlocked(bool smoothed) const;
   std::vector<double> dual_objective_unlocked() const;
   std::vector<double> primal_objective_unlocked() const;

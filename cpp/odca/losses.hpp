@@ -50,7 +50,7 @@ struct PiecewiseQuadratic {
   }
 
   template <class V>
-  V lambda(const V& p, const V& s, const V& y) const {
+  [[gnu::always_inline]] V lambda(const V& p, const V& s, const V& y) const {
     const V r = y - p;
     const V t = r - clip(r, broadcast<V>(-e), broadcast<V>(e));
     const V k = t > 0.0 ? broadcast<V>(k_positive) : broadcast<V>(k_negative);
@@ -132,25 +132,27 @@ struct Logistic {
     return z;
   }
 
+  // sigma errs by a rounding of v + o (1 + z), the line (z - p) / s by one of (|p| + z) / s: the better one is taken.
   template <class V>
-  V finish(const Root<V>& root, const V& p, const V& s, const V& t, const V& u, const V& sign) const {
-    // Between the two hard labels sigma cancels; there, and where s is large, the line gives lambda.
-    const V from_sigma = sign * (root.opposite - (1.0 - u));
-    const V from_line = (sign * root.z - p) / maximum(s, broadcast<V>(tiny));
-    const V soft = t * (1.0 - t) * s;
-    return (soft > 0.0) & (s > 1.0) ? from_line : from_sigma;
+  static V finish(const Root<V>& root, const V& p, const V& s, const V& t, const V& v, const V& sign) {
+    const V& z = root.z;
+    const V& o = root.opposite;
+    const V from_sigma = sign * (o - v);
+    const V from_line = (sign * z - p) / maximum(s, broadcast<V>(tiny));
+    const V lambda = magnitude(p) + z < s * (v + o * (1.0 + z)) ? from_line : from_sigma;
+    return clip(lambda, V(t - 1.0), t);
   }
 
   template <class V>
   V lambda(const V& p, const V& s, const V& y) const {
     const V t = maximum(y, broadcast<V>(0.0));
-    const V sign = p + s * (t - 0.5) >= 0.0 ? broadcast<V>(1.0) : broadcast<V>(-1.0);
-    const V u = sign > 0.0 ? t : 1.0 - t;  // the label after the reflection
-    const V m = sign * p - s * (1.0 - u);
-    const auto is_far = s > moderate_s;
+    const auto positive = p + s * (t - 0.5) >= 0.0;
+    const V sign = positive ? broadcast<V>(1.0) : broadcast<V>(-1.0);
+    const V v = positive ? 1.0 - t : t;  // 1 - t after the reflection
+    const V m = sign * p - s * v;
     V start = maximum(m, broadcast<V>(0.0)), unit = broadcast<V>(1.0);
-    if (any(is_far)) prepare_far(start, unit, m, s);
-    return finish(polish(start, m, s, unit, s < 0.0), p, s, t, u, sign);
+    if (any(s > moderate_s)) prepare_far(start, unit, m, s);
+    return finish(polish(start, m, s, unit, s < 0.0), p, s, t, v, sign);
   }
 
   static void prepare_far(double& start, double& unit, double m, double s) {
@@ -193,9 +195,9 @@ struct Poisson {
     if (s < tiny) return y - exp(p);
     const double c = p + s * y;
     if (c > 1e300) return (log(y) - p) / s;  // s y dwarfs everything: e^z = y
-    const double log_s = log(s), omega = wright_omega(c + log_s);
+    const double omega = wright_omega(c + log(s));
     // y - e^z cancels where s e^z is large, (z - p) / s where it is small.
-    if (omega > std::max(1.0, std::fabs(p))) return (log(omega) - log_s - p) / s;
+    if (omega * (std::fabs(c) + omega) > std::fabs(p)) return (log(omega / s) - p) / s;
     return y - exp(c - omega);
   }
   Pack lambda(const Pack& p, const Pack& s, const Pack& y) const {

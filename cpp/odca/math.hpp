@@ -4,8 +4,8 @@
 // use only +, -, *, / in a fixed order, so that a model has the same bits on every machine (libm picks
 // FMA variants at run time). Accurate to about 2 ulp, checked by cpp/tests/math_test.cpp.
 //
-// Every function is a template over V: `double`, or `Pack` (four doubles, a GCC/Clang vector type
-// that compiles to SSE2, AVX or NEON with the same result in each element).
+// Every function is a template over V: `double`, or `Pack` (two doubles, a GCC/Clang vector type
+// that every 64-bit machine has, with the same result in each element).
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@ namespace odca {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double tiny = std::numeric_limits<double>::min();  // smallest normal number
 
-inline constexpr int pack_width = 4;
+inline constexpr int pack_width = 2;
 using Pack = double __attribute__((vector_size(8 * pack_width)));
 using PackBits = std::int64_t __attribute__((vector_size(8 * pack_width)));
 
@@ -113,7 +113,7 @@ inline V exp(const V& x) {
   return x < -707.0 ? broadcast<V>(0.0) : bounded;
 }
 
-// log x for x > 0 (subnormal numbers too); -infinity at 0.
+// log x for x > 0 (subnormal numbers too); -infinity at +0.
 //
 // x = 2^k m with m in [sqrt(1/2), sqrt 2); log m = 2 artanh(s), s = (m-1)/(m+1), |s| <= 0.172.
 template <class V>
@@ -150,6 +150,24 @@ inline double exp2_decay(double x) {
   return std::ldexp(fraction, static_cast<int>(k));
 }
 
+// base^n by repeated squaring: multiplications only, so the same on every machine.
+inline double power(double base, std::uint64_t n) {
+  double result = 1.0;
+  for (; n > 0; n >>= 1, base *= base)
+    if (n & 1) result *= base;
+  return result;
+}
+
+// The number half-way between two in the order of doubles: 64 such halvings separate any two.
+inline double middle_double(double a, double b) {
+  const auto rank = [](double x) {
+    const std::int64_t bits = to_bits(x);
+    return bits < 0 ? std::numeric_limits<std::int64_t>::min() - bits : bits;
+  };
+  const std::int64_t low = rank(a), middle = low + ((rank(b) / 2) - (low / 2));
+  return from_bits(middle < 0 ? std::numeric_limits<std::int64_t>::min() - middle : middle);
+}
+
 // The Wright omega function: the w > 0 with w + log w = x.
 //
 // Newton's iteration on log w, which is convex and increasing in it, from a start that is right in both tails.
@@ -164,7 +182,8 @@ inline double wright_omega(double x) {
     u -= corrected;
     if (std::fabs(corrected) <= 1e-6 * (1.0 + std::fabs(u))) break;
   }
-  return exp(u);
+  const double w = exp(u);
+  return w - w * (((u - x) + w) / (1.0 + w));  // one step in w itself: log w is only known to its own ulp
 }
 
 }  // namespace odca

@@ -48,7 +48,7 @@ void add_sums(State& into, const State& gain, double sign) {
   add_vectors(into.lane.squared_mass, gain.lane.squared_mass, sign);
   add_vectors(into.lane.conjugate, gain.lane.conjugate, sign);
   add_vectors(into.lane.saturated, gain.lane.saturated, sign);
-  add_vectors(into.lane.bound, gain.lane.bound, 1.0);
+  add_vectors(into.lane.bound, gain.lane.bound, 1.0);  // still a bound
   add_vectors(into.smooth, gain.smooth, sign);
   into.smooth_mass += sign * gain.smooth_mass;
 }
@@ -111,10 +111,10 @@ Delta Learner::delta(const Learner& base) const {
   const std::uint64_t events = mine.count - before.count;
   delta.gain = level(mine, mine.clock);
   State faded = level(before, mine.clock);
-  delta.smooth_factor = std::pow(config_.kappa, static_cast<double>(events));
+  delta.smooth_factor = power(config_.kappa, events);
   for (int l = 0; l < mine.lanes; ++l) {
     const bool by_events = config_.window.kind == Window::Kind::decay;
-    delta.factor.push_back(by_events ? std::pow(config_.window.of_lane(l), static_cast<double>(events)) : 1.0);
+    delta.factor.push_back(by_events ? power(config_.window.of_lane(l), events) : 1.0);
     fade(faded, l, delta.factor[l]);
   }
   for (double& sum : faded.smooth) sum *= delta.smooth_factor;

@@ -1,5 +1,6 @@
 // Restoring a saved state. Nothing in it is trusted: whatever could make a later step read outside its arrays, or
 // put a number into the model that no step could have, is refused.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -65,7 +66,8 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   require(state.dual.size() % lanes == 0 && all_finite(state.dual),
           "the dual sum has the wrong shape or is not finite");
   require(!config_.fixed_features || state.features == config_.fixed_features, "the number of features is fixed");
-  require(state.features >= (config_.intercept ? 1 : 0), "the intercept is missing");
+  require(state.features >= std::max<std::int64_t>(config_.shaped_features, config_.intercept ? 1 : 0),
+          "it has fewer features than the options name");
   require(state.features < (std::int64_t{1} << 31), "there are more features than an index can name");
   require(!std::isnan(state.clock) && state.clock < infinity, "the clock is not a time");
   check_lanes(state.lane, config_.lanes);
@@ -79,6 +81,11 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   check_table(table, state);
   require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
   state.buffer = EventBuffer::from_table(table, config_.lanes);
+  state.resize(state.features);
+  for (std::size_t k = 0; k < state.buffer.size(); ++k) {
+    const std::size_t id = state.buffer.at(k);
+    if (!state.buffer.is_at_rest(id)) state.buffer.row(id).each([&](std::int64_t j, double) { ++state.support[j]; });
+  }
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(gate_);
   state_ = std::move(state);

@@ -82,6 +82,25 @@ inline double squared_norm(const Row& row) {
   return detail::sum_in_four(row.size, [h = row.value](std::int64_t i) { return h[i] * h[i]; });
 }
 
+// The dot product with v, and the squared norm from the same read of the row.
+inline double dot_and_norm(const Row& row, const double* v, double& norm) {
+  double a = 0.0, b = 0.0, c = 0.0, d = 0.0, na = 0.0, nb = 0.0, nc = 0.0, nd = 0.0;
+  const auto sum = [&, h = row.value, n = row.size](auto at) {
+    std::int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+      a += h[i] * v[at(i)], b += h[i + 1] * v[at(i + 1)], c += h[i + 2] * v[at(i + 2)], d += h[i + 3] * v[at(i + 3)];
+      na += h[i] * h[i], nb += h[i + 1] * h[i + 1], nc += h[i + 2] * h[i + 2], nd += h[i + 3] * h[i + 3];
+    }
+    for (; i < n; ++i) a += h[i] * v[at(i)], na += h[i] * h[i];
+  };
+  if (const std::int32_t* j = row.index)
+    sum([j](std::int64_t i) { return j[i]; });
+  else
+    sum([](std::int64_t i) { return i; });
+  norm = (na + nb) + (nc + nd);
+  return (a + b) + (c + d);
+}
+
 // out[lane] = sum_j h_j v[j][lane]
 template <int Lanes>
 inline void dot(const Row& row, const double* v, int lanes, double* out) {
@@ -101,7 +120,15 @@ template <int Lanes>
 inline void add(const Row& row, const double* step, double* v, int lanes) {
   if constexpr (Lanes == 1) {
     const double t = step[0];
-    row.each([t, v](std::int64_t j, double h) { v[j] += t * h; });
+    if (t == 0.0) return;
+    std::int64_t i = 0;
+    if (row.index)  // the indices differ, so four coordinates can be read before any is written
+      for (const std::int32_t* j = row.index; i + 4 <= row.size; i += 4) {
+        const double a = v[j[i]] + t * row.value[i], b = v[j[i + 1]] + t * row.value[i + 1];
+        const double c = v[j[i + 2]] + t * row.value[i + 2], d = v[j[i + 3]] + t * row.value[i + 3];
+        v[j[i]] = a, v[j[i + 1]] = b, v[j[i + 2]] = c, v[j[i + 3]] = d;
+      }
+    for (; i < row.size; ++i) v[row.feature(i)] += t * row.value[i];
   } else {
     detail::in_runs(lanes, [&](auto width, int l) { detail::add_lanes<width()>(row, step + l, v + l, lanes); });
   }

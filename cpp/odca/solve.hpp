@@ -28,14 +28,17 @@ struct DualSolution {
 // `tangent(t)` must be the tangent of a non-decreasing z. lambda lies between 0 and -Q'(z(0)).
 //
 // If the line at t leads to a larger t, so does the truth: every evaluation tightens the bracket on one side.
-// Where z is piecewise linear, a t that solves the line it lies on is exact.
+// Where z is piecewise linear, a t that solves the line it lies on is exact. Strides that do not halve are going
+// round in circles: then, and outside the bracket, the next t is the bracket's end if that was never tried (the dual
+// may be saturated there), else its middle; late, its middle in the order of doubles, however far apart the ends.
 template <class Loss, class TangentAt>
 DualSolution solve_bracketed(const Loss& loss, double y, TangentAt&& tangent) {
   Tangent line = tangent(0.0);
-  const double end = loss.lambda(line.c, 0.0, y);
+  double t = loss.lambda(line.c, line.kappa, y), stride = infinity;
+  if (t == 0.0) return {t, line.kappa, line.c};
+  const double end = clip(loss.lambda(line.c, 0.0, y), -1e300, 1e300);
   double lo = std::min(0.0, end), hi = std::max(0.0, end);
   bool lo_tried = false, hi_tried = false;  // an end that was evaluated is not the answer
-  double t = loss.lambda(line.c, line.kappa, y), stride = infinity;
   bool solves_line = true;
   for (int iteration = 0; iteration < 200; ++iteration) {
     const Tangent here = tangent(t);
@@ -43,19 +46,26 @@ DualSolution solve_bracketed(const Loss& loss, double y, TangentAt&& tangent) {
     line = here;
     const double next = loss.lambda(line.c, line.kappa, y);
     if (next == t) break;
-    next > t ? (lo = t, lo_tried = true) : (hi = t, hi_tried = true);
-    // Strides that do not halve are going round in circles: then, and outside the bracket, halve the bracket.
+    const bool upwards = next > t;
+    upwards ? (lo = t, lo_tried = true) : (hi = t, hi_tried = true);
     solves_line = (lo_tried ? next > lo : next >= lo) && (hi_tried ? next < hi : next <= hi) &&
                   std::fabs(next - t) <= 0.5 * stride;
     const double from = t;
-    t = solves_line ? next : lo + 0.5 * (hi - lo);
+    if (solves_line)
+      t = next;
+    else if (upwards ? !hi_tried : !lo_tried)
+      t = upwards ? hi : lo;
+    else
+      t = iteration < 20 ? lo + 0.5 * (hi - lo) : middle_double(lo, hi);
     stride = std::fabs(t - from);
-    if (!solves_line && (t == lo || t == hi)) break;  // the bracket is two neighbouring numbers
-    if (stride <= 4e-16 * std::fabs(t)) break;
+    // The bracket is two neighbouring numbers.
+    if (!solves_line && ((t == lo && lo_tried) || (t == hi && hi_tried))) break;
+    if (solves_line && stride <= 4e-16 * std::fabs(t)) break;
   }
   return {t, line.kappa, line.c + line.kappa * t};
 }
 
+// project() looks at the row, and returns its squared norm; margin() and solve() then speak of that row.
 template <class Penalty, int Lanes>
 class Projection;
 
@@ -63,13 +73,19 @@ class Projection;
 template <int Lanes>
 class Projection<L2, Lanes> {
  public:
-  void project(const Config& config, const L2&, const State& state, const Row& row, double squared_norm) {
-    lanes_ = Lanes ? Lanes : state.lanes;
-    for (auto* each : {&dot_, &base_, &p_, &s_}) each->resize(lanes_);
-    norm_ = squared_norm;
+  explicit Projection(int lanes) : lanes_(Lanes ? Lanes : lanes) {
+    for (auto* each : {&dot_, &base_, &p_, &s_}) each->assign(lanes_, 0.0);
+  }
+
+  double project(const Config& config, const L2&, const State& state, const Row& row) {
     if (config.shape.is_plain()) {
-      dot<Lanes>(row, state.dual.data(), lanes_, dot_.data());
-      return;
+      if constexpr (Lanes == 1) {
+        dot_[0] = dot_and_norm(row, state.dual.data(), norm_);
+      } else {
+        norm_ = squared_norm(row);
+        dot<Lanes>(row, state.dual.data(), lanes_, dot_.data());
+      }
+      return norm_;
     }
     std::fill(dot_.begin(), dot_.end(), 0.0);
     std::fill(base_.begin(), base_.end(), 0.0);
@@ -82,6 +98,7 @@ class Projection<L2, Lanes> {
         base_[l] += h * config.shape.mean[j * lanes_ + l];
       }
     });
+    return squared_norm(row);
   }
 
   double margin(const L2&, int lane, double q) const { return base_[lane] + q * dot_[lane]; }
@@ -104,7 +121,7 @@ class Projection<L2, Lanes> {
   }
 
  private:
-  int lanes_ = 1;
+  int lanes_;
   double norm_ = 0.0;
   std::vector<double> dot_, base_, p_, s_;
 };
@@ -113,29 +130,37 @@ class Projection<L2, Lanes> {
 template <int Lanes>
 class Projection<Separable, Lanes> {
  public:
-  void project(const Config& config, const Separable&, const State& state, const Row& row, double) {
-    lanes_ = Lanes ? Lanes : state.lanes;
+  explicit Projection(int lanes) : lanes_(Lanes ? Lanes : lanes) {}
+
+  double project(const Config& config, const Separable&, const State& state, const Row& row) {
     padded_ = (row.size + pack_width - 1) / pack_width * pack_width;
-    h_.assign(padded_, 0.0);
-    per_weight_.assign(padded_, 0.0);
-    v_.assign(padded_ * lanes_, 0.0);
-    mean_.assign(padded_ * lanes_, 0.0);
+    intercept_ = config.intercept;
     const bool plain = config.shape.is_plain();
+    const std::size_t needed = padded_ * lanes_;
+    if (v_.size() < needed) {
+      for (auto* each : {&h_, &rate_}) each->resize(padded_);
+      for (auto* each : {&v_, &mean_}) each->resize(needed);
+    }
     std::int64_t i = 0;
     row.each([&](std::int64_t j, double h) {
       const double r = plain ? 1.0 : config.shape.inverse_weight[j];
       h_[i] = h;
-      per_weight_[i] = h * r;
+      rate_[i] = h * r;
       for (int l = 0; l < lanes_; ++l) {
         v_[l * padded_ + i] = state.dual[j * lanes_ + l] * r;
-        if (!plain) mean_[l * padded_ + i] = config.shape.mean[j * lanes_ + l];
+        mean_[l * padded_ + i] = plain ? 0.0 : config.shape.mean[j * lanes_ + l];
       }
       ++i;
     });
-    intercept_ = config.intercept;
-    if (!intercept_) return;
-    h_[0] = 0.0;  // the row's first coordinate is the intercept, which lies on a line of its own
-    intercept_rate_ = per_weight_[0];
+    for (; i < padded_; ++i) {
+      h_[i] = rate_[i] = 0.0;
+      for (int l = 0; l < lanes_; ++l) v_[l * padded_ + i] = mean_[l * padded_ + i] = 0.0;
+    }
+    if (intercept_) {
+      h_[0] = 0.0;  // the row's first coordinate is the intercept, which lies on a line of its own
+      intercept_rate_ = rate_[0];
+    }
+    return squared_norm(row);
   }
 
   double margin(const Separable& penalty, int lane, double q) const { return tangent(penalty, lane, q, 0.0, 0.0).c; }
@@ -160,12 +185,12 @@ class Projection<Separable, Lanes> {
     const double *v = v_.data() + lane * padded_, *mean = mean_.data() + lane * padded_;
     Pack c = broadcast<Pack>(0.0), kappa = broadcast<Pack>(0.0);
     for (std::int64_t i = 0; i < padded_; i += pack_width) {
-      const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(per_weight_.data() + i);
+      const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rate_.data() + i);
       const auto line = penalty.line(Pack(x + t * rate), load(mean + i));
       c += h * (line.intercept + line.slope * x);
       kappa += h * (line.slope * rate);
     }
-    Tangent sum{(c[0] + c[1]) + (c[2] + c[3]), (kappa[0] + kappa[1]) + (kappa[2] + kappa[3])};
+    Tangent sum{c[0] + c[1], kappa[0] + kappa[1]};
     if (intercept_) {
       sum.c += mean[0] + q * v[0];
       sum.kappa += alpha * intercept_rate_;
@@ -173,9 +198,9 @@ class Projection<Separable, Lanes> {
     return sum;
   }
 
-  int lanes_ = 1;
+  int lanes_;
   std::int64_t padded_ = 0;
-  std::vector<double> h_, per_weight_, v_, mean_;
+  std::vector<double> h_, rate_, v_, mean_;  // h_j, h_j / a_j; by lane: v_j / a_j, w0_j
   bool intercept_ = false;
   double intercept_rate_ = 0.0;
 };
@@ -207,10 +232,13 @@ inline double log_sum_exp(const KL& penalty, const State& state, int lane, doubl
 template <int Lanes>
 class Projection<KL, Lanes> {
  public:
-  void project(const Config&, const KL& penalty, const State& state, const Row& row, double) {
+  explicit Projection(int) {}
+
+  double project(const Config&, const KL& penalty, const State& state, const Row& row) {
     penalty_ = &penalty;
     state_ = &state;
     row_ = row;
+    return squared_norm(row);
   }
 
   double margin(const KL&, int lane, double q) {

@@ -19,7 +19,8 @@ struct LaneState {
   std::vector<double> conjugate;     // sum of delta (Q*(-lambda) + lambda b)
   std::vector<double> saturated;     // sum of delta over the events whose dual is at its bound
   std::vector<double> bound;         // at least max |v_j|: says when an overflow must be looked for
-  std::vector<double> peak;          // the largest `bound` since S was last rebuilt (sliding windows)
+  std::vector<double> peak_bound;    // the largest `bound` and `mass` since the sums were last rebuilt: says when
+  std::vector<double> peak_mass;     // so much has left a sliding window that rounding shows
   std::vector<double> q;             // scale / A, and 0 where there is no strength: x_j = q v_j / a_j
 
   explicit LaneState(int lanes = 1) {
@@ -31,7 +32,7 @@ struct LaneState {
   void each_field(Visit&& visit) {
     visit("scale", scale), visit("mass", mass), visit("squared_mass", squared_mass);
     visit("conjugate", conjugate), visit("saturated", saturated);
-    visit("bound", bound), visit("peak", peak), visit("q", q);
+    visit("bound", bound), visit("peak_bound", peak_bound), visit("peak_mass", peak_mass), visit("q", q);
   }
 
   void forget(int lane) {
@@ -45,6 +46,7 @@ struct LaneState {
 struct State {
   int lanes = 1;
   bool smoothing = false;     // whether the lazy sums below are kept
+  bool sliding = false;       // whether the events are
   std::int64_t features = 0;  // the intercept among them
   std::uint64_t count = 0;
   double clock = -infinity;  // the newest event time
@@ -58,17 +60,25 @@ struct State {
   Timeline timeline;
   std::int64_t smooth_work = 0;  // non-zeros since the timeline's block began: decides when it ends
 
-  EventBuffer buffer;             // of a sliding window
-  std::int64_t evicted_work = 0;  // non-zeros that left since S was last rebuilt: decides when it is again
+  // Sliding windows.
+  EventBuffer buffer;
+  std::vector<std::int32_t> support;  // [feature]: how many events of the window S_j consists of; of none, S_j is 0
+  std::int64_t evicted_work = 0;      // non-zeros that left since S was last rebuilt: decides when it is again
 
   State() = default;
-  State(int lane_count, double kappa)
-      : lanes(lane_count), smoothing(kappa > 0.0), lane(lane_count), timeline(kappa, lane_count), buffer(lane_count) {}
+  State(int lane_count, double kappa, bool pieces, bool slides)
+      : lanes(lane_count),
+        smoothing(kappa > 0.0),
+        sliding(slides),
+        lane(lane_count),
+        timeline(kappa, lane_count, pieces),
+        buffer(lane_count) {}
 
   void resize(std::int64_t wanted) {
     features = wanted;
     const auto n = static_cast<std::size_t>(wanted);
     dual.resize(n * static_cast<std::size_t>(lanes), 0.0);
+    if (sliding) support.resize(n, 0);
     if (!smoothing) return;
     smooth.resize(n * static_cast<std::size_t>(lanes), 0.0);
     seen.resize(n, timeline.now());

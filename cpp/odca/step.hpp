@@ -38,18 +38,17 @@ template <class Loss, class Penalty, int Lanes>
 class Step {
  public:
   Step(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
-      : config_(config), loss_(loss), penalty_(penalty), state_(state), transaction_(transaction) {}
+      : config_(config), loss_(loss), penalty_(penalty), state_(state), transaction_(transaction), projection_(config.lanes) {}
 
   void learn(const Row& h, Event& event) {
-    const double norm = squared_norm(h);
+    const double norm = project(h);
     if (!std::isfinite(norm)) throw InputError(describe_bad_row(h, event));
     transaction_.about_to_change(h);
-    project(h, norm);
     show(h, event);
     const bool arrives_expired =
         config_.window.kind == Window::Kind::duration && config_.window.has_expired(event.time, state_.clock);
     if (!arrives_expired) {
-      if (forget(event)) project(h, norm);
+      if (forget(event)) project(h);
       solve(event);
       add_to_dual_sum(h, norm, event);
     } else {
@@ -59,28 +58,32 @@ class Step {
     smooth(h.size);
   }
 
-  // One pass of S-DCA: each event's dual is solved again, all others held.
+  // S-DCA: the event's dual is solved again, all others held.
   void revisit(std::size_t id, Event& event) {
     EventBuffer& buffer = state_.buffer;
     const Row h = buffer.row(id);
-    const double norm = squared_norm(h);
     add_times(h, buffer.weights(id), buffer.duals(id), -1.0, event);
-    project(h, norm);
+    count_dual(id, -1.0);
+    project(h);
     for (int l = 0; l < lanes(); ++l) {
       event.y[l] = buffer.labels(id)[l];
       event.offset[l] = buffer.offsets(id)[l];
       event.weight[l] = buffer.weights(id)[l];
-      event.alpha[l] = event.weight[l] / config_.strength(l, lane().mass[l]);
+      event.alpha[l] = event.weight[l] * refresh_q(l);
     }
     projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
                       event.lambda.data(), event.slope.data(), event.z.data());
     for (int l = 0; l < lanes(); ++l) {
-      if (event.weight[l] == 0.0) event.lambda[l] = 0.0;
+      if (event.weight[l] == 0.0) event.lambda[l] = event.z[l] = 0.0;
+      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]))
+        throw InputError("refining event " + std::to_string(buffer.entry(id).number) +
+                         " would overflow: its dual variable would be " + show_number(event.lambda[l]));
       buffer.duals(id)[l] = event.lambda[l];
       buffer.conjugates(id)[l] =
           conjugate_at(loss_, event.lambda[l], event.z[l], event.y[l]) + event.lambda[l] * event.offset[l];
     }
     add_times(h, buffer.weights(id), buffer.duals(id), 1.0, event);
+    count_dual(id, 1.0);
   }
 
   // S and all sums from the buffer, as if nothing had ever left.
@@ -88,19 +91,8 @@ class Step {
     settle();
     transaction_.about_to_change_everything();
     std::fill(state_.dual.begin(), state_.dual.end(), 0.0);
-    for (int l = 0; l < lanes(); ++l) lane().forget(l);
-    Event event(lanes());
-    for (std::size_t k = 0; k < state_.buffer.size(); ++k) {
-      const std::size_t id = state_.buffer.at(k);
-      const Row h = state_.buffer.row(id);
-      add_times(h, state_.buffer.weights(id), state_.buffer.duals(id), 1.0, event);
-      count_in(id, 1.0);
-    }
-    for (int l = 0; l < lanes(); ++l) {
-      lane().peak[l] = lane().bound[l];
-      refresh_q(l);
-    }
-    state_.evicted_work = 0;
+    std::fill(state_.support.begin(), state_.support.end(), 0);
+    sum_anew();
   }
 
   // Brings every coordinate's smoothed sum up to date and begins a new block of the timeline.
@@ -109,7 +101,7 @@ class Step {
   }
 
  private:
-  void settle_block() {
+  [[gnu::noinline]] void settle_block() {
     if (!state_.smoothing || state_.timeline.now() == 0) return;
     transaction_.about_to_change_everything();
     for (std::int64_t j = 0; j < state_.features; ++j) {
@@ -125,7 +117,7 @@ class Step {
   // On the simplex every weight moves at every event, so there is nothing to be lazy about.
   static constexpr bool may_be_lazy = !std::is_same_v<Penalty, KL>;
 
-  void project(const Row& h, double norm) { projection_.project(config_, penalty_, state_, h, norm); }
+  double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
 
   void show(const Row& h, Event& event) {
     if (state_.smoothing && state_.smooth_mass > 0.0) {
@@ -157,7 +149,7 @@ class Step {
 
   bool decay(int l, double factor) {
     LaneState& s = lane();
-    if (s.mass[l] * factor < tiny) {
+    if (s.mass[l] * factor < tiny || config_.strength(l, s.mass[l] * factor) < smallest_strength) {
       if (s.mass[l] == 0.0) return false;
       clear_lane(l);
       return true;
@@ -175,7 +167,7 @@ class Step {
   }
 
   // A power of two moves from the scale into v: exact, so it does not matter when.
-  void fold(int l, double factor) {
+  [[gnu::noinline]] void fold(int l, double factor) {
     settle();
     transaction_.about_to_change_everything();
     int scale_exponent = 0, factor_exponent = 0;
@@ -188,63 +180,109 @@ class Step {
     lane().bound[l] = std::ldexp(lane().bound[l], exponent);
   }
 
-  void clear_lane(int l) {
+  [[gnu::noinline]] void clear_lane(int l) {
     settle();
     transaction_.about_to_change_everything();
     for (std::int64_t j = 0; j < state_.features; ++j) state_.dual[j * lanes() + l] = 0.0;
     lane().forget(l);
   }
 
-  bool evict() {
+  [[gnu::noinline]] bool evict() {
     EventBuffer& buffer = state_.buffer;
-    bool changed = false;
+    bool changed = false, left = false;
     const auto must_leave = [&] {
       if (buffer.empty()) return false;
-      if (config_.window.kind == Window::Kind::count)
-        return buffer.size() >= static_cast<std::size_t>(config_.window.length);
-      return config_.window.has_expired(buffer.entry(buffer.at(0)).time, state_.clock);
+      const EventBuffer::Entry& oldest = buffer.entry(buffer.at(0));
+      if (config_.window.kind == Window::Kind::duration) return config_.window.has_expired(oldest.time, state_.clock);
+      return oldest.number + static_cast<std::uint64_t>(config_.window.length) <= state_.count;
     };
-    while (must_leave()) {
+    for (; must_leave(); left = true) {
       const std::size_t id = buffer.at(0);
-      const Row h = buffer.row(id);
-      transaction_.about_to_change(h);
-      bring_up(h);
-      add_times(h, buffer.weights(id), buffer.duals(id), -1.0, leaving_);
-      count_in(id, -1.0);
-      state_.evicted_work += h.size + 1;
+      changed |= let_go(id);
+      for (int l = 0; l < lanes(); ++l) {
+        lane().mass[l] -= buffer.weights(id)[l];
+        lane().squared_mass[l] -= buffer.weights(id)[l] * buffer.weights(id)[l];
+      }
+      count_dual(id, -1.0);
       buffer.pop_oldest();
-      changed = true;
     }
-    if (changed) tidy_after_eviction();
-    return changed;
+    return (left && tidy_after_eviction()) || changed;
   }
 
-  // Adding and subtracting leaves rounding behind: S is rebuilt before it can accumulate, sooner when what left
-  // was large beside what stays. Amortised, the cost is a constant per non-zero.
-  void tidy_after_eviction() {
-    const std::int64_t cost = state_.buffer.stored() + state_.features;
-    bool large_left = state_.buffer.empty();
-    for (int l = 0; l < lanes(); ++l) {
-      if (state_.buffer.empty())
-        for (auto* sum : {&lane().mass, &lane().squared_mass, &lane().conjugate, &lane().saturated, &lane().bound})
-          (*sum)[l] = 0.0;
-      large_left |= lane().peak[l] > 4096.0 * lane().bound[l];
+  // Takes a leaving event out of S. False if it was not in it.
+  bool let_go(std::size_t id) {
+    if (state_.buffer.is_at_rest(id)) return false;
+    const Row h = state_.buffer.row(id);
+    transaction_.about_to_change(h);
+    bring_up(h);
+    add_times(h, state_.buffer.weights(id), state_.buffer.duals(id), -1.0, leaving_);
+    h.each([this](std::int64_t j, double) {
+      if (--state_.support[j] == 0) std::fill_n(state_.dual.begin() + j * lanes(), lanes(), 0.0);
+    });
+    state_.evicted_work += h.size + 1;
+    return true;
+  }
+
+  // Adding and subtracting leaves rounding behind. The sums are taken anew from the window before it can accumulate,
+  // and at once when what has left was large beside what stays. Only coordinates of the window's rows hold anything,
+  // so this costs what the window holds; amortised, a constant per non-zero that left.
+  bool tidy_after_eviction() {
+    bool anew = state_.evicted_work >= 2 * state_.buffer.stored() + 64;
+    for (int l = 0; l < lanes(); ++l)
+      anew |= lane().peak_bound[l] > 1024.0 * lane().bound[l] || lane().peak_mass[l] > 1024.0 * lane().mass[l];
+    if (!anew) return false;
+    for (std::size_t k = 0; k < state_.buffer.size(); ++k) {
+      const Row h = state_.buffer.row(state_.buffer.at(k));
+      transaction_.about_to_change(h);
+      bring_up(h);
     }
-    if (state_.evicted_work >= 2 * cost || (large_left && 8 * state_.evicted_work >= cost)) rebuild();
+    for (std::size_t k = 0; k < state_.buffer.size(); ++k)
+      state_.buffer.row(state_.buffer.at(k)).each([this](std::int64_t j, double) {
+        std::fill_n(state_.dual.begin() + j * lanes(), lanes(), 0.0);
+        state_.support[j] = 0;
+      });
+    sum_anew();
+    return true;
+  }
+
+  // All sums over the window's events, S being zero.
+  [[gnu::noinline]] void sum_anew() {
+    EventBuffer& buffer = state_.buffer;
+    for (int l = 0; l < lanes(); ++l) lane().forget(l);
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
+      const std::size_t id = buffer.at(k);
+      if (!buffer.is_at_rest(id)) {
+        add_times(buffer.row(id), buffer.weights(id), buffer.duals(id), 1.0, leaving_);
+        count_support(buffer.row(id));
+      }
+      for (int l = 0; l < lanes(); ++l) {
+        lane().mass[l] += buffer.weights(id)[l];
+        lane().squared_mass[l] += buffer.weights(id)[l] * buffer.weights(id)[l];
+      }
+      count_dual(id, 1.0);
+    }
+    for (int l = 0; l < lanes(); ++l) {
+      lane().peak_bound[l] = lane().bound[l];
+      lane().peak_mass[l] = lane().mass[l];
+      refresh_q(l);
+    }
+    state_.evicted_work = 0;
+  }
+
+  void count_support(const Row& h) {
+    h.each([this](std::int64_t j, double) { ++state_.support[j]; });
   }
 
   void solve(Event& event) {
     for (int l = 0; l < lanes(); ++l) {
       lane().mass[l] += event.weight[l];
-      refresh_q(l);
-      const double strength = config_.strength(l, lane().mass[l]);
-      event.alpha[l] = strength > 0.0 ? event.weight[l] / strength : 0.0;
+      event.alpha[l] = event.weight[l] * refresh_q(l);
     }
     projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
                       event.lambda.data(), event.slope.data(), event.z.data());
     for (int l = 0; l < lanes(); ++l) {
-      if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = 0.0;
-      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]) || !std::isfinite(lane().mass[l]))
+      if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = event.z[l] = 0.0;
+      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]))
         throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
                          show_number(event.lambda[l]) + "; scale the features, labels or weights");
     }
@@ -253,20 +291,26 @@ class Step {
   void add_to_dual_sum(const Row& h, double norm, Event& event) {
     LaneState& s = lane();
     const double reach = std::max(1.0, norm);  // at least max |h_j|
+    bool moves = false;
     for (int l = 0; l < lanes(); ++l) {
       const double c = event.weight[l], lambda = event.lambda[l];
-      event.step[l] = c * lambda / s.scale[l];
-      event.conjugate[l] = conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l];
-      s.bound[l] += std::fabs(event.step[l]) * reach;
-      if (!(s.bound[l] < 1e300)) check_update(h, l, event);
-      if (c == 0.0) continue;
+      event.step[l] = to_scale(l, c * lambda);
+      moves |= event.step[l] != 0.0;
+      event.conjugate[l] = c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
       s.conjugate[l] += c * event.conjugate[l];
       s.squared_mass[l] += c * c;
       if (loss_.saturated(lambda, event.y[l])) s.saturated[l] += c;
+      s.bound[l] = std::min(s.bound[l] + std::fabs(event.step[l]) * reach, 1e308);
+      if (!(s.bound[l] < 1e300) || !std::isfinite(s.conjugate[l] + s.squared_mass[l] + s.mass[l]))
+        check_update(h, l, event);
     }
-    add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
-    if (!config_.window.keeps_events()) return;
-    for (int l = 0; l < lanes(); ++l) s.peak[l] = std::max(s.peak[l], s.bound[l]);
+    if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+    if (!state_.sliding) return;
+    if (moves) count_support(h);
+    for (int l = 0; l < lanes(); ++l) {
+      s.peak_bound[l] = std::max(s.peak_bound[l], s.bound[l]);
+      s.peak_mass[l] = std::max(s.peak_mass[l], s.mass[l]);
+    }
     remember(h, reach, event);
   }
 
@@ -283,31 +327,39 @@ class Step {
     if (transaction_.may_rearrange()) buffer.compact();
   }
 
-  // v += sign c lambda h / scale
-  void add_times(const Row& h, const double* weight, const double* lambda, double sign, Event& event) {
-    for (int l = 0; l < lanes(); ++l) event.step[l] = sign * (weight[l] * lambda[l]) / lane().scale[l];
-    add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+  // v += sign c lambda h / scale. False if that is nothing.
+  bool add_times(const Row& h, const double* weight, const double* lambda, double sign, Event& event) {
+    bool moves = false;
+    for (int l = 0; l < lanes(); ++l) {
+      event.step[l] = to_scale(l, sign * (weight[l] * lambda[l]));
+      moves |= event.step[l] != 0.0;
+    }
+    if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+    return moves;
   }
 
-  // A buffered event enters (sign +1) or leaves (-1) the scalar sums.
-  void count_in(std::size_t id, double sign) {
+  // A buffered event's dual enters (sign +1) or leaves (-1) the scalar sums.
+  void count_dual(std::size_t id, double sign) {
     const EventBuffer& buffer = state_.buffer;
-    const double reach = buffer.entry(id).reach;
     for (int l = 0; l < lanes(); ++l) {
       const double c = buffer.weights(id)[l], lambda = buffer.duals(id)[l];
       if (c == 0.0) continue;
-      lane().mass[l] += sign * c;
-      lane().squared_mass[l] += sign * c * c;
       lane().conjugate[l] += sign * c * buffer.conjugates(id)[l];
       if (loss_.saturated(lambda, buffer.labels(id)[l])) lane().saturated[l] += sign * c;
-      lane().bound[l] = std::max(0.0, lane().bound[l] + sign * std::fabs(c * lambda) * reach);
+      lane().bound[l] = clip(lane().bound[l] + sign * std::fabs(c * lambda) * buffer.entry(id).reach, 0.0, 1e308);
     }
   }
 
-  void refresh_q(int l) {
+  // q = scale / A; returns 1 / A. Both are 0 where there is no strength.
+  double refresh_q(int l) {
     const double strength = config_.strength(l, lane().mass[l]);
-    lane().q[l] = strength > 0.0 ? lane().scale[l] / strength : 0.0;
+    const double inverse = strength > 0.0 ? 1.0 / strength : 0.0;
+    lane().q[l] = lane().scale[l] * inverse;
+    return inverse;
   }
+
+  // S grows by x h when v grows by this times h.
+  double to_scale(int l, double x) { return lane().scale[l] == 1.0 ? x : x / lane().scale[l]; }
 
   // The event is over: w_N enters the smoothed weights.
   void smooth(std::int64_t work) {
@@ -322,7 +374,7 @@ class Step {
     } else {
       state_.timeline.append(lane().q.data());
       state_.smooth_work += work + 1;
-      if (state_.smooth_work >= 4 * state_.features + 256) settle();
+      if (state_.smooth_work >= 8 * state_.features + 256) settle();
     }
   }
 
@@ -331,6 +383,7 @@ class Step {
       if (state_.smoothing) h.each([this](std::int64_t j, double) { bring_up(j); });
   }
 
+  // One coordinate's smoothed sum.
   void bring_up(std::int64_t j) {
     const double r = config_.shape.inverse_weight_of(j);
     for (int l = 0; l < lanes(); ++l) {
@@ -343,15 +396,19 @@ class Step {
     state_.seen[j] = state_.timeline.now();
   }
 
-  void check_update(const Row& h, int l, const Event& event) const {
+  [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {
+    const LaneState& s = state_.lane;
+    bool fits = std::isfinite(event.step[l]) && std::isfinite(s.conjugate[l]) && std::isfinite(s.squared_mass[l]) &&
+                std::isfinite(s.mass[l]);
     h.each([&](std::int64_t j, double value) {
-      if (!(std::fabs(state_.dual[j * lanes() + l] + event.step[l] * value) < 1e300))
-        throw InputError("learning from " + at_row(event.row) + " of X would overflow the model; scale the features, " +
-                         "labels or weights");
+      fits &= std::fabs(state_.dual[j * lanes() + l] + event.step[l] * value) < 1e300;
     });
+    if (!fits)
+      throw InputError("learning from " + at_row(event.row) + " of X would overflow the model; scale the features, " +
+                       "labels or weights");
   }
 
-  std::string describe_bad_row(const Row& h, const Event& event) const {
+  [[gnu::noinline]] std::string describe_bad_row(const Row& h, const Event& event) const {
     std::string fault = "the squared norm of " + at_row(event.row) + " of X overflows; scale the features";
     h.each([&](std::int64_t j, double value) {
       if (!std::isfinite(value))
@@ -363,6 +420,7 @@ class Step {
 
   static std::string show_number(double x) { return odca::show(x); }
   static constexpr double smallest_scale = 0x1p-64;
+  static constexpr double smallest_strength = 1e-305;  // below, 1 / A is soon out of range: the past is forgotten
 
   const Config& config_;
   const Loss& loss_;

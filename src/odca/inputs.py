@@ -17,7 +17,9 @@ def as_matrix(X: Any) -> tuple[_core.Matrix, int, int]:
     """X as a native matrix, with its rows and columns. Dense or sparse; copied only where it must be."""
     if hasattr(X, "tocsr"):
         return _from_sparse(X.tocsr())
-    dense = _as_float(X)
+    dense = _numbers(X, "X")
+    if any(stride % dense.itemsize for stride in dense.strides):  # a field of a structured array
+        dense = np.ascontiguousarray(dense)
     if dense.ndim != 2:
         raise ValueError(
             f"X must have two dimensions, events by features; got shape {dense.shape}. "
@@ -34,17 +36,17 @@ def _from_sparse(csr: Any) -> tuple[_core.Matrix, int, int]:
         raise ValueError(
             f"X has {width} columns; at most {2**31 - 2} can be indexed. Hash the features into fewer columns."
         )
-    index = np.int64 if np.int64 in {csr.indptr.dtype.type, csr.indices.dtype.type} else np.int32
-    starts = np.ascontiguousarray(csr.indptr, dtype=index)
-    indices = np.ascontiguousarray(csr.indices, dtype=index)
+    index: Any = np.int64 if np.int64 in {csr.indptr.dtype.type, csr.indices.dtype.type} else np.int32
+    starts: Any = np.ascontiguousarray(csr.indptr, dtype=index)
+    indices: Any = np.ascontiguousarray(csr.indices, dtype=index)
     if len(starts) != rows + 1:
         raise ValueError(f"X is not a valid CSR matrix: {rows} rows need {rows + 1} offsets; got {len(starts)}.")
-    return _core.Matrix.csr(starts, indices, np.ascontiguousarray(_as_float(csr.data)), width), rows, width
+    return _core.Matrix.csr(starts, indices, np.ascontiguousarray(_numbers(csr.data, "X")), width), rows, width
 
 
 def as_columns(values: Any, name: str, rows: int, lanes: int, *, per_lane: bool) -> Array:
     """Labels, weights or offsets as a matrix with one column per lane, or one that all lanes share."""
-    array = np.ascontiguousarray(_as_float(values), dtype=np.float64)
+    array = as_floats(values, name)
     allowed = (
         [(rows, lanes)] if per_lane else [(rows,), (rows, 1), (rows, lanes)] if lanes > 1 else [(rows,), (rows, 1)]
     )
@@ -58,27 +60,32 @@ def as_times(values: Any, rows: int) -> Array:
     """Event times as seconds (of datetimes), or as the numbers that they are."""
     array = np.asarray(values)
     if array.dtype == object and array.size and hasattr(array.flat[0], "timestamp"):
+        if not all(hasattr(moment, "timestamp") for moment in array.flat):
+            raise ValueError("time must be all datetimes or all numbers; some of the entries are neither.")
         array = np.array([moment.timestamp() for moment in array.flat])
     if array.dtype.kind == "M":
         if np.isnat(array).any():
             raise ValueError(f"time must be a time for every event; row {int(np.argmax(np.isnat(array)))} is NaT.")
-        array = array.astype("datetime64[ns]").astype(np.int64) / 1e9
-    array = np.ascontiguousarray(_as_float(array), dtype=np.float64)
+        array = array.astype("datetime64[us]").astype(np.int64) / 1e6  # microseconds reach 290,000 years
+    array = as_floats(array, "time")
     if array.shape != (rows,):
         raise ValueError(f"time must have shape ({rows},) to go with X; got {array.shape}.")
     return array
 
 
-def _as_float(values: Any) -> npt.NDArray[Any]:
+def as_floats(values: Any, name: str) -> Array:
+    """Any numbers as a contiguous array of float64."""
+    return np.asarray(_numbers(values, name), dtype=np.float64, order="C")
+
+
+def _numbers(values: Any, name: str) -> npt.NDArray[Any]:
     """Float32 and float64 stay what they are; whole numbers and booleans become float64."""
-    array = np.asarray(values)
-    if array.dtype.type in {np.float32, np.float64} and array.dtype.isnative:
-        return array
-    if array.dtype.kind not in "fiubO":
-        raise ValueError(f"numbers are needed; got an array of {array.dtype}. Encode categories as features first.")
     try:
-        return array.astype(np.float64)
+        array = np.asarray(values)
+        if array.dtype.type in {np.float32, np.float64} and array.dtype.isnative:
+            return array
+        if array.dtype.kind in "fiubO":
+            return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"numbers are needed; got an array of {array.dtype} that does not convert: {error}."
-        ) from error
+        raise ValueError(f"{name} must hold numbers, in rows of one length: {error}.") from error
+    raise ValueError(f"{name} must hold numbers; got an array of {array.dtype}. Encode categories as features first.")

@@ -1,15 +1,17 @@
 """The learner: the native core's Python face. It checks what it is given and holds no mathematics."""
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.inputs import Array, as_columns, as_matrix, as_times
+from odca.inputs import Array, as_columns, as_floats, as_matrix, as_times
 from odca.losses import as_native
 from odca.penalties import KL, L2, Box, NonNegative, Penalty
 from odca.windows import Infinite, Window
@@ -93,19 +95,19 @@ class Learner:
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,
-            "rho": _frozen(rho),
+            "rho": _frozen(rho, "rho"),
             "window": window,
             "smoothing": smoothing,
-            "prior_strength": _frozen(prior_strength),
-            "prior_mean": _frozen(prior_mean),
+            "prior_strength": _frozen(prior_strength, "prior_strength"),
+            "prior_mean": _frozen(prior_mean, "prior_mean"),
             "prior_intercept": prior_intercept,
-            "penalty_weights": _frozen(penalty_weights),
+            "penalty_weights": _frozen(penalty_weights, "penalty_weights"),
             "intercept": intercept,
             "intercept_penalty": intercept_penalty,
             "lanes": lanes,
             "n_features": n_features,
         }
-        if not (np.isscalar(smoothing) and 0.0 <= float(smoothing) <= 1.0):
+        if not 0.0 <= _real(smoothing) <= 1.0:
             raise ValueError(f"smoothing must lie in [0, 1]; got {smoothing!r}. 0.999 averages about 1000 events.")
         count = _count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
         self._single = count is None
@@ -118,10 +120,11 @@ class Learner:
             )
         fixed = _fixed_features(penalty, n_features, intercept=intercept)
         inverse_weights, means = _shape(self._options, self._lanes, penalty)
+        self._loss = as_native(loss)  # keeps a user's methods alive for the core, which only borrows them
         self._core = _core.Learner(
-            loss=as_native(loss),
-            penalty=penalty._native(fixed or None),  # noqa: SLF001 - made for this
-            window=window._native(),  # noqa: SLF001 - made for this
+            loss=self._loss,
+            penalty=penalty._native(fixed or None),
+            window=window._native(),
             lanes=self._lanes,
             rho=strengths,
             prior_strength=priors,
@@ -167,7 +170,10 @@ class Learner:
         """Return the margins b + hᵀw; by default w̄ takes the place of w where smoothing is on."""
         matrix, rows = self._matrix(X)
         use_smoothed = self.smoothing > 0.0 if smoothed is None else smoothed
-        return self._per_event(self._core.predict(matrix, self._columns("offset", offset, rows), use_smoothed))
+        margins: Array = self._per_event(
+            self._core.predict(matrix, self._columns("offset", offset, rows), use_smoothed)
+        )
+        return margins
 
     # What was learned
 
@@ -272,14 +278,21 @@ class Learner:
         smoothed: bool = False,
     ) -> float | Array:
         """Return the weighted mean loss over these rows plus the penalty at its present strength."""
-        z = np.atleast_2d(np.asarray(self.predict(X, offset=offset, smoothed=smoothed)).T).T
-        labels = np.broadcast_to(as_columns(y, "y", len(z), self._lanes, per_lane=not self._single), z.shape)
-        weights = self._columns("sample_weight", sample_weight, len(z))
-        native = as_native(self._options["loss"])
-        flat = [np.ascontiguousarray(part).ravel() for part in (z, labels)]
-        losses = native.value(*flat).reshape(z.shape)
-        mean = np.average(losses, axis=0, weights=None if weights is None else np.broadcast_to(weights, z.shape))
-        return self._per_model(np.atleast_1d(mean) + self._core.penalty_term(smoothed))
+        margins = np.asarray(self.predict(X, offset=offset, smoothed=smoothed))
+        z = margins.reshape(len(margins), self._lanes)
+        labels = as_columns(y, "y", len(z), self._lanes, per_lane=not self._single)
+        valid = self._loss.valid(labels.ravel()).reshape(z.shape).all(axis=1)
+        if not valid.all():
+            row = int(np.argmin(valid))
+            raise ValueError(f"{self._options['loss']!r} is not defined for row {row} of y, which is {labels[row]}.")
+        given = self._columns("sample_weight", sample_weight, len(z))
+        weights = np.broadcast_to(np.ones((1, 1)) if given is None else given, z.shape)
+        if not (np.all(weights >= 0.0) and np.all(np.isfinite(weights)) and np.all(weights.sum(axis=0) > 0.0)):
+            raise ValueError(
+                "objective needs rows of finite weights >= 0 that are not all zero; look at sample_weight and X."
+            )
+        losses = self._loss.value(z.ravel(), labels.ravel()).reshape(z.shape)
+        return self._per_model(np.average(losses, axis=0, weights=weights) + self._core.penalty_term(smoothed))
 
     # Sliding windows
 
@@ -387,17 +400,32 @@ class Learner:
         return self._per_model(array[0].copy() if self._options["intercept"] else np.zeros(self._lanes))
 
 
-def _frozen(value: Any) -> Any:
+def _real(value: object) -> float:
+    """`value` as a float; NaN if it is not a real number, so that every check of a range refuses it."""
+    return float(value) if isinstance(value, Real) else math.nan
+
+
+def _frozen(value: Any, name: str) -> Any:
     """Numbers as they are, sequences as (nested) tuples: options can then be compared and never change."""
-    if value is None or np.ndim(value) == 0:
+    if value is None or isinstance(value, Real):
         return value
-    return tuple(_frozen(item) for item in np.asarray(value, dtype=np.float64).tolist())
+    array = as_floats(value, name)
+    return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
+
+
+def _whole(value: object, name: str) -> int | None:
+    """`value` as a whole number of at least one; None if it was left out."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    return operator.index(value)
 
 
 def _count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
     """The number of lanes that the options name; None where they all speak of one model."""
     named = {
-        "lanes": lanes,
+        "lanes": _whole(lanes, "lanes"),
         "rho": len(np.asarray(rho)) if np.ndim(rho) else None,
         "prior_strength": len(np.asarray(prior_strength)) if np.ndim(prior_strength) else None,
         "window": window.lanes,
@@ -405,7 +433,7 @@ def _count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, wi
     given = {name: count for name, count in named.items() if count is not None}
     if not given:
         return None
-    if len(set(given.values())) > 1 or min(given.values()) < 1:
+    if len(set(given.values())) > 1 or 0 in given.values():
         raise ValueError(
             f"the options name different numbers of lanes: {given}. Make them agree, with at least one lane."
         )
@@ -413,10 +441,10 @@ def _count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, wi
 
 
 def _per_lane(name: str, values: Numbers, lanes: int) -> Array:
-    array = np.broadcast_to(np.asarray(values, dtype=np.float64), (lanes,)).copy()
-    if not np.all(np.isfinite(array) & (array >= 0.0)):
-        raise ValueError(f"{name} must be finite and not negative; got {values!r}.")
-    return array
+    array = as_floats(values, name)
+    if array.ndim > 1 or not np.all(np.isfinite(array) & (array >= 0.0)):
+        raise ValueError(f"{name} must be a finite number >= 0, or one for each lane; got {values!r}.")
+    return np.broadcast_to(array, (lanes,)).copy()
 
 
 def _fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool) -> int:
@@ -429,10 +457,11 @@ def _fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool
         return 0
     if intercept:
         raise ValueError("KL has no intercept: its weights are a point of the simplex. Use offset for a constant.")
-    known = len(penalty.prior) if penalty.prior is not None else n_features
-    if known is None or known < 1:
+    wanted = _whole(n_features, "n_features")
+    known = len(penalty.prior) if penalty.prior is not None else wanted
+    if known is None:
         raise ValueError(f"KL needs its number of features; got n_features={n_features!r}. Give n_features or a prior.")
-    if n_features is not None and n_features != known:
+    if wanted not in {None, known}:
         raise ValueError(f"KL has a prior of {known} features; got n_features={n_features}. Leave n_features out.")
     return known
 
@@ -441,20 +470,20 @@ def _shape(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Array
     """1/a_j by feature and w₀ by feature and lane, the intercept in front; None where all are 1 and 0."""
     weights, mean, intercept = options["penalty_weights"], options["prior_mean"], options["intercept"]
     factor, prior_intercept = options["intercept_penalty"], options["prior_intercept"]
-    if not (np.isscalar(factor) and 0.0 < float(factor) < math.inf):
-        raise ValueError(f"intercept_penalty must be positive and finite; got {factor!r}. Small is nearly free: 1e-6.")
-    if not (np.isscalar(prior_intercept) and math.isfinite(float(prior_intercept))):
+    if not 1e-300 <= _real(factor) <= 1e300:
+        raise ValueError(f"intercept_penalty must lie in [1e-300, 1e300]; got {factor!r}. Small is nearly free: 1e-6.")
+    if not math.isfinite(_real(prior_intercept)):
         raise ValueError(f"prior_intercept must be a finite number; got {prior_intercept!r}.")
     if prior_intercept and not intercept:
         raise ValueError("prior_intercept is given but there is no intercept. Set intercept=True.")
     if weights is None and mean is None and not (intercept and (factor != 1.0 or prior_intercept != 0.0)):
         return None, None
     if isinstance(penalty, KL):
-        raise ValueError("KL takes no penalty_weights and no prior_mean. Its prior is KL(prior).")
-    a = np.ones(0) if weights is None else np.asarray(weights, dtype=np.float64)
-    w0 = np.zeros(0) if mean is None else np.asarray(mean, dtype=np.float64)
-    if a.ndim != 1 or not np.all((a > 0.0) & np.isfinite(a)):
-        raise ValueError("penalty_weights must be a vector of positive finite numbers, one per feature.")
+        raise ValueError("KL takes no penalty_weights and no prior_mean. Its prior is KL(prior).")  # noqa: TRY004 - not a type
+    a = np.ones(0) if weights is None else as_floats(weights, "penalty_weights")
+    w0 = np.zeros(0) if mean is None else as_floats(mean, "prior_mean")
+    if a.ndim != 1 or not np.all((a >= 1e-300) & (a <= 1e300)):
+        raise ValueError("penalty_weights must be a vector of numbers in [1e-300, 1e300], one per feature.")
     if w0.ndim not in {1, 2} or (w0.ndim == 2 and len(w0) != lanes) or not np.all(np.isfinite(w0)):
         raise ValueError(f"prior_mean must be finite, of shape (n_features,) or ({lanes}, n_features).")
     features = max(len(a), w0.shape[-1])

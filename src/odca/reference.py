@@ -233,11 +233,11 @@ class Separable:
 
     def with_free_last(self, features: int) -> "Separable":
         """The last coordinate, the intercept, under l2: no threshold and no bounds."""
-        free = [
-            np.append(np.full(features - 1, every), last)
-            for every, last in ((self.delta, 0.0), (self.lo, -INF), (self.hi, INF))
-        ]
-        return Separable(*free, a=self.a, w0=self.w0)
+        delta, lo, hi = (
+            np.append(np.full(features - 1, others), own)
+            for others, own in ((self.delta, 0.0), (self.lo, -INF), (self.hi, INF))
+        )
+        return Separable(delta, lo, hi, self.a, self.w0)
 
     def value(self, w: Array) -> float:
         """Σ_j a_j·r_j(w_j)."""

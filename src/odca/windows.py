@@ -248,9 +248,9 @@ def _length_of_window(given: Any) -> int:
     # NumPy counts a timedelta64 among the integers.
     whole = isinstance(given, SupportsIndex) and not isinstance(given, np.timedelta64)
     length = operator.index(given) if whole else 0
-    if length < 1:
+    if not 1 <= length < 2**62:
         raise ValueError(
-            f"Sliding needs a whole number of events, length >= 1; got length={given!r}. "
+            f"Sliding needs a whole number of events, 1 <= length < 2**62; got length={given!r}. "
             "For a stretch of event time use Sliding(duration=...)."
         )
     return length

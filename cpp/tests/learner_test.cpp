@@ -1,0 +1,591 @@
+#include "odca/learner.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "odca/errors.hpp"
+#include "support.hpp"
+
+using namespace odca::test;
+using odca::Config;
+using odca::infinity;
+using odca::InputError;
+using odca::Labels;
+using odca::Learner;
+using odca::Window;
+
+namespace {
+
+// Calls visit(config, stream, seed) for every loss, penalty, window, kappa and number of lanes.
+template <class Visit>
+void for_every_configuration(const std::vector<double>& kappas, const StreamOptions& base, Visit visit) {
+  std::uint64_t seed = 100;
+  for (const int lanes : {1, 3})
+    for (const NamedLoss& loss : all_losses)
+      for (const NamedPenalty& penalty : all_penalties)
+        for (const NamedWindow& window : all_windows(lanes))
+          for (const double kappa : kappas) {
+            CAPTURE(loss.name);
+            CAPTURE(penalty.name);
+            CAPTURE(window.name);
+            CAPTURE(kappa);
+            CAPTURE(lanes);
+            ++seed;
+            StreamOptions options = base;
+            options.lanes = lanes;
+            Config config = make_config(loss.loss(), penalty.make(options.width), window.window, lanes, kappa);
+            const bool simplex = config.fixed_features > 0;
+            config.intercept = !simplex && seed % 2;
+            if (!simplex && seed % 3 == 0) config.shape = make_shape(4, lanes, seed);
+            options.dense = seed % 5 == 0;
+            options.growing = !simplex && !options.dense;
+            visit(config, make_stream(options, labels_of(config.loss), seed), seed);
+          }
+}
+
+// The past as the paper writes it: every event with its weight, its dual and its row.
+class Definition {
+ public:
+  Definition(const Config& config, const Stream& stream) : config_(config), stream_(stream) {}
+
+  void add(std::vector<double> lambda) {
+    const auto n = static_cast<std::int64_t>(duals_.size());
+    const double before = clock_;
+    clock_ = std::max(clock_, stream_.time[n]);
+    arrived_expired_.push_back(n > 0 && stream_.time[n] <= before - config_.window.duration);
+    duals_.push_back(std::move(lambda));
+  }
+
+  // delta_n of the paper, now.
+  long double weight(std::int64_t n, int lane) const {
+    const auto events = static_cast<std::int64_t>(duals_.size());
+    const long double c = stream_.weight[n * stream_.lanes + lane];
+    const Window& window = config_.window;
+    switch (window.kind) {
+      case Window::Kind::decay: return c * powl(window.of_lane(lane), events - 1 - n);
+      case Window::Kind::half_life: return c * exp2l(-(clock_ - stream_.time[n]) / window.of_lane(lane));
+      case Window::Kind::count: return n >= events - window.length ? c : 0.0L;
+      case Window::Kind::duration: return arrived_expired_[n] || stream_.time[n] <= clock_ - window.duration ? 0.0L : c;
+    }
+    return 0.0L;
+  }
+
+  struct Sums {
+    long double mass = 0.0L, squared_mass = 0.0L, saturated = 0.0L;
+    std::vector<long double> dual, size;  // [feature]: S, and the sum of |terms|
+  };
+  Sums sums(int lane, std::int64_t features) const {
+    Sums out;
+    out.dual.resize(features);
+    out.size.resize(features);
+    for (std::size_t n = 0; n < duals_.size(); ++n) {
+      const long double delta = weight(static_cast<std::int64_t>(n), lane);
+      const double lambda = duals_[n][lane], y = stream_.y[n * stream_.lanes + lane];
+      out.mass += delta;
+      out.squared_mass += delta * delta;
+      if (std::visit([&](const auto& loss) { return loss.saturated(lambda, y); }, config_.loss)) out.saturated += delta;
+      each_feature(static_cast<std::int64_t>(n), [&](std::int64_t j, double h) {
+        out.dual[j] += delta * lambda * h;
+        out.size[j] += std::fabs(delta * lambda * h);
+      });
+    }
+    return out;
+  }
+
+  template <class Visit>
+  void each_feature(std::int64_t n, Visit visit) const {
+    const std::int64_t first = config_.intercept ? 1 : 0;
+    if (first) visit(0, 1.0);
+    for (std::int64_t k = stream_.dense ? n * stream_.width : stream_.start[n];
+         k < (stream_.dense ? (n + 1) * stream_.width : stream_.start[n + 1]); ++k)
+      visit((stream_.dense ? k - n * stream_.width : stream_.index[k]) + first, stream_.value[k]);
+  }
+
+  // h'w of one lane, and the size of its terms.
+  std::pair<long double, long double> margin(std::int64_t n, const std::vector<double>& weights, int lane) const {
+    long double sum = 0.0L, size = 0.0L;
+    each_feature(n, [&](std::int64_t j, double h) {
+      const std::size_t at = static_cast<std::size_t>(j) * stream_.lanes + lane;
+      if (at >= weights.size()) return;
+      sum += static_cast<long double>(h) * weights[at];
+      size += std::fabs(h * weights[at]);
+    });
+    return {sum, size};
+  }
+
+ private:
+  const Config& config_;
+  const Stream& stream_;
+  std::vector<std::vector<double>> duals_;
+  std::vector<bool> arrived_expired_;
+  double clock_ = -infinity;
+};
+
+// A weight of the separable penalties as the paper writes it.
+long double map_of(const Config& config, std::int64_t j, long double x, long double w0) {
+  const auto* separable = std::get_if<odca::Separable>(&config.penalty);
+  if (!separable || (config.intercept && j == 0)) return w0 + x;
+  const long double delta = separable->delta;
+  const long double w = w0 + (x > delta ? x - delta : x < -delta ? x + delta : 0.0L);
+  return std::min<long double>(std::max<long double>(w, separable->lo), separable->hi);
+}
+
+void check_sums(const Learner& learner, const Definition& definition) {
+  const Config& config = learner.config();
+  const Learner::Scalars scalars = learner.scalars();
+  const std::vector<double> dual = learner.dual_sum(), weights = learner.weights(false);
+  for (int l = 0; l < config.lanes; ++l) {
+    const Definition::Sums wanted = definition.sums(l, scalars.features);
+    // A hundred events, two roundings each, and those of the decay: 1e-12 is ten times what they add up to.
+    REQUIRE(std::fabs(scalars.lane.mass[l] - wanted.mass) <= 1e-12L * wanted.mass);
+    REQUIRE(std::fabs(scalars.lane.squared_mass[l] - wanted.squared_mass) <= 1e-12L * wanted.squared_mass);
+    REQUIRE(std::fabs(scalars.lane.saturated[l] - wanted.saturated) <= 1e-12L * wanted.mass);
+    long double total = 0.0L;
+    for (std::int64_t j = 0; j < scalars.features; ++j) {
+      const std::size_t at = static_cast<std::size_t>(j) * config.lanes + l;
+      const long double slack = 1e-12L * (wanted.size[j] + 1e-3L);
+      CAPTURE(j);
+      REQUIRE(std::fabs(dual[at] - wanted.dual[j]) <= slack);
+      total += weights[at];
+      if (config.fixed_features > 0) continue;
+      const long double strength = config.strength(l, static_cast<double>(wanted.mass));
+      const long double r = config.shape.inverse_weight_of(j), w0 = config.shape.mean_of(at);
+      const long double x = strength > 0.0L ? wanted.dual[j] * r / strength : 0.0L;
+      const long double blur = strength > 0.0L ? slack * r / strength : 0.0L;
+      REQUIRE(std::fabs(weights[at] - map_of(config, j, x, w0)) <= blur + 1e-12L * (1.0L + std::fabs(x)));
+    }
+    if (config.fixed_features > 0) REQUIRE(static_cast<double>(total) == doctest::Approx(1.0).epsilon(1e-13));
+  }
+}
+
+// lambda in -dQ(b + h'w), with the model after the event: the first-order condition of the paper.
+void check_optimal(const Learner& learner, const Definition& definition, const Stream& stream, std::int64_t n,
+                   const std::vector<double>& lambda) {
+  const std::vector<double> weights = learner.weights(false);
+  for (int l = 0; l < stream.lanes; ++l) {
+    const std::int64_t at = n * stream.lanes + l;
+    if (stream.weight[at] == 0.0 || definition.weight(n, l) == 0.0L) {
+      REQUIRE(lambda[l] == 0.0);
+      continue;
+    }
+    if (definition.weight(n, l) != static_cast<long double>(stream.weight[at])) continue;  // it came late
+    const auto [sum, size] = definition.margin(n, weights, l);
+    const double z = static_cast<double>(stream.offset[at] + sum), slack = 1e-10 * (1.0 + static_cast<double>(size));
+    std::visit(
+        [&](const auto& loss) {
+          const double rounding = 1e-10 * (1.0 + std::fabs(lambda[l]));
+          REQUIRE(lambda[l] <= -loss.subgradient(z - slack, stream.y[at]).lo + rounding);
+          REQUIRE(lambda[l] >= -loss.subgradient(z + slack, stream.y[at]).hi - rounding);
+        },
+        learner.config().loss);
+  }
+}
+
+void close_to(const std::vector<double>& got, const std::vector<double>& wanted, double tolerance) {
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(std::fabs(got[i] - wanted[i]) <= tolerance * (1.0 + std::fabs(wanted[i])));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every learner does what the paper says, event by event") {
+  for_every_configuration({0.0}, {.rows = 40, .width = 7}, [](const Config& config, const Stream& stream, auto) {
+    Learner learner(config);
+    Definition definition(config, stream);
+    for (std::int64_t n = 0; n < stream.rows; ++n) {
+      CAPTURE(n);
+      const std::vector<double> before = learner.weights(false);
+      std::vector<double> margin(config.lanes), lambda(config.lanes), slope(config.lanes);
+      std::vector<std::uint8_t> saturated(config.lanes);
+      const auto call = stream.call(n, n + 1, config.intercept);
+      learner.learn(call.events, {margin.data(), lambda.data(), slope.data(), saturated.data()}, {});
+      definition.add(lambda);
+      for (int l = 0; l < config.lanes; ++l) {
+        const auto [sum, size] = definition.margin(n, before, l);
+        REQUIRE(std::fabs(margin[l] - (stream.offset[n * config.lanes + l] + sum)) <= 1e-13L * (1.0L + size));
+        REQUIRE(slope[l] >= 0.0);
+      }
+      check_optimal(learner, definition, stream, n, lambda);
+      if (n % 9 == 0) check_sums(learner, definition);
+    }
+    check_sums(learner, definition);
+    REQUIRE(learner.scalars().count == static_cast<std::uint64_t>(stream.rows));
+  });
+}
+
+TEST_CASE("any split of a stream into calls gives the same bits, and looking at the model changes nothing") {
+  for_every_configuration({0.0, 0.9, 1.0}, {.rows = 36, .width = 6},
+                          [](const Config& config, const Stream& stream, std::uint64_t seed) {
+                            Random random(seed);
+                            // All have seen all columns from the start: how many there are is part of the model.
+                            Stream wide = stream;
+                            wide.growing = false;
+                            Learner whole(config), split(config);
+                            std::vector<double> all(wide.rows * config.lanes), parts(wide.rows * config.lanes);
+                            whole.learn(wide.call(0, wide.rows, config.intercept).events, {all.data()}, {});
+                            for (std::int64_t from = 0; from < wide.rows;) {
+                              const std::int64_t to = std::min(wide.rows, from + random.between(0, 5));
+                              const auto call = wide.call(from, to, config.intercept);
+                              split.learn(call.events, {parts.data() + from * config.lanes}, {});
+                              std::vector<double> ignored((to - from) * config.lanes);
+                              split.predict(call.events.batch, {}, random.chance(0.5), ignored.data(), {});
+                              split.weights(true);
+                              split.dual_objective();
+                              from = to;
+                            }
+                            REQUIRE(first_difference(whole.state(), split.state()) == "");
+                            REQUIRE(whole.same_state(split));
+                            REQUIRE(same_bits(all, parts));
+                            REQUIRE(same_bits(whole.weights(true), split.weights(true)));
+                            for (const double w : whole.weights(true)) REQUIRE(std::isfinite(w));
+                          });
+}
+
+TEST_CASE("the smoothed weights are the mean of the weights after each event") {
+  std::uint64_t seed = 3000;
+  for (const int lanes : {1, 3})
+    for (const NamedPenalty& penalty : all_penalties)
+      for (const NamedWindow& window : all_windows(lanes))
+        for (const double kappa : {0.3, 0.99, 1.0}) {
+          CAPTURE(penalty.name);
+          CAPTURE(window.name);
+          CAPTURE(kappa);
+          CAPTURE(lanes);
+          ++seed;
+          // Some hundred events: the lazy sums go through several blocks.
+          const StreamOptions options{.rows = 250, .width = 8, .lanes = lanes, .density = 0.25};
+          Config config =
+              make_config(odca::named_loss("log_loss", 0.0), penalty.make(options.width), window.window, lanes, kappa);
+          const bool simplex = config.fixed_features > 0;
+          config.intercept = !simplex && seed % 2;
+          if (!simplex && seed % 3 == 0) config.shape = make_shape(4, lanes, seed);
+          const Stream stream = make_stream(options, Labels::probability, seed);
+          Learner learner(config);
+          std::vector<long double> sum;
+          long double mass = 0.0L;
+          for (std::int64_t n = 0; n < stream.rows; ++n) {
+            learn(learner, stream, n, n + 1);
+            const std::vector<double> weights = learner.weights(false);
+            sum.resize(weights.size());
+            for (std::size_t at = 0; at < weights.size(); ++at) sum[at] = kappa * sum[at] + weights[at];
+            mass = kappa * mass + 1.0L;
+            if (n % 23 != 0 && n != stream.rows - 1) continue;
+            const std::vector<double> smoothed = learner.weights(true);
+            for (std::size_t at = 0; at < weights.size(); ++at) {
+              CAPTURE(n);
+              REQUIRE(std::fabs(smoothed[at] - sum[at] / mass) <= 1e-12L * (1.0L + std::fabs(sum[at] / mass)));
+            }
+          }
+        }
+}
+
+TEST_CASE("with smoothing the margin that is shown uses the smoothed weights, and predict agrees with it") {
+  for (const NamedPenalty& penalty : all_penalties) {
+    const Stream stream = make_stream({.rows = 60, .width = 6, .lanes = 2}, Labels::plus_minus_one, 7);
+    Learner learner(make_config(odca::named_loss("hinge", 0.0), penalty.make(6), {}, 2, 0.9));
+    for (std::int64_t n = 0; n < stream.rows; ++n) {
+      const auto call = stream.call(n, n + 1);
+      std::vector<double> shown(2), predicted(2), plain(2);
+      learner.predict(call.events.batch, call.events.offset, true, predicted.data(), {});
+      learner.predict(call.events.batch, call.events.offset, false, plain.data(), {});
+      learner.learn(call.events, {shown.data()}, {});
+      CAPTURE(penalty.name);
+      for (int l = 0; l < 2; ++l) REQUIRE(shown[l] == doctest::Approx(predicted[l]).epsilon(1e-12));
+      if (n == 30) CHECK(plain != predicted);
+    }
+  }
+}
+
+TEST_CASE("each lane is the learner that it would be alone") {
+  for_every_configuration({0.0, 0.9}, {.rows = 30, .width = 6}, [](const Config& config, const Stream& stream, auto) {
+    if (config.lanes == 1) return;
+    Learner together(config);
+    learn(together, stream);
+    const std::vector<double> weights = together.weights(true);
+    for (int l = 0; l < config.lanes; ++l) {
+      Config own = config;
+      own.lanes = 1;
+      own.rho = {config.rho[l]};
+      own.prior_strength = {config.prior_strength[l]};
+      own.window.parameter = {config.window.of_lane(l)};
+      own.shape.mean.clear();
+      for (std::size_t at = l; at < config.shape.mean.size(); at += config.lanes)
+        own.shape.mean.push_back(config.shape.mean[at]);
+      Stream column = stream;
+      column.lanes = 1;
+      for (auto [part, all] : {std::pair(&column.y, &stream.y), std::pair(&column.weight, &stream.weight),
+                               std::pair(&column.offset, &stream.offset)}) {
+        part->clear();
+        for (std::size_t at = l; at < all->size(); at += config.lanes) part->push_back((*all)[at]);
+      }
+      Learner alone(own);
+      learn(alone, column);
+      std::vector<double> of_lane;
+      for (std::size_t at = l; at < weights.size(); at += config.lanes) of_lane.push_back(weights[at]);
+      // The same numbers, added up in another order. A kink may turn a rounding into a little more.
+      close_to(of_lane, alone.weights(true), 1e-7);
+    }
+  });
+}
+
+TEST_CASE("before any mass there is the prior, and an event of weight zero only ticks the clock") {
+  for (const NamedPenalty& penalty : all_penalties)
+    for (const NamedWindow& window : all_windows(2)) {
+      Config config = make_config(odca::named_loss("squared_error", 0.0), penalty.make(5), window.window, 2, 0.9);
+      const bool simplex = config.fixed_features > 0;
+      if (!simplex) config.shape = make_shape(5, 2, 17);
+      Stream stream = make_stream({.rows = 30, .width = 5, .lanes = 2, .late = 0.0}, Labels::any, 18);
+      std::fill(stream.weight.begin(), stream.weight.end(), 0.0);
+      Learner learner(config);
+      const std::vector<double> prior = learner.weights(false);
+      learn(learner, stream);
+      CAPTURE(penalty.name);
+      CAPTURE(window.name);
+      CHECK(same_bits(learner.weights(false), prior));
+      for (std::size_t at = 0; at < prior.size(); ++at)
+        CHECK(prior[at] ==
+              doctest::Approx(simplex ? 0.2 : static_cast<double>(map_of(config, at / 2, 0.0L, config.shape.mean[at])))
+                  .epsilon(1e-15));
+      close_to(learner.weights(true), prior, 1e-14);
+      CHECK(learner.scalars().count == 30);
+      CHECK(learner.scalars().lane.mass == std::vector<double>{0.0, 0.0});
+      CHECK(learner.dual_objective() == std::vector<double>{0.0, 0.0});
+    }
+}
+
+TEST_CASE("a past that fades away to nothing leaves the prior") {
+  // Weights of zero, event after event: the mass falls by a half each time, through all powers of two.
+  for (const NamedPenalty& penalty : all_penalties)
+    for (const double kappa : {0.0, 0.9}) {
+      Config config =
+          make_config(odca::named_loss("squared_error", 0.0), penalty.make(4), {.parameter = {0.5}}, 2, kappa);
+      config.rho = {1e-4, 0.0};
+      config.prior_strength = {0.0, 0.5};
+      Learner learner(config);
+      const Stream first =
+          make_stream({.rows = 5, .width = 4, .lanes = 2, .density = 1.0, .zero_weight = 0.0}, Labels::any, 5);
+      learn(learner, first);
+      Stream silent = make_stream({.rows = 1200, .width = 4, .lanes = 2, .density = 0.5}, Labels::any, 6);
+      std::fill(silent.weight.begin(), silent.weight.end(), 0.0);
+      CAPTURE(penalty.name);
+      CAPTURE(kappa);
+      for (std::int64_t n = 0; n < silent.rows; ++n) {
+        CAPTURE(n);
+        REQUIRE_NOTHROW(learn(learner, silent, n, n + 1));
+        for (const double w : learner.weights(false)) REQUIRE(std::isfinite(w));
+      }
+      CHECK(learner.scalars().lane.mass == std::vector<double>{0.0, 0.0});
+      const std::vector<double> prior = Learner(config).weights(false);
+      if (!prior.empty()) CHECK(same_bits(learner.weights(false), prior));
+      for (const double v : learner.dual_sum()) CHECK(v == 0.0);
+    }
+}
+
+TEST_CASE("a gap in time of any length is survived") {
+  for (const double gap : {1.0, 60.0, 64.0, 65.0, 999.0, 1000.0, 1001.0, 1e6, 1e300})
+    for (const double rho : {1e-2, 1e-12}) {
+      Config config = make_config(odca::named_loss("log_loss", 0.0), odca::Separable{.delta = 1e-3},
+                                  {.kind = Window::Kind::half_life, .parameter = {1.0}}, 1, 0.5);
+      config.rho = {rho};
+      Stream stream = make_stream({.rows = 40, .width = 5, .zero_weight = 0.0, .late = 0.0}, Labels::probability, 9);
+      for (std::int64_t n = 20; n < 40; ++n) stream.time[n] += gap;
+      Learner learner(config);
+      CAPTURE(gap);
+      CAPTURE(rho);
+      REQUIRE_NOTHROW(learn(learner, stream, 0, 20));
+      // The first event after the gap may be one of weight zero.
+      stream.weight[20] = 0.0;
+      REQUIRE_NOTHROW(learn(learner, stream, 20, 21));
+      for (const double w : learner.weights(false)) REQUIRE(std::isfinite(w));
+      REQUIRE_NOTHROW(learn(learner, stream, 21, 40));
+      Definition definition(config, stream);
+      for (const double w : learner.weights(true)) REQUIRE(std::isfinite(w));
+      CHECK(learner.scalars().clock == stream.time[39]);
+    }
+}
+
+TEST_CASE("a sliding window forgets what has left, however heavy it was") {
+  for (const double heavy : {1.0, 1e6, 1e12, 1e18})
+    for (const std::int64_t width : {4, 400}) {  // many features make a rebuild dear
+      Config config =
+          make_config(odca::named_loss("huber", 1.0), odca::L2{}, {.kind = Window::Kind::count, .length = 3});
+      Stream stream =
+          make_stream({.rows = 80, .width = width, .density = 2.0 / width, .zero_weight = 0.0}, Labels::any, 11);
+      stream.weight[40] = heavy;
+      Learner learner(config);
+      Definition definition(config, stream);
+      for (std::int64_t n = 0; n < stream.rows; ++n) {
+        std::vector<double> lambda(1);
+        learner.learn(stream.call(n, n + 1).events, {nullptr, lambda.data()}, {});
+        definition.add(lambda);
+        CAPTURE(heavy);
+        CAPTURE(width);
+        CAPTURE(n);
+        const long double wanted = definition.sums(0, width).mass;
+        REQUIRE(std::fabs(learner.scalars().lane.mass[0] - wanted) <= 1e-9L * wanted);
+        if (n < 40 || n > 43) check_sums(learner, definition);
+      }
+    }
+}
+
+TEST_CASE("a sliding window whose events all have weight zero has the prior's weights") {
+  for (const std::int64_t width : {2, 500}) {
+    Config config =
+        make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {.kind = Window::Kind::count, .length = 2});
+    config.prior_strength = {0.0};
+    Stream stream = make_stream({.rows = 4, .width = width, .density = 1.0, .zero_weight = 0.0}, Labels::any, 12);
+    stream.weight = {0.3, 0.1, 0.0, 0.0};  // 0.3 + 0.1 - 0.3 - 0.1 is not zero in floating point
+    for (std::size_t k = 0; k < stream.value.size(); ++k) stream.value[k] = stream.index[k] < 2 ? stream.value[k] : 0.0;
+    Learner learner(config);
+    for (std::int64_t n = 0; n < 4; ++n) learn(learner, stream, n, n + 1);
+    CAPTURE(width);
+    CHECK(learner.scalars().lane.mass[0] == doctest::Approx(0.0).scale(1e-300));
+    for (const double w : learner.weights(false)) CHECK(w == 0.0);
+  }
+}
+
+TEST_CASE("rounding does not build up over a long stream through a short window") {
+  // Events far on their side of the margin (dual 0) come and go with weights that are not exact in binary.
+  Config config = make_config(odca::named_loss("hinge", 0.0), odca::L2{}, {.kind = Window::Kind::count, .length = 5});
+  Learner learner(config);
+  Stream stream;
+  Random random(13);
+  stream.width = 1;
+  stream.rows = 40000;
+  for (std::int64_t n = 0; n < stream.rows; ++n) {
+    stream.index.push_back(0);
+    stream.value.push_back(random.chance(0.001) ? 100.0 : 1.0);
+    stream.start.push_back(n + 1);
+    stream.y.push_back(1.0);
+    stream.weight.push_back(random.uniform(0.1, 3.0));
+    stream.offset.push_back(random.chance(0.001) ? 0.0 : 10.0);
+    stream.time.push_back(0.0);
+  }
+  learn(learner, stream);
+  long double mass = 0.0L;
+  for (std::int64_t n = stream.rows - 5; n < stream.rows; ++n) mass += stream.weight[n];
+  CHECK(std::fabs(learner.scalars().lane.mass[0] - mass) <= 1e-14L * mass);
+}
+
+TEST_CASE("weak duality holds on a window, and S-DCA closes the gap") {
+  for (const NamedLoss& named : all_losses)
+    for (const NamedPenalty& penalty : all_penalties)
+      for (const int lanes : {1, 2}) {
+        Config config = make_config(named.loss(), penalty.make(6), {.kind = Window::Kind::count, .length = 25}, lanes);
+        config.rho.assign(lanes, 0.1);
+        if (config.fixed_features == 0) config.shape = make_shape(6, lanes, 19);
+        Learner learner(config);
+        learn(learner, make_stream({.rows = 60, .width = 6, .lanes = lanes}, labels_of(config.loss), 20));
+        CAPTURE(named.name);
+        CAPTURE(penalty.name);
+        std::vector<double> dual = learner.dual_objective(), primal = learner.primal_objective();
+        for (int l = 0; l < lanes; ++l) REQUIRE(primal[l] >= dual[l] - 1e-12);
+        for (std::uint64_t pass = 0; pass < 3; ++pass) {
+          learner.refine(1, 0.0, pass, {});
+          const std::vector<double> next = learner.dual_objective();
+          for (int l = 0; l < lanes; ++l) REQUIRE(next[l] >= dual[l] - 1e-12);
+          dual = next;
+        }
+        learner.refine(400, 1e-9, 0, {});
+        dual = learner.dual_objective(), primal = learner.primal_objective();
+        for (int l = 0; l < lanes; ++l) {
+          CHECK(primal[l] >= dual[l] - 1e-12);
+          CHECK(primal[l] - dual[l] <= 1e-6 * (1.0 + std::fabs(dual[l])));
+        }
+      }
+}
+
+TEST_CASE("refining depends on the seed alone, and not on how the events came") {
+  const Config config =
+      make_config(odca::named_loss("log_loss", 0.0), odca::L2{}, {.kind = Window::Kind::count, .length = 20}, 2, 0.9);
+  const Stream stream = make_stream({.rows = 50, .width = 5, .lanes = 2}, Labels::probability, 23);
+  Learner whole(config), split(config), other(config);
+  learn(whole, stream);
+  learn(other, stream);
+  for (std::int64_t n = 0; n < stream.rows; ++n) learn(split, stream, n, n + 1);
+  whole.refine(2, 0.0, 5, {});
+  split.refine(2, 0.0, 5, {});
+  other.refine(2, 0.0, 6, {});
+  CHECK(first_difference(whole.state(), split.state()) == "");
+  CHECK_FALSE(whole.same_state(other));
+}
+
+TEST_CASE("unlearning takes out one event, exactly") {
+  const Config config = make_config(odca::named_loss("squared_error", 0.0), odca::L2{},
+                                    {.kind = Window::Kind::count, .length = 10}, 1, 0.9);
+  const Stream stream = make_stream({.rows = 30, .width = 5}, Labels::any, 24);
+  Learner learner(config);
+  std::vector<double> lambda(30);
+  learner.learn(stream.call(0, 30).events, {nullptr, lambda.data()}, {});
+  const std::vector<double> smoothed = learner.weights(true);
+  learner.unlearn(25);
+  std::vector<long double> wanted(5);
+  long double mass = 0.0L;
+  for (std::int64_t n = 20; n < 30; ++n) {
+    if (n == 25) continue;
+    mass += stream.weight[n];
+    for (std::int64_t k = stream.start[n]; k < stream.start[n + 1]; ++k)
+      wanted[stream.index[k]] += static_cast<long double>(stream.weight[n]) * lambda[n] * stream.value[k];
+  }
+  const std::vector<double> dual = learner.dual_sum();
+  for (std::size_t j = 0; j < 5; ++j) CHECK(std::fabs(dual[j] - wanted[j]) <= 1e-14L * (1.0L + std::fabs(wanted[j])));
+  CHECK(std::fabs(learner.scalars().lane.mass[0] - mass) <= 1e-14L);
+  CHECK(learner.scalars().events == 9);
+  CHECK(learner.scalars().count == 30);
+  close_to(learner.weights(true), smoothed, 1e-14);  // what was shown before stays what it was
+  CHECK_THROWS_AS(learner.unlearn(25), InputError);
+  CHECK_THROWS_AS(learner.unlearn(3), InputError);
+  CHECK_THROWS_AS(learner.unlearn(30), InputError);
+}
+
+TEST_CASE("what needs the events is refused where there are none") {
+  Learner learner(make_config(odca::named_loss("hinge", 0.0), odca::L2{}, {}));
+  CHECK_THROWS_AS(learner.refine(1, 0.0, 0, {}), InputError);
+  CHECK_THROWS_AS(learner.unlearn(0), InputError);
+  CHECK_THROWS_AS(learner.primal_objective(), InputError);
+}
+
+TEST_CASE("a feature the model has never seen has weight zero, and predicting does not add it") {
+  Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}, 2));
+  learn(learner, make_stream({.rows = 20, .width = 3, .lanes = 2}, Labels::any, 25));
+  for (const bool dense : {false, true}) {
+    const Stream wide = make_stream({.rows = 20, .width = 30, .lanes = 2, .dense = dense}, Labels::any, 26);
+    const auto call = wide.call(0, 20);
+    std::vector<double> got(40);
+    learner.predict(call.events.batch, {}, false, got.data(), {});
+    const std::vector<double> weights = learner.weights(false);
+    const Definition definition(learner.config(), wide);
+    for (std::int64_t n = 0; n < 20; ++n)
+      for (int l = 0; l < 2; ++l) {
+        const auto [sum, size] = definition.margin(n, weights, l);
+        REQUIRE(std::fabs(got[n * 2 + l] - sum) <= 1e-14L * (1.0L + size));
+      }
+    CHECK(learner.scalars().features == 3);
+  }
+}
+
+TEST_CASE("an update that would overflow is refused, and the model goes on") {
+  for (const int lanes : {1, 2}) {
+    Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}, lanes));
+    Stream stream =
+        make_stream({.rows = 10, .width = 3, .lanes = lanes, .density = 1.0, .zero_weight = 0.0}, Labels::any, 27);
+    learn(learner, stream);
+    const odca::State before = learner.state();
+    Stream huge = stream;
+    for (double& y : huge.y) y = 1e300;
+    for (double& c : huge.weight) c = 1e100;
+    CHECK_THROWS_AS(learn(learner, huge), InputError);
+    CHECK(first_difference(learner.state(), before) == "");
+    huge = stream;
+    for (double& h : huge.value) h = 1e154;
+    for (double& b : huge.offset) b = 1e308;
+    CHECK_THROWS_AS(learn(learner, huge), InputError);
+    CHECK(first_difference(learner.state(), before) == "");
+    learn(learner, stream);
+    for (const double w : learner.weights(false)) CHECK(std::isfinite(w));
+  }
+}

@@ -1,0 +1,105 @@
+"""Promise 3: predicting, reading and saving change nothing."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from streams import KAPPAS, PENALTIES, WINDOWS, Stream, assert_same_bits, bits, make_stream, options, window_name
+
+from odca import Huber, Learner, Sliding
+
+READS: dict[str, Callable[[Learner, Stream], Any]] = {
+    "predict": lambda learner, s: learner.predict(s.X, offset=s.offset),
+    "predict with w": lambda learner, s: learner.predict(s.X, smoothed=False),
+    "predict unseen features": lambda learner, s: learner.predict(np.ones((2, 12))),
+    "coef": lambda learner, s: learner.coef,
+    "smoothed_coef": lambda learner, s: learner.smoothed_coef,
+    "intercept": lambda learner, s: (learner.intercept, learner.smoothed_intercept),
+    "dual_sum": lambda learner, s: learner.dual_sum,
+    "scalars": lambda learner, s: (learner.mass, learner.count, learner.clock, learner.n_features, learner.lanes),
+    "shares": lambda learner, s: (learner.effective_sample_size, learner.saturation),
+    "dual_objective": lambda learner, s: learner.dual_objective(),
+    "objective": lambda learner, s: learner.objective(s.X, s.y, offset=s.offset),
+    "repr": lambda learner, s: repr(learner),
+    "get_state": lambda learner, s: learner.get_state(),
+    "pickle": lambda learner, s: pickle.loads(pickle.dumps(learner)),
+    "deepcopy": lambda learner, s: copy.deepcopy(learner),
+    "copy": lambda learner, s: learner.copy(),
+    "equality": lambda learner, s: learner == learner.copy(),
+}
+MORE_OF_SLIDING: dict[str, Callable[[Learner, Stream], Any]] = {
+    "primal_objective": lambda learner, s: learner.primal_objective(),
+    "duality_gap": lambda learner, s: learner.duality_gap(),
+}
+
+
+@pytest.mark.parametrize("kappa", KAPPAS)
+@pytest.mark.parametrize("window", WINDOWS, ids=window_name)
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
+def test_no_read_changes_a_bit_now_or_later(penalty: object, window: object, kappa: float) -> None:
+    keywords = options(loss=Huber(1.0), penalty=penalty, window=window, smoothing=kappa)
+    stream = make_stream(keywords["loss"], 120, seed=11)
+    learner, unread = Learner(**keywords), Learner(**keywords)
+    reads = READS | (MORE_OF_SLIDING if isinstance(window, Sliding) else {})
+    for start in range(0, 120, 40):
+        part = stream.part(slice(start, start + 40))
+        part.into(learner)
+        part.into(unread)
+        before = bits(learner)
+        for name, read in reads.items():
+            read(learner, part)
+            assert bits(learner) == before, name
+    assert_same_bits(learner, unread, "reading changed what is learned later")
+
+
+def test_what_is_read_is_the_callers_to_change() -> None:
+    keywords = options(loss=Huber(1.0), penalty=PENALTIES[1], window=Sliding(15), smoothing=0.5)
+    stream = make_stream(keywords["loss"], 60, seed=12)
+    learner = Learner(**keywords)
+    stream.into(learner)
+    before = bits(learner)
+    for array in (learner.coef, learner.smoothed_coef, learner.dual_sum, *learner.get_state().values()):
+        array[...] = 7
+    assert bits(learner) == before
+
+
+def test_the_arrays_that_were_learned_from_are_the_callers_to_change() -> None:
+    keywords = options(loss=Huber(1.0), penalty=PENALTIES[0], window=Sliding(15), smoothing=0.5)
+    stream = make_stream(keywords["loss"], 60, seed=12, sparse=False)
+    learner, twin = Learner(**keywords), Learner(**keywords)
+    stream.into(twin)
+    twin.refine(2)
+    stream.into(learner)
+    for array in (stream.X, stream.y, stream.sample_weight, stream.offset, stream.time):
+        array[...] = np.nan
+    learner.refine(2)  # reads the rows of the window again
+    assert_same_bits(learner, twin)
+
+
+def test_the_arrays_of_a_state_are_the_callers_to_change_after_set_state() -> None:
+    keywords = options(loss=Huber(1.0), penalty=PENALTIES[0], window=Sliding(15), smoothing=0.5)
+    learner, twin = Learner(**keywords), Learner(**keywords)
+    make_stream(keywords["loss"], 60, seed=12).into(learner)
+    state = learner.get_state()
+    twin.set_state(state)
+    for array in state.values():
+        array[...] = 0
+    assert_same_bits(learner, twin)
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    keywords = options(loss=Huber(1.0), penalty=PENALTIES[0], window=Sliding(15), smoothing=0.5)
+    stream = make_stream(keywords["loss"], 60, seed=13)
+    for make_copy in (Learner.copy, copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):
+        learner = Learner(**keywords)
+        stream.into(learner)
+        twin = make_copy(learner)
+        before = bits(learner)
+        stream.with_(time=stream.time + 100.0).into(twin)
+        twin.refine(1)
+        twin.unlearn(twin.count - 1)
+        assert bits(learner) == before
+        assert twin != learner

@@ -1,0 +1,178 @@
+"""The README and docs/: every snippet runs, every link leads somewhere, every equation has its code and its test."""
+
+import ast
+import contextlib
+import io
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MAP = ROOT / "docs" / "paper-to-code.md"
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# Snippets
+
+
+def blocks(page: Path) -> list[tuple[str, int, str]]:
+    """The fenced blocks of a page: language, line, text."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [(m[1], text.count("\n", 0, m.start()) + 2, m[2]) for m in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_snippets_of_a_page_run_one_after_the_other(page: Path) -> None:
+    # A block of `text` right behind a snippet is what the snippet prints.
+    space: dict[str, object] = {"__name__": "snippet"}
+    printed = ""
+    for language, line, text in blocks(page):
+        if language == "python":
+            code = compile("\n" * (line - 1) + text, str(page), "exec")
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(code, space)  # our own documentation
+            printed = out.getvalue()
+        elif language == "text":
+            assert printed == text, f"{name(page)}:{line} shows what the snippet above does not print"
+
+
+def test_the_readme_states_the_two_commands_exactly() -> None:
+    lines = [line.strip() for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()]
+    assert "pip install . && odca demo" in lines
+    assert "pip install '.[test]' && pytest" in lines
+
+
+# Links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" not in target:
+            assert (page.parent / target.split("#")[0]).exists(), f"{name(page)} links to {target}"
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in PAGES[1:]:
+        assert page.name == "index.md" or f"({page.name})" in index
+
+
+# The map from the paper to the code
+
+# The equations of the paper in their order; those without a label go by their number.
+EQUATIONS = set(
+    """
+    eq.1 2 eq.tradition_er eq.primal_problem 5 6 cost_function cst 9 10 11 eq.dual_old eq.primal_first_order
+    lemma.subgradient eq.primal_two eq.primal_dual_var eq.dual_problem eq.22 exp.window eq.25 eq.primal_update 22 23 24
+    eq.mainAlgorithm1 eq.mainAlgorithm2 eq.mainAlgorithm3 26 27 28 29 eq.ODCA eq.SGD eq.SPG 33 34 35 36a 36b eq.41 38
+    eq.hinge 40 41 42 43 eq.ODCA_SVM eq.SGD_SVM
+    """.split()  # noqa: SIM905 - a list of 48 strings says less
+)
+
+REFERENCE = re.compile(r"`([\w/.-]+\.(?:py|hpp|cpp))::([\w.]+)`")
+
+
+def rows(section: str) -> dict[str, list[tuple[Path, str]]]:
+    """The rows of the tables under a heading: first cell -> all `file::name` references in the row."""
+    text = MAP.read_text(encoding="utf-8")
+    part = re.search(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    assert part, f"docs/paper-to-code.md has no section {section!r}"
+    found = {}
+    for table in re.findall(r"(?:^\|.*\n)+", part[1], flags=re.MULTILINE):
+        for line in table.splitlines()[2:]:  # behind the heading and the rule
+            references = [(ROOT / file, what) for file, what in REFERENCE.findall(line)]
+            assert len(references) == line.count("::"), f"a reference is not of the form `file::name`: {line}"
+            found[line.split("|")[1].strip().strip("`")] = references
+    return found
+
+
+def sections() -> list[str]:
+    return re.findall(r"^## (.+)$", MAP.read_text(encoding="utf-8"), flags=re.MULTILINE) if MAP.exists() else []
+
+
+def is_test(file: Path) -> bool:
+    return (ROOT / "tests") in file.parents or (ROOT / "cpp" / "tests") in file.parents
+
+
+@cache
+def python_definitions(file: Path) -> frozenset[str]:
+    """Functions, classes, methods as Class.method, and names assigned at the top."""
+    names = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names.update(f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef))
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(target.id for target in targets if isinstance(target, ast.Name))
+    return frozenset(names)
+
+
+def is_defined_in_cpp(file: Path, what: str) -> bool:
+    text = file.read_text(encoding="utf-8")
+    if re.search(rf"^\s*(?:struct|class)\s+{what}\b(?!\s*;)", text, flags=re.MULTILINE):
+        return True
+    # A function: its name behind a type, and a body behind its arguments.
+    body = r"\s*\([^;{}]*\)\s*(?:const\s*)?(?:->[^;{}]*)?\{"
+    return re.search(rf"^\s*[\w:<>,&*\[\]\s]*[\s&*](?:\w+::)*{what}{body}", text, flags=re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize("section", sections())
+def test_every_row_of_the_map_names_code_and_a_test_and_all_of_it_exists(section: str) -> None:
+    missing = []
+    for row, references in rows(section).items():
+        if not any(is_test(file) for file, _ in references) or all(is_test(file) for file, _ in references):
+            missing.append(f"{row}: needs both code and a test")
+        for file, what in references:
+            where = f"{row}: {name(file)}::{what}"
+            if not file.exists():
+                missing.append(f"{where}: no such file")
+            elif not (what in python_definitions(file) if file.suffix == ".py" else is_defined_in_cpp(file, what)):
+                missing.append(f"{where}: not defined there")
+    assert not missing, "\n" + "\n".join(missing)
+
+
+def test_the_map_has_every_equation_of_the_paper() -> None:
+    mapped = set()
+    for section in sections():
+        if section.startswith("Equations"):
+            mapped |= {label.strip("()`") for row in rows(section) for label in row.split()}
+    assert EQUATIONS - mapped == set()
+
+
+def test_the_map_has_every_loss_penalty_and_window() -> None:
+    from odca.losses import LOSSES
+    from odca.penalties import PENALTIES
+    from odca.windows import WINDOWS
+
+    assert {loss.__name__ for loss in LOSSES} <= set(rows("Losses"))
+    assert {penalty.__name__ for penalty in PENALTIES} <= set(rows("Penalties"))
+    assert {window.__name__ for window in WINDOWS} <= {row.split("(")[0] for row in rows("Windows")}
+
+
+@pytest.mark.parametrize(
+    ("file", "what", "expected"),
+    [
+        ("cpp/odca/losses.hpp", "PiecewiseQuadratic", True),
+        ("cpp/odca/losses.hpp", "named_loss", True),
+        ("cpp/odca/losses.hpp", "clip", False),  # only called there
+        ("cpp/odca/solve.hpp", "solve_bracketed", True),
+        ("cpp/odca/solve.hpp", "lambda", False),
+        ("cpp/odca/step.hpp", "add_to_dual_sum", True),
+        ("cpp/odca/step.hpp", "no_such_thing", False),
+        ("cpp/odca/step.hpp", "squared_norm", False),
+        ("cpp/odca/merging.cpp", "merge", True),
+    ],
+)
+def test_the_check_of_cpp_definitions_can_tell_them_from_calls(file: str, what: str, expected: bool) -> None:
+    assert is_defined_in_cpp(ROOT / file, what) == expected
