@@ -266,7 +266,8 @@ def deviations(
         np.append(reference.w, reference.intercept),
         np.append(reference.w_bar(kappa), reference.intercept_bar(kappa)),
     )
-    least_S = 1e-6 * np.max(reference.deltas * np.max(np.abs(row), axis=1))
+    reaches = np.max(np.abs(row), axis=1)
+    least_S = 1e-6 * (np.max(reference.deltas * reaches) or np.max(reaches))  # where only empty rows are left, of all
     least_w = least_S / reference.strength / np.min(reference._a) if reference.mass > 0.0 else 0.0
     off.add("w", np.append(model.coef, model.intercept), w, max(np.max(np.abs(w)), least_w))
     w_bar_scale = max(np.max(np.abs(w_bar)), least_w)

@@ -60,6 +60,15 @@ def test_finite_windows_beat_both_baselines_where_nothing_has_just_turned(over: 
             assert rows[name][when] < 0.5 * min(rows[demo.NO_CHANGE][when], rows[demo.MAJORITY][when])
 
 
+def test_at_a_small_rho_it_is_the_infinite_window_that_fares_best_as_the_footer_says(over: demo.Standing) -> None:
+    # The windows' order is a matter of rho. If this ever fails, the footer and the README are wrong.
+    small = list(demo.race(demo.Problem(events=SMALL, rho=0.001)))[-1]
+    infinite, exponential, sliding = (score.so_far for score in small.scores[: len(demo.LEARNERS)])
+    assert infinite < 0.75 * min(exponential, sliding)
+    infinite, exponential, sliding = (score.so_far for score in over.scores[: len(demo.LEARNERS)])
+    assert infinite > 1.25 * max(exponential, sliding)
+
+
 def test_nobody_beats_the_truth_by_more_than_chance(over: demo.Standing) -> None:
     truth = next(score for score in over.scores if score.name == demo.TRUTH)
     assert truth.so_far == pytest.approx(0.05, abs=5 * np.sqrt(0.05 * 0.95 / SMALL))
@@ -166,6 +175,8 @@ def test_json_is_json_and_nothing_else(capsys: pytest.CaptureFixture[str], over:
         (["demo", "--events", "12"], "at least 400 is needed; got '12'"),
         (["demo", "--events", "many"], "at least 400 is needed; got 'many'"),
         (["demo", "--seed", "-1"], "at least 0 is needed; got '-1'"),
+        (["demo", "--rho", "0"], "above 0 is needed; got '0'"),
+        (["demo", "--rho", "nan"], "above 0 is needed; got 'nan'"),
         (["demo", "--fast"], "--fast"),
         (["dmeo"], "'dmeo' (choose from"),
     ],

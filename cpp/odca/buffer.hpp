@@ -137,7 +137,7 @@ class EventBuffer {
       out.time.push_back(e.time);
       out.reach.push_back(e.reach);
       out.size.push_back(e.size);
-      out.dense.push_back(r.index ? 0 : 1);
+      out.dense.push_back(e.index_first < 0);
       if (r.index) out.index.insert(out.index.end(), r.index, r.index + r.size);
       out.value.insert(out.value.end(), r.value, r.value + r.size);
       out.facts.insert(out.facts.end(), fact(at(k), 0), fact(at(k), 0) + facts * lanes_);
@@ -194,7 +194,7 @@ class EventBuffer {
   bool same_event(std::size_t id, const EventBuffer& other, std::size_t other_id) const {
     const Entry &a = entries_[id], &b = other.entries_[other_id];
     const Row r = row(id), s = other.row(other_id);
-    return a.number == b.number && a.time == b.time && r.size == s.size && !r.index == !s.index &&
+    return a.number == b.number && a.time == b.time && r.size == s.size && (a.index_first < 0) == (b.index_first < 0) &&
            std::equal(r.value, r.value + r.size, s.value) &&
            (!r.index || std::equal(r.index, r.index + r.size, s.index)) &&
            std::equal(fact(id, 0), fact(id, 0) + facts * lanes_, other.fact(other_id, 0));

@@ -194,10 +194,10 @@ struct Poisson {
   double lambda(double p, double s, double y) const {
     if (s < tiny) return y - exp(p);
     const double c = p + s * y;
-    if (c > 1e300) return (log(y) - p) / s;  // s y dwarfs everything: e^z = y
+    if (c > 1e300) return (log(y + p / s) - p) / s;  // s e^z dwarfs z
     const double omega = wright_omega(c + log(s));
-    // y - e^z cancels where s e^z is large, (z - p) / s where it is small.
-    if (omega * (std::fabs(c) + omega) > std::fabs(p)) return (log(omega / s) - p) / s;
+    // e^z errs by a rounding of omega (1 + |c| + omega) / s, the line (z - p) / s by one of (1 + |z| + |p|) / s.
+    if (1.0 + std::fabs(c - omega) + std::fabs(p) < omega * (1.0 + std::fabs(c) + omega)) return (log(omega / s) - p) / s;
     return y - exp(c - omega);
   }
   Pack lambda(const Pack& p, const Pack& s, const Pack& y) const {

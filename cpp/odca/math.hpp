@@ -89,14 +89,18 @@ inline constexpr double ln2_low = 0x1.ef35793c7673p-45;
 inline constexpr double log2_e = 0x1.71547652b82fep+0;
 inline constexpr double round_to_integer = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
 
-// e^r for |r| <= ln(2)/2: the Taylor polynomial of degree 13 (remainder 4e-18), summed as a tree.
+// e^r - 1 - r for |r| <= ln(2)/2: the Taylor polynomial of degree 13 (remainder 4e-18), summed as a tree.
 template <class V>
-inline V exp_reduced(const V& r) {
+inline V exp_tail(const V& r) {
   const V r2 = r * r, r4 = r2 * r2;
-  const V a = 1.0 + r, b = 0.5 + r * (1.0 / 6), c = 1.0 / 24 + r * (1.0 / 120), d = 1.0 / 720 + r * (1.0 / 5040);
+  const V b = 0.5 + r * (1.0 / 6), c = 1.0 / 24 + r * (1.0 / 120), d = 1.0 / 720 + r * (1.0 / 5040);
   const V e = 1.0 / 40320 + r * (1.0 / 362880), f = 1.0 / 3628800 + r * (1.0 / 39916800);
   const V g = 1.0 / 479001600 + r * (1.0 / 6227020800.0);
-  return (a + r2 * b) + r4 * ((c + r2 * d) + r4 * ((e + r2 * f) + r4 * g));
+  return r2 * b + r4 * ((c + r2 * d) + r4 * ((e + r2 * f) + r4 * g));
+}
+template <class V>
+inline V exp_reduced(const V& r) {
+  return (1.0 + r) + exp_tail(r);
 }
 }  // namespace detail
 
@@ -135,7 +139,10 @@ inline V log(const V& x) {
   return x > 0.0 ? result : broadcast<V>(-infinity);
 }
 
-// log(1 + x) for x >= 0, without losing a small x.
+// e^x - 1 for |x| <= 1/3, without losing a small x.
+inline double small_expm1(double x) { return x + detail::exp_tail(x); }
+
+// log(1 + x) for x > -1/2, without losing a small x.
 template <class V>
 inline V log1p(const V& x) {
   const V u = 1.0 + x;

@@ -90,6 +90,7 @@ void Learner::merge(const Learner& other) {
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(gate_);
   const double clock = std::max(state_.clock, theirs.clock);
+  config_.shape.resize(std::max(state_.features, theirs.features), config_.lanes);
   State merged = level(state_, clock);
   const State gain = level(theirs, clock);
   add_sums(merged, gain, 1.0);
@@ -97,7 +98,6 @@ void Learner::merge(const Learner& other) {
   merged.count += gain.count;
   finish_sums(merged);
   state_ = std::move(merged);
-  config_.shape.resize(state_.features, config_.lanes);
 }
 
 Delta Learner::delta(const Learner& base) const {
@@ -140,6 +140,7 @@ void Learner::apply(const Delta& delta) {
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(gate_);
   const double clock = std::max(state_.clock, delta.gain.clock);
+  config_.shape.resize(std::max(state_.features, delta.gain.features), config_.lanes);
   State merged = level(state_, clock);
   const State gain = level(delta.gain, clock);
   for (int l = 0; l < merged.lanes; ++l) fade(merged, l, delta.factor[l]);
@@ -150,7 +151,6 @@ void Learner::apply(const Delta& delta) {
   merged.count += gain.count;
   finish_sums(merged);
   state_ = std::move(merged);
-  config_.shape.resize(state_.features, config_.lanes);
 }
 
 }  // namespace odca

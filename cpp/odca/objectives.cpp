@@ -13,45 +13,47 @@ void Learner::require_value() const {
     throw InputError("an objective needs the loss's value; give the loss object a method value(z, y)");
 }
 
+// A R(w)
 double Learner::penalty_value(const std::vector<double>& weights, int lane) const {
   const int lanes = config_.lanes;
-  double total = 0.0;
-  std::visit(
-      [&](const auto& penalty) {
-        for (std::int64_t j = 0; j < state_.features; ++j) {
-          const double w = weights[j * lanes + lane];
-          if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>)
-            total += w > 0.0 ? w * (log(w) - penalty.log_prior[j]) : 0.0;
-          else
-            total += with_penalty_of(config_, penalty, j, [&](const auto& own) {
-              return own.value(w, config_.shape.mean_of(j * lanes + lane)) / config_.shape.inverse_weight_of(j);
-            });
-        }
-      },
-      config_.penalty);
-  return total;
-}
-
-double Learner::penalty_conjugate(int lane) const {
-  const int lanes = config_.lanes;
-  const double q = state_.lane.q[lane];
-  double total = 0.0;
-  std::visit(
+  const double strength = config_.strength(lane, state_.lane.mass[lane]);
+  return std::visit(
       [&](const auto& penalty) {
         if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>) {
-          total = log_sum_exp(penalty, state_, lane, q);
+          return strength * relative_entropy(penalty, weights, lane, lanes);
         } else {
-          for (std::int64_t j = 0; j < state_.features; ++j) {
-            const double r = config_.shape.inverse_weight_of(j);
-            const std::size_t at = j * lanes + lane;
+          double total = 0.0;
+          for (std::int64_t j = 0; j < state_.features; ++j)
             total += with_penalty_of(config_, penalty, j, [&](const auto& own) {
-              return conjugate(own, q * state_.dual[at] * r, config_.shape.mean_of(at)) / r;
+              return value_times(strength / config_.shape.inverse_weight_of(j), own, weights[j * lanes + lane],
+                                 config_.shape.mean_of(j * lanes + lane));
             });
-          }
+          return total;
         }
       },
       config_.penalty);
-  return total;
+}
+
+// A R*(S / A)
+double Learner::penalty_conjugate(int lane) const {
+  const double q = state_.lane.q[lane], strength = config_.strength(lane, state_.lane.mass[lane]);
+  return std::visit(
+      [&](const auto& penalty) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>) {
+          return strength * log_sum_exp(penalty, state_, lane, q);
+        } else {
+          double total = 0.0;
+          for (std::int64_t j = 0; j < state_.features; ++j) {
+            const double r = config_.shape.inverse_weight_of(j);
+            const std::size_t at = j * config_.lanes + lane;
+            total += with_penalty_of(config_, penalty, j, [&](const auto& own) {
+              return conjugate_times(strength / r, own, q * state_.dual[at] * r, config_.shape.mean_of(at));
+            });
+          }
+          return total;
+        }
+      },
+      config_.penalty);
 }
 
 std::vector<double> Learner::dual_objective_unlocked() const {
@@ -59,7 +61,7 @@ std::vector<double> Learner::dual_objective_unlocked() const {
   std::vector<double> value(config_.lanes, 0.0);
   for (int l = 0; l < config_.lanes; ++l) {
     const double mass = state_.lane.mass[l];
-    if (mass > 0.0) value[l] = -(state_.lane.conjugate[l] + config_.strength(l, mass) * penalty_conjugate(l)) / mass;
+    if (mass > 0.0) value[l] = -(state_.lane.conjugate[l] + penalty_conjugate(l)) / mass;
   }
   return value;
 }
@@ -82,7 +84,7 @@ std::vector<double> Learner::primal_objective_unlocked() const {
   }
   for (int l = 0; l < lanes; ++l) {
     const double mass = state_.lane.mass[l];
-    if (mass > 0.0) value[l] = (loss_sum[l] + config_.strength(l, mass) * penalty_value(w, l)) / mass;
+    if (mass > 0.0) value[l] = (loss_sum[l] + penalty_value(w, l)) / mass;
   }
   return value;
 }
@@ -103,7 +105,7 @@ std::vector<double> Learner::penalty_term(bool smoothed) const {
   std::vector<double> value(config_.lanes, 0.0);
   for (int l = 0; l < config_.lanes; ++l) {
     const double mass = state_.lane.mass[l];
-    if (mass > 0.0) value[l] = config_.strength(l, mass) * penalty_value(w, l) / mass;
+    if (mass > 0.0) value[l] = penalty_value(w, l) / mass;
   }
   return value;
 }

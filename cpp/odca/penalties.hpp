@@ -22,7 +22,7 @@ struct Line {
 struct L2 {
   Line<double> line(double, double w0) const { return {w0, 1.0}; }
   double map(double x, double w0) const { return w0 + x; }
-  double value(double w, double w0) const { return 0.5 * (w - w0) * (w - w0); }
+  double threshold() const { return 0.0; }
 
   bool operator==(const L2&) const = default;
 };
@@ -42,7 +42,8 @@ struct Separable {
     return {moves ? w0 - held : w, moves ? broadcast<V>(1.0) : broadcast<V>(0.0)};
   }
   double map(double x, double w0) const { return clip(w0 + (x - clip(x, -delta, delta)), lo, hi); }
-  double value(double w, double w0) const { return delta * std::fabs(w - w0) + 0.5 * (w - w0) * (w - w0); }
+  bool is_unbounded() const { return lo == -infinity && hi == infinity; }
+  double threshold() const { return delta; }
 
   bool operator==(const Separable&) const = default;
 };
@@ -54,11 +55,17 @@ struct KL {
   bool operator==(const KL&) const = default;
 };
 
-// r*(x) = sup_w  x w - r(w), attained at the map.
+// strength * r(w), and strength * r*(x) with r*(x) = sup_w x w - r(w), which the map attains. The strength enters the
+// products early: under a tiny one x and w may be so large that their squares are not numbers.
 template <class Penalty>
-double conjugate(const Penalty& penalty, double x, double w0) {
-  const double w = penalty.map(x, w0);
-  return x * w - penalty.value(w, w0);
+double value_times(double strength, const Penalty& penalty, double w, double w0) {
+  const double d = w - w0;
+  return 0.5 * (strength * d) * d + strength * penalty.threshold() * std::fabs(d);
+}
+template <class Penalty>
+double conjugate_times(double strength, const Penalty& penalty, double x, double w0) {
+  const double w = penalty.map(x, w0), d = w - w0;
+  return (strength * x) * w0 + ((strength * d) * (x - 0.5 * d) - strength * penalty.threshold() * std::fabs(d));
 }
 
 using AnyPenalty = std::variant<L2, Separable, KL>;

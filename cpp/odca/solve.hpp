@@ -77,34 +77,21 @@ class Projection<L2, Lanes> {
     for (auto* each : {&dot_, &base_, &p_, &s_}) each->assign(lanes_, 0.0);
   }
 
-  double project(const Config& config, const L2&, const State& state, const Row& row) {
-    if (config.shape.is_plain()) {
-      if constexpr (Lanes == 1) {
-        dot_[0] = dot_and_norm(row, state.dual.data(), norm_);
-      } else {
-        norm_ = squared_norm(row);
-        dot<Lanes>(row, state.dual.data(), lanes_, dot_.data());
-      }
-      return norm_;
+  [[gnu::always_inline]] double project(const Config& config, const L2&, const State& state, const Row& row) {
+    if (!config.shape.is_plain()) return project_shaped(config, state, row);
+    if constexpr (Lanes == 1) {
+      dot_[0] = dot_and_norm(row, state.dual.data(), norm_);
+    } else {
+      norm_ = squared_norm(row);
+      dot<Lanes>(row, state.dual.data(), lanes_, dot_.data());
     }
-    std::fill(dot_.begin(), dot_.end(), 0.0);
-    std::fill(base_.begin(), base_.end(), 0.0);
-    norm_ = 0.0;
-    row.each([&](std::int64_t j, double h) {
-      const double r = config.shape.inverse_weight[j];
-      norm_ += h * h * r;
-      for (int l = 0; l < lanes_; ++l) {
-        dot_[l] += h * (state.dual[j * lanes_ + l] * r);
-        base_[l] += h * config.shape.mean[j * lanes_ + l];
-      }
-    });
-    return squared_norm(row);
+    return norm_;
   }
 
   double margin(const L2&, int lane, double q) const { return base_[lane] + q * dot_[lane]; }
 
   template <class Loss>
-  void solve(const Loss& loss, const L2&, const double* q, const double* alpha, const double* offset, const double* y,
+  [[gnu::always_inline]] void solve(const Loss& loss, const L2&, const double* q, const double* alpha, const double* offset, const double* y,
              double* lambda, double* slope, double* z) {
     for (int l = 0; l < lanes_; ++l) {
       p_[l] = offset[l] + (base_[l] + q[l] * dot_[l]);
@@ -121,6 +108,21 @@ class Projection<L2, Lanes> {
   }
 
  private:
+  [[gnu::noinline]] double project_shaped(const Config& config, const State& state, const Row& row) {
+    std::fill(dot_.begin(), dot_.end(), 0.0);
+    std::fill(base_.begin(), base_.end(), 0.0);
+    norm_ = 0.0;
+    row.each([&](std::int64_t j, double h) {
+      const double r = config.shape.inverse_weight[j];
+      norm_ += h * h * r;
+      for (int l = 0; l < lanes_; ++l) {
+        dot_[l] += h * (state.dual[j * lanes_ + l] * r);
+        base_[l] += h * config.shape.mean[j * lanes_ + l];
+      }
+    });
+    return squared_norm(row);
+  }
+
   int lanes_;
   double norm_ = 0.0;
   std::vector<double> dot_, base_, p_, s_;
@@ -135,7 +137,7 @@ class Projection<Separable, Lanes> {
   double project(const Config& config, const Separable&, const State& state, const Row& row) {
     padded_ = (row.size + pack_width - 1) / pack_width * pack_width;
     intercept_ = config.intercept;
-    const bool plain = config.shape.is_plain();
+    plain_ = config.shape.is_plain();
     const std::size_t needed = padded_ * lanes_;
     if (v_.size() < needed) {
       for (auto* each : {&h_, &rate_}) each->resize(padded_);
@@ -143,12 +145,12 @@ class Projection<Separable, Lanes> {
     }
     std::int64_t i = 0;
     row.each([&](std::int64_t j, double h) {
-      const double r = plain ? 1.0 : config.shape.inverse_weight[j];
+      const double r = plain_ ? 1.0 : config.shape.inverse_weight[j];
       h_[i] = h;
       rate_[i] = h * r;
       for (int l = 0; l < lanes_; ++l) {
         v_[l * padded_ + i] = state.dual[j * lanes_ + l] * r;
-        mean_[l * padded_ + i] = plain ? 0.0 : config.shape.mean[j * lanes_ + l];
+        mean_[l * padded_ + i] = plain_ ? 0.0 : config.shape.mean[j * lanes_ + l];
       }
       ++i;
     });
@@ -184,11 +186,22 @@ class Projection<Separable, Lanes> {
   Tangent tangent(const Separable& penalty, int lane, double q, double alpha, double t) const {
     const double *v = v_.data() + lane * padded_, *mean = mean_.data() + lane * padded_;
     Pack c = broadcast<Pack>(0.0), kappa = broadcast<Pack>(0.0);
-    for (std::int64_t i = 0; i < padded_; i += pack_width) {
-      const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rate_.data() + i);
-      const auto line = penalty.line(Pack(x + t * rate), load(mean + i));
-      c += h * (line.intercept + line.slope * x);
-      kappa += h * (line.slope * rate);
+    if (plain_ && penalty.is_unbounded()) {  // the elastic net: the same lines, with less to look at
+      const Pack delta = broadcast<Pack>(penalty.delta), zero = broadcast<Pack>(0.0);
+      for (std::int64_t i = 0; i < padded_; i += pack_width) {
+        const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rate_.data() + i);
+        const Pack at = x + t * rate, held = clip(at, Pack(-delta), delta);
+        const auto moves = at != held;
+        c += h * (moves ? x - held : zero);
+        kappa += h * (moves ? rate : zero);
+      }
+    } else {
+      for (std::int64_t i = 0; i < padded_; i += pack_width) {
+        const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rate_.data() + i);
+        const auto line = penalty.line(Pack(x + t * rate), load(mean + i));
+        c += h * (line.intercept + line.slope * x);
+        kappa += h * (line.slope * rate);
+      }
     }
     Tangent sum{c[0] + c[1], kappa[0] + kappa[1]};
     if (intercept_) {
@@ -201,7 +214,7 @@ class Projection<Separable, Lanes> {
   int lanes_;
   std::int64_t padded_ = 0;
   std::vector<double> h_, rate_, v_, mean_;  // h_j, h_j / a_j; by lane: v_j / a_j, w0_j
-  bool intercept_ = false;
+  bool intercept_ = false, plain_ = true;
   double intercept_rate_ = 0.0;
 };
 
@@ -218,13 +231,31 @@ inline void softmax(const KL& penalty, const State& state, int lane, double q, d
   for (std::int64_t j = 0; j < state.features; ++j) weights[j * stride] /= total;
 }
 
-// log sum_j pi_j e^(q v_j), the conjugate.
+// log sum_j pi_j e^(q v_j), the conjugate. Near x = 0 it is as small as x, and is not taken from 1.
 inline double log_sum_exp(const KL& penalty, const State& state, int lane, double q) {
-  double top = -infinity, total = 0.0;
-  const auto x = [&](std::int64_t j) { return penalty.log_prior[j] + q * state.dual[j * state.lanes + lane]; };
-  for (std::int64_t j = 0; j < state.features; ++j) top = std::max(top, x(j));
-  for (std::int64_t j = 0; j < state.features; ++j) total += exp(x(j) - top);
+  double top = -infinity, total = 0.0, largest = 0.0;
+  const auto x = [&](std::int64_t j) { return q * state.dual[j * state.lanes + lane]; };
+  for (std::int64_t j = 0; j < state.features; ++j) {
+    top = std::max(top, penalty.log_prior[j] + x(j));
+    largest = std::max(largest, std::fabs(x(j)));
+  }
+  if (largest < 0.3) {
+    for (std::int64_t j = 0; j < state.features; ++j) total += exp(penalty.log_prior[j]) * small_expm1(x(j));
+    return log1p(total);
+  }
+  for (std::int64_t j = 0; j < state.features; ++j) total += exp(penalty.log_prior[j] + x(j) - top);
   return top + log(total);
+}
+
+// R(w) = sum_j w_j log(w_j / pi_j) - w_j + pi_j: the same on the simplex, and each term is small where w_j is near pi_j.
+inline double relative_entropy(const KL& penalty, const std::vector<double>& w, int lane, int lanes) {
+  double total = 0.0;
+  for (std::size_t j = 0; j < penalty.log_prior.size(); ++j) {
+    const double prior = exp(penalty.log_prior[j]), away = w[j * lanes + lane] / prior - 1.0;
+    const double log_ratio = away > -0.5 ? log1p(away) : log(std::max(1.0 + away, 1e-300));
+    total += prior * ((1.0 + away) * log_ratio - away);
+  }
+  return total;
 }
 
 // Every coordinate of the simplex moves when the strength does: one pass over all of them, then only the row's

@@ -117,9 +117,9 @@ class Step {
   // On the simplex every weight moves at every event, so there is nothing to be lazy about.
   static constexpr bool may_be_lazy = !std::is_same_v<Penalty, KL>;
 
-  double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
+  [[gnu::always_inline]] double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
 
-  void show(const Row& h, Event& event) {
+  [[gnu::always_inline]] void show(const Row& h, Event& event) {
     if (state_.smoothing && state_.smooth_mass > 0.0) {
       bring_up(h);
       dot<Lanes>(h, state_.smooth.data(), lanes(), event.margin.data());
@@ -134,7 +134,7 @@ class Step {
   }
 
   // The window's rule. True if v changed, so that the row must be projected again.
-  bool forget(Event& event) {
+  [[gnu::always_inline]] bool forget(Event& event) {
     const double elapsed = state_.clock == -infinity ? 0.0 : event.time - state_.clock;
     if (config_.window.uses_time()) state_.clock = std::max(state_.clock, event.time);
     if (config_.window.keeps_events()) return evict();
@@ -227,7 +227,7 @@ class Step {
   // and at once when what has left was large beside what stays. Only coordinates of the window's rows hold anything,
   // so this costs what the window holds; amortised, a constant per non-zero that left.
   bool tidy_after_eviction() {
-    bool anew = state_.evicted_work >= 2 * state_.buffer.stored() + 64;
+    bool anew = state_.evicted_work >= 16 * state_.buffer.stored() + 64;
     for (int l = 0; l < lanes(); ++l)
       anew |= lane().peak_bound[l] > 1024.0 * lane().bound[l] || lane().peak_mass[l] > 1024.0 * lane().mass[l];
     if (!anew) return false;
@@ -273,7 +273,7 @@ class Step {
     h.each([this](std::int64_t j, double) { ++state_.support[j]; });
   }
 
-  void solve(Event& event) {
+  [[gnu::always_inline]] void solve(Event& event) {
     for (int l = 0; l < lanes(); ++l) {
       lane().mass[l] += event.weight[l];
       event.alpha[l] = event.weight[l] * refresh_q(l);
@@ -284,11 +284,12 @@ class Step {
       if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = event.z[l] = 0.0;
       if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]))
         throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
-                         show_number(event.lambda[l]) + "; scale the features, labels or weights");
+                         show_number(event.lambda[l]) + " and its margin " + show_number(event.z[l]) +
+                         "; scale the features, labels or weights");
     }
   }
 
-  void add_to_dual_sum(const Row& h, double norm, Event& event) {
+  [[gnu::always_inline]] void add_to_dual_sum(const Row& h, double norm, Event& event) {
     LaneState& s = lane();
     const double reach = std::max(1.0, norm);  // at least max |h_j|
     bool moves = false;
@@ -362,7 +363,7 @@ class Step {
   double to_scale(int l, double x) { return lane().scale[l] == 1.0 ? x : x / lane().scale[l]; }
 
   // The event is over: w_N enters the smoothed weights.
-  void smooth(std::int64_t work) {
+  [[gnu::always_inline]] void smooth(std::int64_t work) {
     if (!state_.smoothing) return;
     state_.smooth_mass = config_.kappa * state_.smooth_mass + 1.0;
     if constexpr (std::is_same_v<Penalty, KL>) {
@@ -379,8 +380,28 @@ class Step {
   }
 
   void bring_up(const Row& h) {
-    if constexpr (may_be_lazy)
-      if (state_.smoothing) h.each([this](std::int64_t j, double) { bring_up(j); });
+    if constexpr (may_be_lazy) {
+      if (!state_.smoothing) return;
+      if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())
+        bring_up_plain(h);
+      else
+        h.each([this](std::int64_t j, double) { bring_up(j); });
+    }
+  }
+
+  // The same for w = q v, without looking anything up that plain l2 does not need.
+  void bring_up_plain(const Row& h) {
+    const Timeline& timeline = state_.timeline;
+    const Timeline::Position now = timeline.now();
+    double *const smooth = state_.smooth.data(), *const dual = state_.dual.data();
+    Timeline::Position* const seen = state_.seen.data();
+    h.each([&](std::int64_t j, double) {
+      for (int l = 0; l < lanes(); ++l) {
+        const Timeline::Carry missed = timeline.carry(seen[j], l);
+        smooth[j * lanes() + l] = missed.weight * smooth[j * lanes() + l] + dual[j * lanes() + l] * missed.sum;
+      }
+      seen[j] = now;
+    });
   }
 
   // One coordinate's smoothed sum.

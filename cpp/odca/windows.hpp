@@ -38,7 +38,7 @@ struct Window {
     return kind == Kind::half_life && late > 0.0 ? exp2_decay(-late / of_lane(lane)) : 1.0;
   }
 
-  bool has_expired(double time, double newest) const { return time <= newest - duration; }
+  bool has_expired(double time, double newest) const { return newest - time >= duration; }
 
   bool operator==(const Window&) const = default;
 };

@@ -159,7 +159,7 @@ def test_values_of_any_size_are_learned_with_the_usual_strength(
     assert_sound(learner)
 
 
-HUGE = [1e-300, 1e-150, 1.0, 1e100, 1e150, 1e153, 1e160, 1e200, 1e300]
+HUGE = [1e-300, 1.0, 1e150, 1e160, 1e300]
 
 
 @pytest.mark.parametrize("window", [Infinite(), Exponential(0.5), Sliding(3)], ids=window_name)
@@ -202,8 +202,8 @@ def test_an_event_of_any_size_is_learned_soundly_or_refused_without_a_trace(
         except ValueError as refusal:
             assert "row" in str(refusal), why  # noqa: PT017 - either outcome is right, neither may break the model
         assert_sound(learner, why)
-    assert learned > 100
-    assert refused > 20
+    assert learned > 30
+    assert refused > 30
 
 
 KINKS: list[tuple[Any, float, float, float]] = [

@@ -187,12 +187,15 @@ def test_lanes_and_sparse_rows_and_batches_equal_references(data: st.DataObject)
     lane = data.draw(st.integers(0, lanes - 1))
     reference = ReferenceLearner(loss=loss, **{**options, "rho": strengths[lane]})
     Problem(problem.X, problem.y[:, lane], problem.weight, problem.offset, problem.time).teach(reference)
+    # As in `deviations`: of the largest weight, or of what a λ of 1e-6 would make.
+    least = 1e-6 * np.max(np.abs(problem.X), initial=1.0) / max(reference.strength, 1e-12) / np.min(reference._a)
+    scale = max(np.max(np.abs(reference.w)), abs(reference.intercept), least if reference.mass > 0.0 else 0.0)
     for got, expected in [
         (model.coef[lane], reference.w),
         (model.smoothed_coef[lane], reference.w_bar()),
         (np.atleast_1d(model.intercept)[lane], reference.intercept),
     ]:
-        assert np.max(np.abs(got - expected)) <= TOLERANCE * max(np.max(np.abs(expected)), np.max(np.abs(reference.w)))
+        assert np.max(np.abs(got - expected)) <= TOLERANCE * max(np.max(np.abs(expected)), scale)
 
 
 @pytest.mark.parametrize("kind", LOSSES, ids=lambda kind: kind.__name__)

@@ -1,7 +1,7 @@
 """Streams long enough for what is amortised: blocks of lazy smoothing, rebuilt sliding windows, folded scales.
 
-Rows are sparse among many features, as CSR: a smoothing block ends when its non-zeros outnumber the features fourfold, so
-that blocks here are some 300 to 800 events long, three levels of the smoothing tree.
+Rows are sparse among many features, as CSR: a smoothing block ends when its non-zeros outnumber the features eightfold, so
+that blocks here are some 400 events long, three levels of the smoothing tree.
 """
 
 from functools import cache
@@ -32,7 +32,7 @@ from odca.windows import Window
 from problems import ALL_PENALTIES, ALL_WINDOWS, Array, Deviations, Problem, deviations, features_of, one_of_each
 
 TOLERANCE = 1e-9
-EVENTS, FEATURES = 1500, 250
+EVENTS, FEATURES = 1500, 130
 KAPPAS = (0.5, 0.97, 0.9999, 1.0)
 LONG_WINDOWS = [
     Infinite(),
