@@ -279,7 +279,8 @@ def deviations(
     reach = np.abs(offset) + np.abs(row).sum(axis=1) * max(np.max(np.abs(history)), least_w)
     off.add("margin", seen.margin, offset + np.sum(row * history, axis=1), reach)
     off.add("mass", model.mass, reference.mass, reference.mass)
-    off.add("effective sample size", model.effective_sample_size, reference.effective_sample_size, reference.count)
+    if not 0.0 < reference.mass < 1e-140:  # below, the squares are too small for a double
+        off.add("effective sample size", model.effective_sample_size, reference.effective_sample_size, reference.count)
     off.add("saturation", model.saturation, reference.saturation, 1.0)
     off.add("count", model.count, reference.count, 0.0)
     dual_sum_scale = max(np.max(np.abs(reference.deltas * lambdas) @ np.abs(row)), least_S)

@@ -139,7 +139,7 @@ def options(
     *,
     loss: object,
     penalty: object,
-    window: object = Infinite(),  # noqa: B008 - frozen
+    window: object = Infinite(),
     smoothing: float = 0.0,
     lanes: int | None = None,
     features: int = FEATURES,

@@ -6,14 +6,13 @@ import math
 import pickle
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy
-from streams import PENALTIES, WINDOWS, Stream, assert_close, assert_same_bits, bits, labels, make_stream, options, window_name
 
 from odca import (
     KL,
@@ -28,6 +27,18 @@ from odca import (
     Poisson,
     Sliding,
     SquaredError,
+)
+from streams import (
+    PENALTIES,
+    WINDOWS,
+    Stream,
+    assert_close,
+    assert_same_bits,
+    bits,
+    labels,
+    make_stream,
+    options,
+    window_name,
 )
 
 
@@ -90,7 +101,9 @@ BUILT_IN = {
 }
 
 
-def both(loss: Any, mine: Any, *, n: int = 150, lanes: int | None = None, **more: Any) -> tuple[Learner, Learner, Stream]:
+def both(
+    loss: Any, mine: Any, *, n: int = 150, lanes: int | None = None, **more: Any
+) -> tuple[Learner, Learner, Stream]:
     stream = make_stream(loss, n, seed=501, lanes=lanes)
     keywords = options(loss=loss, lanes=lanes, **{"penalty": L2(), **more})
     built_in, own = Learner(**keywords), Learner(**keywords | {"loss": mine})
@@ -102,7 +115,9 @@ def both(loss: Any, mine: Any, *, n: int = 150, lanes: int | None = None, **more
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
-@pytest.mark.parametrize(("loss", "mine"), [(SquaredError(), MySquares()), (Hinge(), MyHinge())], ids=["squares", "hinge"])
+@pytest.mark.parametrize(
+    ("loss", "mine"), [(SquaredError(), MySquares()), (Hinge(), MyHinge())], ids=["squares", "hinge"]
+)
 def test_a_dual_in_python_makes_the_model_of_the_built_in_loss(
     loss: Any, mine: Any, penalty: Any, window: Any, kappa: float
 ) -> None:
@@ -145,7 +160,9 @@ def test_a_gradient_is_solved_for_every_slope(name: str) -> None:
             learners = Learner(loss=loss, rho=rho), Learner(loss=mine, rho=rho)
             one, two = (each.learn(row, y[k : k + 1], offset=offset[k : k + 1], diagnostics=True) for each in learners)
             # |Δλ|·min(1, s): where s is large it is z that is found to the last bit, not λ.
-            assert abs(one.dual[0] - two.dual[0]) * min(1.0, one.slope[0]) < 1e-12 * max(1.0, abs(offset[k]), one.slope[0])
+            assert abs(one.dual[0] - two.dual[0]) * min(1.0, one.slope[0]) < 1e-12 * max(
+                1.0, abs(offset[k]), one.slope[0]
+            )
 
 
 class Only:
@@ -236,13 +253,44 @@ def test_an_exception_from_any_part_of_a_loss_passes_through_and_undoes_the_call
 
 def test_a_loss_may_end_the_call_with_keyboard_interrupt_or_system_exit() -> None:
     class Leaves:
-        def dual(self, p: float, s: float, y: float) -> float:
+        def dual(self, *_: float) -> float:
             raise SystemExit(3)
 
     learner = Learner(loss=Leaves())
     with pytest.raises(SystemExit):
         learner.learn([[1.0]], [1.0])
     assert learner.count == 0
+
+
+ASKS_ITS_LEARNER = """
+from odca import Learner
+
+class Asks:
+    def dual(self, p, s, y):
+        learner.predict([[1.0]])
+        return (y - p) / (1.0 + s)
+
+learner = Learner(loss=Asks())
+try:
+    learner.learn([[1.0]], [1.0])
+except (RuntimeError, ValueError) as refusal:
+    print("refused:", refusal)
+else:
+    print("learned")
+print(learner.count)
+"""
+
+
+def test_a_loss_that_asks_its_own_learner_does_not_wait_for_ever() -> None:
+    # In a process of its own, which can be ended: the learner is busy with the very event that asks.
+    try:
+        outcome = subprocess.run(
+            [sys.executable, "-c", ASKS_ITS_LEARNER], capture_output=True, text=True, timeout=10, check=False
+        )
+    except subprocess.TimeoutExpired:
+        pytest.fail("the loss waits for the learner, which waits for the loss")
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout.split()[0] in {"refused:", "learned"}
 
 
 def test_learners_with_python_losses_copy_and_pickle_with_them() -> None:
@@ -274,10 +322,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("no C compiler (cc, gcc or clang) on the path")
-    folder: Path = tmp_path_factory.mktemp("losses")
+    folder = tmp_path_factory.mktemp("losses")
     (folder / "losses.c").write_text(SOURCE)
     built = folder / "losses.so"
-    subprocess.run([compiler, "-O2", "-ffp-contract=off", "-shared", "-fPIC", folder / "losses.c", "-o", built, "-lm"], check=True)
+    subprocess.run(
+        [compiler, "-O2", "-ffp-contract=off", "-shared", "-fPIC", folder / "losses.c", "-o", built, "-lm"], check=True
+    )
     return ctypes.CDLL(str(built))
 
 
@@ -302,11 +352,17 @@ def test_compiled_code_makes_the_model_of_the_built_in_loss(library: ctypes.CDLL
         dual, value = scipy.LowLevelCallable(dual), scipy.LowLevelCallable(value)
     mine = CompiledLoss(dual, value=value)
     loss: Any = {"square": SquaredError(), "hinge": Hinge()}[name]
-    for window, penalty, lanes in ((WINDOWS[0], L2(), None), (WINDOWS[3], ElasticNet(0.05), 5), (WINDOWS[1], KL(), None)):
+    for window, penalty, lanes in (
+        (WINDOWS[0], L2(), None),
+        (WINDOWS[3], ElasticNet(0.05), 5),
+        (WINDOWS[1], KL(), None),
+    ):
         built_in, own, stream = both(loss, mine, window=window, penalty=penalty, lanes=lanes, smoothing=0.9)
         assert_close(built_in, own, rtol=1e-12)
         np.testing.assert_allclose(own.dual_objective(), built_in.dual_objective(), rtol=1e-11, atol=1e-12)
-        np.testing.assert_allclose(own.objective(stream.X, stream.y), built_in.objective(stream.X, stream.y), rtol=1e-12)
+        np.testing.assert_allclose(
+            own.objective(stream.X, stream.y), built_in.objective(stream.X, stream.y), rtol=1e-12
+        )
 
 
 def test_compiled_code_of_the_same_formula_makes_the_same_bits(library: ctypes.CDLL) -> None:
@@ -359,7 +415,7 @@ def test_a_compiled_loss_keeps_its_function_alive(library: ctypes.CDLL) -> None:
 def test_pointers_of_the_wrong_signature_are_refused(library: ctypes.CDLL) -> None:
     value, undeclared = function(library, "square_value"), library["hinge_dual"]
     for dual in (value, undeclared, 0, -1, None, "square_dual", 1.5):
-        with pytest.raises((ValueError, TypeError), match="dual.*double"):
+        with pytest.raises((ValueError, TypeError), match=r"dual.*double"):
             CompiledLoss(dual)
-    with pytest.raises(ValueError, match="value.*double"):
+    with pytest.raises(ValueError, match=r"value.*double"):
         CompiledLoss(function(library, "square_dual"), value=function(library, "hinge_dual"))

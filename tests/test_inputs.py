@@ -31,7 +31,9 @@ def test_numbers_of_any_kind_are_read_as_they_are(kind: type) -> None:
     np.testing.assert_array_equal(learned(rows), learned((X != 0.0).astype(float)))
     np.testing.assert_array_equal(learned(y=(Y > 0.0).astype(kind)), learned(y=(Y > 0.0).astype(float)))
     weight = np.array([1, 0, 1])
-    np.testing.assert_array_equal(learned(sample_weight=weight.astype(kind)), learned(sample_weight=weight.astype(float)))
+    np.testing.assert_array_equal(
+        learned(sample_weight=weight.astype(kind)), learned(sample_weight=weight.astype(float))
+    )
 
 
 def test_lists_tuples_and_matrices_are_rows_too() -> None:
@@ -97,7 +99,9 @@ SECONDS = np.array([moment.timestamp() for moment in MOMENTS])
     ],
     ids=["datetimes", "M8[s]", "M8[ms]", "M8[ns]", "floats", "ints", "list"],
 )
-@pytest.mark.parametrize("window", [HalfLife(dt.timedelta(seconds=20)), Sliding(duration=np.timedelta64(15, "s"))], ids=str)
+@pytest.mark.parametrize(
+    "window", [HalfLife(dt.timedelta(seconds=20)), Sliding(duration=np.timedelta64(15, "s"))], ids=str
+)
 def test_times_may_be_numbers_or_moments(time: Any, window: Any) -> None:
     learner, seconds = fresh(window=window), fresh(window=window)
     learner.learn(X, Y, time=time)
@@ -187,7 +191,16 @@ def broken(**changes: Any) -> sp.csr_array:
         broken(indptr=np.array([0, 2, 6], dtype=np.int32)),
         broken(data=np.ones(5)),
     ],
-    ids=["index too large", "negative index", "index of 2^31", "falling", "beyond the end", "before", "short", "data short"],
+    ids=[
+        "index too large",
+        "negative index",
+        "index of 2^31",
+        "falling",
+        "beyond the end",
+        "before",
+        "short",
+        "data short",
+    ],
 )
 def test_a_sparse_matrix_that_is_none_is_refused(rows: sp.csr_array) -> None:
     learner = fresh()
@@ -200,7 +213,7 @@ def test_a_sparse_matrix_that_is_none_is_refused(rows: sp.csr_array) -> None:
 
 def test_more_columns_than_can_be_named_are_refused() -> None:
     rows = sp.csr_array(([1.0], ([0], [2**40])), shape=(1, 2**41))
-    with pytest.raises(ValueError, match="columns; at most .* Hash"):
+    with pytest.raises(ValueError, match=r"columns; at most .* Hash"):
         fresh().learn(rows, [1.0])
 
 

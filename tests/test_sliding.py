@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
-from streams import LOSSES, PENALTIES, assert_same_bits, bits, labels, make_stream, options
 
 from odca import (
     KL,
@@ -24,6 +23,7 @@ from odca import (
     SquaredError,
     SquaredHinge,
 )
+from streams import LOSSES, PENALTIES, assert_same_bits, bits, labels, make_stream, options
 
 SMOOTH = (SquaredError(), LogLoss(), SquaredHinge(), SmoothHinge(0.5), Huber(1.0), Poisson())
 RHO = 0.02
@@ -182,7 +182,7 @@ def test_refine_converges_to_the_support_vector_machine() -> None:
     margin = {
         "type": "ineq",
         "fun": lambda v: v[3:] - 1.0 + window["y"] * window["offset"] + m @ v[:3],
-        "jac": lambda v: np.hstack([m, np.eye(25)]),
+        "jac": lambda _: np.hstack([m, np.eye(25)]),
     }
     start = np.concatenate([np.zeros(3), np.full(25, 3.0)])
     found = scipy.optimize.minimize(
@@ -251,7 +251,9 @@ def test_learning_goes_on_exactly_after_refine() -> None:
         learner.refine(2, seed=start)
         facts = learner.get_state()["window.facts"].reshape(-1, 5)
         rows = slice(max(0, start - 25), start + 15)
-        np.testing.assert_allclose(learner.dual_sum, (facts[:, 1] * facts[:, 3]) @ data["X"][rows], rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(
+            learner.dual_sum, (facts[:, 1] * facts[:, 3]) @ data["X"][rows], rtol=1e-11, atol=1e-12
+        )
         np.testing.assert_allclose(learner.mass, data["sample_weight"][rows].sum(), rtol=1e-13)
 
 
@@ -287,7 +289,9 @@ def test_an_unlearned_event_is_gone_from_every_sum(loss: Any, penalty: Any, kapp
     np.testing.assert_allclose(learner.mass, c.sum(), rtol=1e-14)
     S = (c * dual) @ data["X"][stays]
     np.testing.assert_allclose(learner.dual_sum, S, rtol=0.0, atol=1e-13 * np.abs(S).max())
-    np.testing.assert_allclose(learner.dual_objective(), dual_objective(learner, loss, penalty, 5), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(
+        learner.dual_objective(), dual_objective(learner, loss, penalty, 5), rtol=1e-11, atol=1e-13
+    )
     np.testing.assert_allclose(learner.effective_sample_size, c.sum() ** 2 / (c @ c), rtol=1e-12)
     assert learner.count == 120
     np.testing.assert_allclose(learner.smoothed_coef if kappa else average, average, rtol=1e-11, atol=1e-13)
@@ -397,6 +401,54 @@ def test_a_window_of_some_length_is_a_fresh_learner_of_its_sums(length: int) -> 
             np.testing.assert_allclose(learner.coef, learner.dual_sum / (RHO * learner.mass), rtol=1e-12)
         else:
             assert not learner.coef.any(), "a window of zero weights has no model"
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("window", [Sliding(25), Sliding(duration=25.0)], ids=str)
+def test_any_sequence_of_operations_leaves_sums_of_the_windows_events(window: Any, seed: int) -> None:
+    rng = np.random.default_rng(600 + seed)
+    loss, lanes = LOSSES[seed % len(LOSSES)], (None, 3)[seed % 2]
+    penalty = PENALTIES[seed % len(PENALTIES)]
+    keywords = options(loss=loss, penalty=penalty, window=window, smoothing=(0.0, 0.9)[seed % 3 > 0], lanes=lanes)
+    stream = make_stream(loss, 400, seed=seed, lanes=lanes)
+    learner, at, gone = Learner(**keywords), 0, set()
+    while at < 400:
+        operation = rng.choice(["learn", "learn", "fail", "refine", "unlearn", "save", "merge"])
+        part = stream.part(slice(at, at + int(rng.integers(1, 30))))
+        if operation == "learn":
+            part.into(learner)
+            at += len(part)
+        elif operation == "fail":
+            y = part.y.copy()
+            y[-1] = np.nan
+            with pytest.raises(ValueError, match="nan"):
+                part.with_(y=y).into(learner)
+        elif operation == "refine":
+            learner.refine(1, seed=at)
+        elif operation == "unlearn" and len(learner.get_state()["window.number"]):
+            event = int(rng.choice(learner.get_state()["window.number"]))
+            learner.unlearn(event)
+            gone.add(event)
+        elif operation == "save":
+            state, learner = learner.get_state(), Learner(**keywords)
+            learner.set_state(state)
+        elif operation == "merge" and window.duration:
+            learner = learner.merge(Learner(**keywords))
+        state = learner.get_state()
+        held = state["window.number"].astype(int)
+        clock = stream.time[:at].max(initial=-np.inf)
+        young = np.arange(at) >= at - 25 if window.length else clock - stream.time[:at] < 25.0
+        assert set(held) == set(np.flatnonzero(young).tolist()) - gone, operation
+        facts = state["window.facts"].reshape(len(held), 5, lanes or 1)
+        pull = facts[:, 1] * facts[:, 3]
+        S = pull.T @ stream.X[held].toarray()
+        got = np.atleast_2d(learner.dual_sum)
+        np.testing.assert_allclose(
+            got, S[:, : got.shape[1]], rtol=0.0, atol=1e-11 * max(1.0, np.abs(S).max(initial=0.0))
+        )
+        np.testing.assert_allclose(learner.mass, facts[:, 1].sum(axis=0) if lanes else facts[:, 1].sum(), atol=1e-12)
+        assert learner.count == at
+        assert np.all(np.asarray(learner.duality_gap()) > -1e-10)
 
 
 def test_a_window_longer_than_the_stream_is_the_infinite_window() -> None:

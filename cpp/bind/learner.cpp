@@ -58,7 +58,7 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const PyPenalty& penalty, cons
 }
 
 Reports learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
-                const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, bool diagnostics) {
+              const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, bool diagnostics) {
   Learner::Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
                          time ? time->data() : nullptr};
   const auto rows = static_cast<std::size_t>(events.batch.rows);

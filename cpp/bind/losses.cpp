@@ -23,8 +23,7 @@ std::function<double(Numbers...)> from_callable(const Callable<Numbers...>& call
     const nb::gil_scoped_acquire gil;
     const nb::object result = nb::borrow<nb::callable>(borrowed)(numbers...);
     double number = 0.0;
-    if (!nb::try_cast(result, number))
-      throw nb::type_error("a loss's dual, gradient and value must return a number");
+    if (!nb::try_cast(result, number)) throw nb::type_error("a loss's dual, gradient and value must return a number");
     return number;
   };
 }

@@ -98,7 +98,8 @@ void Learner::grow(std::int64_t features) {
   config_.shape.resize(features, config_.lanes);
 }
 
-[[gnu::always_inline]] inline void Learner::load(const Events& events, std::int64_t row, Labels labels, Event& event) const {
+[[gnu::always_inline]] inline void Learner::load(const Events& events, std::int64_t row, Labels labels,
+                                                 Event& event) const {
   event.row = row;
   for (int l = 0; l < config_.lanes; ++l) {
     event.y[l] = events.y.at(row, l);

@@ -104,8 +104,8 @@ class Learner {
 
   Config config_;
   State state_;
-  mutable std::mutex writing_;  // held by one mutation from beginning to end
-  mutable Gate gate_;           // held while the state is looked at or changed
+  mutable Gate writing_;  // held by one mutation from beginning to end
+  mutable Gate gate_;     // held while the state is looked at or changed
 };
 
 }  // namespace odca

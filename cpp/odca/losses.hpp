@@ -197,7 +197,8 @@ struct Poisson {
     if (c > 1e300) return (log(y + p / s) - p) / s;  // s e^z dwarfs z
     const double omega = wright_omega(c + log(s));
     // e^z errs by a rounding of omega (1 + |c| + omega) / s, the line (z - p) / s by one of (1 + |z| + |p|) / s.
-    if (1.0 + std::fabs(c - omega) + std::fabs(p) < omega * (1.0 + std::fabs(c) + omega)) return (log(omega / s) - p) / s;
+    if (1.0 + std::fabs(c - omega) + std::fabs(p) < omega * (1.0 + std::fabs(c) + omega))
+      return (log(omega / s) - p) / s;
     return y - exp(c - omega);
   }
   Pack lambda(const Pack& p, const Pack& s, const Pack& y) const {

@@ -1,7 +1,7 @@
 // Merging. S, the mass and every other sum over events are sums, so learners of one problem on disjoint data merge
 // by adding them. What differs between windows is how the parts are brought to one moment first.
 #include <algorithm>
-#include <cmath>
+#include <map>
 
 #include "odca/errors.hpp"
 #include "odca/learner.hpp"
@@ -51,6 +51,23 @@ void add_sums(State& into, const State& gain, double sign) {
   add_vectors(into.lane.bound, gain.lane.bound, 1.0);  // still a bound
   add_vectors(into.smooth, gain.smooth, sign);
   into.smooth_mass += sign * gain.smooth_mass;
+}
+
+// A delta of a sliding window is its new events; it cannot tell of old ones whose duals were refined or unlearned.
+void require_untouched(const Window& window, const State& before, const State& mine) {
+  std::map<std::uint64_t, const double*> duals;
+  for (std::size_t k = 0; k < mine.buffer.size(); ++k) {
+    const std::size_t id = mine.buffer.at(k);
+    duals[mine.buffer.entry(id).number] = mine.buffer.duals(id);
+  }
+  for (std::size_t k = 0; k < before.buffer.size(); ++k) {
+    const std::size_t id = before.buffer.at(k);
+    if (window.has_expired(before.buffer.entry(id).time, mine.clock)) continue;
+    const auto found = duals.find(before.buffer.entry(id).number);
+    if (found == duals.end() || !std::equal(found->second, found->second + mine.lanes, before.buffer.duals(id)))
+      throw InputError(
+          "delta cannot tell of events that were refined or unlearned since the base; take the base after that");
+  }
 }
 
 }  // namespace
@@ -107,6 +124,7 @@ Delta Learner::delta(const Learner& base) const {
   if (before.count > mine.count || before.features > mine.features || before.clock > mine.clock)
     throw InputError("delta needs an earlier state of this learner; the base has seen " + std::to_string(before.count) +
                      " events, this learner " + std::to_string(mine.count));
+  if (config_.window.keeps_events()) require_untouched(config_.window, before, mine);
   Delta delta;
   const std::uint64_t events = mine.count - before.count;
   delta.gain = level(mine, mine.clock);

@@ -81,11 +81,6 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   check_table(table, state);
   require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
   state.buffer = EventBuffer::from_table(table, config_.lanes);
-  state.resize(state.features);
-  for (std::size_t k = 0; k < state.buffer.size(); ++k) {
-    const std::size_t id = state.buffer.at(k);
-    if (!state.buffer.is_at_rest(id)) state.buffer.row(id).each([&](std::int64_t j, double) { ++state.support[j]; });
-  }
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(gate_);
   state_ = std::move(state);

@@ -6,7 +6,7 @@
 // sums of q_n over the events it missed, each weighted kappa^(now - n). Differences of running sums would cancel
 // (q_n may fall by any factor within a block); here every sum is built by additions of positive terms alone.
 //
-// The Timeline is a tree of fan-out 16 over the events of a block. For every finished child i of the node that
+// The Timeline is a tree of fan-out 32 over the events of a block. For every finished child i of the node that
 // is being filled, on every level, it keeps the sums over the events *after* that child, up to now: one
 // multiply-add each per event. When a node is full these are frozen: they are then the sums from that child to
 // the node's end. The events missed since position m are therefore one frozen segment for each level on which m
@@ -28,7 +28,7 @@ namespace odca {
 
 class Timeline {
  public:
-  static constexpr int bits = 4, fan = 1 << bits;
+  static constexpr int bits = 5, fan = 1 << bits;
   using Position = std::uint32_t;  // 0 is the beginning of the block, n its n-th event
 
   // Of every child of the node being filled, over the events after it up to now.
@@ -92,7 +92,7 @@ class Timeline {
   struct Carry {
     double weight, ones, sum;
   };
-  Carry carry(Position from, int lane) const {
+  [[gnu::always_inline]] Carry carry(Position from, int lane) const {
     Carry total{1.0, 0.0, 0.0};
     const Level* level = levels_.data();
     Position child = from;
@@ -179,7 +179,8 @@ class Timeline {
         if (!all(*each, finite)) return false;
       for (const auto* each : {&level.sum, &level.frozen_sum, &level.node_sum})
         if (!all(*each, finite)) return false;
-      for (const auto* each : {&level.low, &level.high, &level.frozen_low, &level.frozen_high, &level.node_low, &level.node_high})
+      for (const auto* each :
+           {&level.low, &level.high, &level.frozen_low, &level.frozen_high, &level.node_low, &level.node_high})
         if (!all(*each, number)) return false;
       if (!finite(level.node_weight) || !finite(level.node_ones)) return false;
       nodes >>= bits;

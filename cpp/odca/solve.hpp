@@ -91,8 +91,8 @@ class Projection<L2, Lanes> {
   double margin(const L2&, int lane, double q) const { return base_[lane] + q * dot_[lane]; }
 
   template <class Loss>
-  [[gnu::always_inline]] void solve(const Loss& loss, const L2&, const double* q, const double* alpha, const double* offset, const double* y,
-             double* lambda, double* slope, double* z) {
+  [[gnu::always_inline]] void solve(const Loss& loss, const L2&, const double* q, const double* alpha,
+                                    const double* offset, const double* y, double* lambda, double* slope, double* z) {
     for (int l = 0; l < lanes_; ++l) {
       p_[l] = offset[l] + (base_[l] + q[l] * dot_[l]);
       s_[l] = alpha[l] * norm_;

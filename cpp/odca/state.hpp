@@ -62,8 +62,7 @@ struct State {
 
   // Sliding windows.
   EventBuffer buffer;
-  std::vector<std::int32_t> support;  // [feature]: how many events of the window S_j consists of; of none, S_j is 0
-  std::int64_t evicted_work = 0;      // non-zeros that left since S was last rebuilt: decides when it is again
+  std::int64_t evicted_work = 0;  // non-zeros that left since S was last rebuilt: decides when it is again
 
   State() = default;
   State(int lane_count, double kappa, bool pieces, bool slides)
@@ -78,7 +77,6 @@ struct State {
     features = wanted;
     const auto n = static_cast<std::size_t>(wanted);
     dual.resize(n * static_cast<std::size_t>(lanes), 0.0);
-    if (sliding) support.resize(n, 0);
     if (!smoothing) return;
     smooth.resize(n * static_cast<std::size_t>(lanes), 0.0);
     seen.resize(n, timeline.now());

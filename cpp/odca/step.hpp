@@ -38,7 +38,12 @@ template <class Loss, class Penalty, int Lanes>
 class Step {
  public:
   Step(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
-      : config_(config), loss_(loss), penalty_(penalty), state_(state), transaction_(transaction), projection_(config.lanes) {}
+      : config_(config),
+        loss_(loss),
+        penalty_(penalty),
+        state_(state),
+        transaction_(transaction),
+        projection_(config.lanes) {}
 
   void learn(const Row& h, Event& event) {
     const double norm = project(h);
@@ -87,12 +92,27 @@ class Step {
   }
 
   // S and all sums from the buffer, as if nothing had ever left.
-  void rebuild() {
+  [[gnu::noinline]] void rebuild() {
     settle();
     transaction_.about_to_change_everything();
     std::fill(state_.dual.begin(), state_.dual.end(), 0.0);
-    std::fill(state_.support.begin(), state_.support.end(), 0);
-    sum_anew();
+    for (int l = 0; l < lanes(); ++l) lane().forget(l);
+    EventBuffer& buffer = state_.buffer;
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
+      const std::size_t id = buffer.at(k);
+      if (!buffer.is_at_rest(id)) add_times(buffer.row(id), buffer.weights(id), buffer.duals(id), 1.0, leaving_);
+      for (int l = 0; l < lanes(); ++l) {
+        lane().mass[l] += buffer.weights(id)[l];
+        lane().squared_mass[l] += buffer.weights(id)[l] * buffer.weights(id)[l];
+      }
+      count_dual(id, 1.0);
+    }
+    for (int l = 0; l < lanes(); ++l) {
+      lane().peak_bound[l] = lane().bound[l];
+      lane().peak_mass[l] = lane().mass[l];
+      refresh_q(l);
+    }
+    state_.evicted_work = 0;
   }
 
   // Brings every coordinate's smoothed sum up to date and begins a new block of the timeline.
@@ -216,61 +236,23 @@ class Step {
     transaction_.about_to_change(h);
     bring_up(h);
     add_times(h, state_.buffer.weights(id), state_.buffer.duals(id), -1.0, leaving_);
-    h.each([this](std::int64_t j, double) {
-      if (--state_.support[j] == 0) std::fill_n(state_.dual.begin() + j * lanes(), lanes(), 0.0);
-    });
     state_.evicted_work += h.size + 1;
     return true;
   }
 
   // Adding and subtracting leaves rounding behind. The sums are taken anew from the window before it can accumulate,
-  // and at once when what has left was large beside what stays. Only coordinates of the window's rows hold anything,
-  // so this costs what the window holds; amortised, a constant per non-zero that left.
+  // at a cost that is amortised over the non-zeros that left; and at once when what has left was so large beside what
+  // stays that its rounding shows. Where nothing stays in S, that can wait until it is worth it.
   bool tidy_after_eviction() {
-    bool anew = state_.evicted_work >= 16 * state_.buffer.stored() + 64;
-    for (int l = 0; l < lanes(); ++l)
-      anew |= lane().peak_bound[l] > 1024.0 * lane().bound[l] || lane().peak_mass[l] > 1024.0 * lane().mass[l];
-    if (!anew) return false;
-    for (std::size_t k = 0; k < state_.buffer.size(); ++k) {
-      const Row h = state_.buffer.row(state_.buffer.at(k));
-      transaction_.about_to_change(h);
-      bring_up(h);
-    }
-    for (std::size_t k = 0; k < state_.buffer.size(); ++k)
-      state_.buffer.row(state_.buffer.at(k)).each([this](std::int64_t j, double) {
-        std::fill_n(state_.dual.begin() + j * lanes(), lanes(), 0.0);
-        state_.support[j] = 0;
-      });
-    sum_anew();
-    return true;
-  }
-
-  // All sums over the window's events, S being zero.
-  [[gnu::noinline]] void sum_anew() {
-    EventBuffer& buffer = state_.buffer;
-    for (int l = 0; l < lanes(); ++l) lane().forget(l);
-    for (std::size_t k = 0; k < buffer.size(); ++k) {
-      const std::size_t id = buffer.at(k);
-      if (!buffer.is_at_rest(id)) {
-        add_times(buffer.row(id), buffer.weights(id), buffer.duals(id), 1.0, leaving_);
-        count_support(buffer.row(id));
-      }
-      for (int l = 0; l < lanes(); ++l) {
-        lane().mass[l] += buffer.weights(id)[l];
-        lane().squared_mass[l] += buffer.weights(id)[l] * buffer.weights(id)[l];
-      }
-      count_dual(id, 1.0);
-    }
+    const std::int64_t work = state_.evicted_work;
+    bool anew = work >= 16 * state_.buffer.stored() + state_.features;
     for (int l = 0; l < lanes(); ++l) {
-      lane().peak_bound[l] = lane().bound[l];
-      lane().peak_mass[l] = lane().mass[l];
-      refresh_q(l);
+      const bool worth_it = lane().bound[l] > 0.0 || 16 * work >= state_.features;
+      anew |= worth_it && lane().peak_bound[l] > 1024.0 * lane().bound[l];
+      anew |= lane().peak_mass[l] > 1024.0 * lane().mass[l];
     }
-    state_.evicted_work = 0;
-  }
-
-  void count_support(const Row& h) {
-    h.each([this](std::int64_t j, double) { ++state_.support[j]; });
+    if (anew) rebuild();
+    return anew;
   }
 
   [[gnu::always_inline]] void solve(Event& event) {
@@ -297,7 +279,8 @@ class Step {
       const double c = event.weight[l], lambda = event.lambda[l];
       event.step[l] = to_scale(l, c * lambda);
       moves |= event.step[l] != 0.0;
-      event.conjugate[l] = c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
+      event.conjugate[l] =
+          c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
       s.conjugate[l] += c * event.conjugate[l];
       s.squared_mass[l] += c * c;
       if (loss_.saturated(lambda, event.y[l])) s.saturated[l] += c;
@@ -307,7 +290,6 @@ class Step {
     }
     if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
     if (!state_.sliding) return;
-    if (moves) count_support(h);
     for (int l = 0; l < lanes(); ++l) {
       s.peak_bound[l] = std::max(s.peak_bound[l], s.bound[l]);
       s.peak_mass[l] = std::max(s.peak_mass[l], s.mass[l]);
@@ -328,15 +310,10 @@ class Step {
     if (transaction_.may_rearrange()) buffer.compact();
   }
 
-  // v += sign c lambda h / scale. False if that is nothing.
-  bool add_times(const Row& h, const double* weight, const double* lambda, double sign, Event& event) {
-    bool moves = false;
-    for (int l = 0; l < lanes(); ++l) {
-      event.step[l] = to_scale(l, sign * (weight[l] * lambda[l]));
-      moves |= event.step[l] != 0.0;
-    }
-    if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
-    return moves;
+  // v += sign c lambda h / scale
+  void add_times(const Row& h, const double* weight, const double* lambda, double sign, Event& event) {
+    for (int l = 0; l < lanes(); ++l) event.step[l] = to_scale(l, sign * (weight[l] * lambda[l]));
+    add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
   }
 
   // A buffered event's dual enters (sign +1) or leaves (-1) the scalar sums.

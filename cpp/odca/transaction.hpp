@@ -26,7 +26,6 @@ class Transaction {
     features_.clear();
     values_.clear();
     seen_.clear();
-    support_.clear();
     mark_.lane = state_.lane;
     mark_.features = state_.features;
     mark_.count = state_.count;
@@ -46,7 +45,6 @@ class Transaction {
       const auto at = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(j) * lanes);
       const auto width = static_cast<std::ptrdiff_t>(lanes);
       features_.push_back(j);
-      if (state_.sliding) support_.push_back(state_.support[static_cast<std::size_t>(j)]);
       values_.insert(values_.end(), state_.dual.begin() + at, state_.dual.begin() + at + width);
       if (!state_.smoothing) return;
       values_.insert(values_.end(), state_.smooth.begin() + at, state_.smooth.begin() + at + width);
@@ -100,7 +98,6 @@ class Transaction {
         state.seen[static_cast<std::size_t>(features_[k])] = seen_[k];
       }
       put_back(state.dual, features_[k]);
-      if (state.sliding) state.support[static_cast<std::size_t>(features_[k])] = support_[k];
     }
     state.lane = mark_.lane;
     state.count = mark_.count;
@@ -119,8 +116,7 @@ class Transaction {
   Mark mark_;     // while logging: the scalars, and
   std::vector<std::int64_t> features_;
   std::vector<double> values_;
-  std::vector<Timeline::Position> seen_;
-  std::vector<std::int32_t> support_;  // what was there, oldest first
+  std::vector<Timeline::Position> seen_;  // what was there, oldest first
 };
 
 }  // namespace odca

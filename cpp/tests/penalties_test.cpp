@@ -30,7 +30,7 @@ double draw_mean(const Separable& penalty, Random& random) {
 // x w - r(w), what the map must maximise over lo <= w <= hi.
 template <class Penalty>
 double gain(const Penalty& penalty, double x, double w, double w0) {
-  return x * w - penalty.value(w, w0);
+  return x * w - value_times(1.0, penalty, w, w0);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ TEST_CASE("the map attains the conjugate's supremum") {
       REQUIRE(w >= penalty.lo);
       REQUIRE(w <= penalty.hi);
       const double best = gain(penalty, x, w, w0);
-      REQUIRE(conjugate(penalty, x, w0) == best);
+      REQUIRE(conjugate_times(1.0, penalty, x, w0) == doctest::Approx(best).epsilon(1e-14));
       for (const double step : {1e-3, 0.1, 1.0})
         for (const double other : {w - step, w + step})
           if (other >= penalty.lo && other <= penalty.hi) REQUIRE(gain(penalty, x, other, w0) <= best + 1e-15);
@@ -61,9 +61,29 @@ TEST_CASE("l2 is the separable penalty without threshold and bounds") {
   for (int i = 0; i < 1000; ++i) {
     const double x = random.bell(), w0 = random.bell(), w = random.bell();
     REQUIRE(same_bits(L2{}.map(x, w0), Separable{}.map(x, w0)));
-    REQUIRE(same_bits(L2{}.value(w, w0), Separable{}.value(w, w0)));
+    REQUIRE(same_bits(value_times(2.0, L2{}, w, w0), value_times(2.0, Separable{}, w, w0)));
+    REQUIRE(same_bits(conjugate_times(2.0, L2{}, x, w0), conjugate_times(2.0, Separable{}, x, w0)));
     REQUIRE(L2{}.line(x, w0) == Separable{}.line(x, w0));
   }
+}
+
+TEST_CASE("value and conjugate are those of their definition, under any strength") {
+  Random random(27);
+  for (const Separable& penalty : separables)
+    for (int i = 0; i < 500; ++i) {
+      const double x = 2.0 * random.bell(), w0 = draw_mean(penalty, random), w = random.bell();
+      const double strength = random.magnitude(-900, 900);
+      const long double d = static_cast<long double>(w) - w0, value = penalty.delta * std::fabs(d) + 0.5L * d * d;
+      REQUIRE(std::fabs(value_times(strength, penalty, w, w0) - strength * value) <= 1e-14L * strength * value);
+      const double at = penalty.map(x, w0);
+      const long double back = static_cast<long double>(at) - w0;
+      const long double best = static_cast<long double>(x) * at - penalty.delta * std::fabs(back) - 0.5L * back * back;
+      const double got = conjugate_times(strength, penalty, x, w0);
+      REQUIRE(std::fabs(got - strength * best) <= 1e-14L * strength * (1.0L + x * x));
+    }
+  // Weights whose square overflows, under a strength that makes up for it.
+  CHECK(value_times(1e-300, L2{}, 1e200, 0.0) == doctest::Approx(0.5e100).epsilon(1e-14));
+  CHECK(conjugate_times(1e-300, L2{}, 1e200, 0.0) == doctest::Approx(0.5e100).epsilon(1e-14));
 }
 
 TEST_CASE("a line passes through the map, and is flat where a threshold or a bound holds the weight") {
@@ -122,7 +142,10 @@ TEST_CASE("the simplex has its softmax, and the conjugate is attained there") {
     const std::int64_t features = random.between(1, 12);
     const int lanes = static_cast<int>(random.between(1, 3)), lane = static_cast<int>(random.below(lanes));
     odca::KL penalty;
+    long double prior = 0.0L;
     for (std::int64_t j = 0; j < features; ++j) penalty.log_prior.push_back(-5.0 * random.unit());
+    for (const double each : penalty.log_prior) prior += expl(each);
+    for (double& each : penalty.log_prior) each = static_cast<double>(each - logl(prior));
     odca::State state = make_config(odca::named_loss("squared_error", 0.0), penalty, {}, lanes).empty_state();
     state.resize(features);
     // Also sums so large that e^x alone would overflow.
@@ -150,6 +173,6 @@ TEST_CASE("the simplex has its softmax, and the conjugate is attained there") {
     }
     CHECK(static_cast<double>(sum) == doctest::Approx(1.0).epsilon(1e-14));
     CHECK(odca::log_sum_exp(penalty, state, lane, q) ==
-          doctest::Approx(static_cast<double>(inner - entropy)).epsilon(1e-12).scale(1.0 + size));
+          doctest::Approx(static_cast<double>(inner - entropy)).epsilon(1e-14).scale(1.0 + size));
   }
 }

@@ -172,8 +172,9 @@ struct Stream {
           DenseMatrix<double>{reinterpret_cast<const char*>(value.data() + from * width), width * bytes, bytes};
     } else {
       for (std::int64_t i = from; i <= to; ++i) out.start.push_back(static_cast<std::int32_t>(start[i] - start[from]));
+      const std::int64_t end = std::min(start[to], static_cast<std::int64_t>(value.size()));  // a test may spoil start
       out.events.batch.matrix = SparseMatrix<std::int32_t, double>{out.start.data(), index.data() + start[from],
-                                                                   value.data() + start[from], start[to] - start[from]};
+                                                                   value.data() + start[from], end - start[from]};
     }
     const auto columns = [&](const std::vector<double>& of, double otherwise) {
       return of.empty() ? Columns{nullptr, 0, 0, otherwise} : Columns{of.data() + from * lanes, lanes, 1, otherwise};

@@ -47,12 +47,15 @@ Stream poisoned(const Stream& stream, std::int64_t from, std::int64_t to, const 
   // The last rows most often: then there is much to undo.
   const std::int64_t row = random.chance(0.7) ? out.rows - 1 : random.below(out.rows);
   const std::int64_t at = row * stream.lanes + random.below(stream.lanes);
+  // An event that comes too late for its window is not shown to the loss.
+  const bool may_explode =
+      std::holds_alternative<odca::Custom>(config.loss) && config.window.kind != odca::Window::Kind::duration;
   const bool has_features = out.start[row + 1] > out.start[row];
   switch (random.below(has_features ? 9 : 6)) {
     case 0: out.y[at] = random.chance(0.5) ? infinity : std::nan(""); break;
     case 1: out.weight[at] = random.chance(0.5) ? -1.0 : infinity; break;
     case 2: out.offset[at] = std::nan(""); break;
-    case 3: out.y[at] = std::holds_alternative<odca::Custom>(config.loss) ? explosive : std::nan(""); break;
+    case 3: out.y[at] = may_explode ? explosive : std::nan(""); break;
     case 4: config.window.uses_time() ? out.time[row] = -infinity : out.weight[at] = std::nan(""); break;
     case 5: out.start[row + 1] = static_cast<std::int64_t>(out.value.size()) + 5; break;
     case 6: out.value[out.start[row]] = random.chance(0.5) ? std::nan("") : -infinity; break;

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streams import PENALTIES, assert_close, bits, labels
 
 from odca import (
     KL,
@@ -20,6 +19,7 @@ from odca import (
     Sliding,
     SquaredError,
 )
+from streams import PENALTIES, assert_close, bits, labels
 
 ROWS = np.random.default_rng(91).normal(size=(12, 3))
 LABELS = ROWS[:, 0] - 0.5 * ROWS[:, 1]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from streams import LOSSES, PENALTIES, WINDOWS, assert_same_bits, bits, labels, make_stream, options, window_name
 
 from odca import KL, L2, Exponential, Infinite, Learner, LogLoss, Poisson, Sliding, SquaredError
+from streams import LOSSES, PENALTIES, WINDOWS, assert_same_bits, bits, labels, make_stream, options, window_name
 
 
 def learner(window: Any, penalty: Any = L2(), loss: Any = SquaredError(), **more: Any) -> Learner:  # noqa: B008 - frozen

@@ -42,7 +42,9 @@ from problems import Problem, deviations, examples, features_of, label_kind, mak
 TOLERANCE = 1e-9
 
 shares = st.floats(0.02, 0.98)
-widths = st.sampled_from([0.01, 0.1, 0.5, 1.0, 2.5])
+widths = st.sampled_from(
+    [0.01, 0.1, 0.5, 0.9, 2.5]
+)  # not 1: a smooth hinge would have a corner at z = 0, where w = 0 is
 PARAMETERS: dict[type, st.SearchStrategy[Any]] = {
     SmoothHinge: widths,
     Quantile: shares,
@@ -95,11 +97,12 @@ def configurations(draw: st.DrawFn, features: int, penalty: Penalty) -> dict[str
         options["penalty_weights"] = draw(st.lists(st.floats(0.05, 20.0), min_size=features, max_size=features))
     if draw(st.booleans()):
         lo, hi = getattr(penalty, "lo", 0.0 if isinstance(penalty, NonNegative) else -1.0), getattr(penalty, "hi", 1.0)
-        means = st.floats(max(lo, -1.0), min(hi, 1.0))
+        lo, hi = max(lo, -1.0), min(hi, 1.0)
+        means = st.integers(0, 16).map(lambda k: min(lo + (hi - lo) * k / 16, hi))
         options["prior_mean"] = draw(st.lists(means, min_size=features, max_size=features))
     if draw(st.booleans()):
         options |= {"intercept": True, "intercept_penalty": draw(st.floats(0.01, 10.0))}
-        options["prior_intercept"] = draw(st.floats(-1.0, 1.0))
+        options["prior_intercept"] = draw(st.integers(-8, 8)) / 8
     return options
 
 

@@ -7,9 +7,9 @@ import pickle
 
 import numpy as np
 import pytest
-from streams import LOSSES, Stream, assert_same_bits, bits, cells, make_stream, options
 
 from odca import L2, Exponential, Learner, Sliding, SquaredError
+from streams import LOSSES, Stream, assert_same_bits, bits, cells, make_stream, options
 
 CELLS = list(cells())
 EVENTS = 300  # a fold at event 199, a smoothing block every 20 to 80 events, dozens of rebuilds
@@ -95,7 +95,7 @@ def test_the_streams_are_long_enough_for_folds_blocks_and_rebuilds() -> None:
     sliding = Learner(**options(loss=SquaredError(), penalty=L2(), window=Sliding(15)))
     stream.into(sliding)
     evicted = np.diff(stream.X.indptr)[:-15].sum() + EVENTS - 15
-    assert sliding.get_state()["evicted_work"][0] < evicted / 4, "no rebuild happened"
+    assert sliding.get_state()["evicted_work"][0] < evicted / 2, "no rebuild happened"
 
 
 @pytest.mark.parametrize("diagnostics", [False, True])

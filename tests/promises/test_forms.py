@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from streams import KL, Stream, assert_close, assert_same_bits, make_stream, options, window_name
 
 from odca import (
     L2,
@@ -27,6 +26,7 @@ from odca import (
     Sliding,
     SquaredError,
 )
+from streams import KL, Stream, assert_close, assert_same_bits, make_stream, options, window_name
 
 FEATURES, EVENTS = 9, 160
 PROBLEMS = [
@@ -35,7 +35,12 @@ PROBLEMS = [
     options(loss=LogLoss(), penalty=ElasticNet(0.05), window=HalfLife(2.0), smoothing=0.5, features=FEATURES, lanes=5),
     options(loss=Huber(1.0), penalty=NonNegative(0.02), window=Sliding(15), smoothing=0.97, features=FEATURES),
     options(
-        loss=Poisson(), penalty=Box(-0.3, 0.4), window=Sliding(duration=12.0), features=FEATURES, intercept=True, lanes=2
+        loss=Poisson(),
+        penalty=Box(-0.3, 0.4),
+        window=Sliding(duration=12.0),
+        features=FEATURES,
+        intercept=True,
+        lanes=2,
     ),
     options(loss=SquaredError(), penalty=KL(), window=Exponential(0.8), smoothing=0.9, features=FEATURES),
     options(loss=Huber(1.0), penalty=ElasticNet(0.1), window=Sliding(15), features=FEATURES, shaped=True),

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from streams import window_name
 
 from odca import L2, ElasticNet, Exponential, HalfLife, Infinite, Learner, Sliding, SquaredError
+from streams import window_name
 
 STATM = Path("/proc/self/statm")
 pytestmark = pytest.mark.skipif(not STATM.exists(), reason="resident memory is read from /proc/self/statm")
@@ -28,7 +28,9 @@ def chunks(seed: int) -> list[tuple[sp.csr_array, np.ndarray]]:
     rng = np.random.default_rng(seed)
     out = []
     for _ in range(4):
-        columns = np.sort(rng.integers(0, FEATURES // NNZ, size=(CHUNK, NNZ)) + np.arange(NNZ) * (FEATURES // NNZ), axis=1)
+        columns = np.sort(
+            rng.integers(0, FEATURES // NNZ, size=(CHUNK, NNZ)) + np.arange(NNZ) * (FEATURES // NNZ), axis=1
+        )
         offsets = np.arange(0, CHUNK * NNZ + 1, NNZ)
         X = sp.csr_array((rng.normal(size=CHUNK * NNZ), columns.ravel(), offsets), shape=(CHUNK, FEATURES))
         out.append((X, rng.normal(size=CHUNK)))

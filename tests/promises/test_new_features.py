@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from streams import KAPPAS, KL, PENALTIES, WINDOWS, Stream, assert_close, make_stream, options, window_name
 
 from odca import L2, Huber, Learner, SquaredError
+from streams import KAPPAS, KL, PENALTIES, WINDOWS, Stream, assert_close, make_stream, options, window_name
 
 EVENTS, FEATURES = 240, 30
 SEPARABLE = [penalty for penalty in PENALTIES if not isinstance(penalty, KL)]
@@ -52,7 +52,9 @@ def test_features_that_appear_later_were_zero_before(
         scale = np.abs(declared.coef).max()
         # Blocks of the smoothing and rebuilds of the window end at other events: rounding, not bits.
         np.testing.assert_allclose(grown.coef, declared.coef[..., :seen], rtol=0.0, atol=1e-12 * scale)
-        np.testing.assert_allclose(grown.smoothed_coef, declared.smoothed_coef[..., :seen], rtol=0.0, atol=1e-12 * scale)
+        np.testing.assert_allclose(
+            grown.smoothed_coef, declared.smoothed_coef[..., :seen], rtol=0.0, atol=1e-12 * scale
+        )
     assert len(widths) > 5, "the features did not grow"
     assert_close(declared, grown, rtol=1e-12)
 

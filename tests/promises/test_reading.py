@@ -7,32 +7,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streams import KAPPAS, PENALTIES, WINDOWS, Stream, assert_same_bits, bits, make_stream, options, window_name
 
 from odca import Huber, Learner, Sliding
+from streams import KAPPAS, PENALTIES, WINDOWS, Stream, assert_same_bits, bits, make_stream, options, window_name
 
 READS: dict[str, Callable[[Learner, Stream], Any]] = {
     "predict": lambda learner, s: learner.predict(s.X, offset=s.offset),
     "predict with w": lambda learner, s: learner.predict(s.X, smoothed=False),
-    "predict unseen features": lambda learner, s: learner.predict(np.ones((2, 12))),
-    "coef": lambda learner, s: learner.coef,
-    "smoothed_coef": lambda learner, s: learner.smoothed_coef,
-    "intercept": lambda learner, s: (learner.intercept, learner.smoothed_intercept),
-    "dual_sum": lambda learner, s: learner.dual_sum,
-    "scalars": lambda learner, s: (learner.mass, learner.count, learner.clock, learner.n_features, learner.lanes),
-    "shares": lambda learner, s: (learner.effective_sample_size, learner.saturation),
-    "dual_objective": lambda learner, s: learner.dual_objective(),
+    "predict unseen features": lambda learner, _: learner.predict(np.ones((2, 12))),
+    "coef": lambda learner, _: learner.coef,
+    "smoothed_coef": lambda learner, _: learner.smoothed_coef,
+    "intercept": lambda learner, _: (learner.intercept, learner.smoothed_intercept),
+    "dual_sum": lambda learner, _: learner.dual_sum,
+    "scalars": lambda learner, _: (learner.mass, learner.count, learner.clock, learner.n_features, learner.lanes),
+    "shares": lambda learner, _: (learner.effective_sample_size, learner.saturation),
+    "dual_objective": lambda learner, _: learner.dual_objective(),
     "objective": lambda learner, s: learner.objective(s.X, s.y, offset=s.offset),
-    "repr": lambda learner, s: repr(learner),
-    "get_state": lambda learner, s: learner.get_state(),
-    "pickle": lambda learner, s: pickle.loads(pickle.dumps(learner)),
-    "deepcopy": lambda learner, s: copy.deepcopy(learner),
-    "copy": lambda learner, s: learner.copy(),
-    "equality": lambda learner, s: learner == learner.copy(),
+    "repr": lambda learner, _: repr(learner),
+    "get_state": lambda learner, _: learner.get_state(),
+    "pickle": lambda learner, _: pickle.loads(pickle.dumps(learner)),
+    "deepcopy": lambda learner, _: copy.deepcopy(learner),
+    "copy": lambda learner, _: learner.copy(),
+    "equality": lambda learner, _: learner == learner.copy(),
 }
 MORE_OF_SLIDING: dict[str, Callable[[Learner, Stream], Any]] = {
-    "primal_objective": lambda learner, s: learner.primal_objective(),
-    "duality_gap": lambda learner, s: learner.duality_gap(),
+    "primal_objective": lambda learner, _: learner.primal_objective(),
+    "duality_gap": lambda learner, _: learner.duality_gap(),
 }
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from streams import KL, WINDOWS, Stream, assert_same_bits, bits, make_stream, options, window_name
 
 from odca import L2, Box, ElasticNet, Hinge, Infinite, Learner, LogLoss, Poisson, Sliding, SquaredError
+from streams import KL, WINDOWS, Stream, assert_same_bits, bits, make_stream, options, window_name
 
 FEATURES = 60
 MODES = {"log": 30, "copy": 200}  # 90 and 600 non-zeros, beside 2 (60 features + up to 60 non-zeros in the window)
@@ -59,7 +59,9 @@ def in_column(name: str, value: float) -> Fault:
     def spoil(stream: Stream, row: int) -> tuple[Stream, str]:
         array = getattr(stream, name).copy()
         array[(row, *(-1,) * (array.ndim - 1))] = value  # of several lanes, the last
-        return stream.with_(**{name: array}), rf"\b{name}\b.*\brow {row}\b.*{value:g}|\brow {row} of {name}\b.*{value:g}"
+        return stream.with_(
+            **{name: array}
+        ), rf"\b{name}\b.*\brow {row}\b.*{value:g}|\brow {row} of {name}\b.*{value:g}"
 
     return spoil
 
@@ -88,7 +90,7 @@ def faults(keywords: dict[str, Any]) -> dict[str, Fault]:
 
 
 def refused(learner: Learner, stream: Stream, message: str, why: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - matched below, where a failure can say why
+    with pytest.raises(ValueError) as caught:
         stream.into(learner)
     assert re.search(message, str(caught.value)), f"{why}: {caught.value}"
 
@@ -237,7 +239,7 @@ def test_a_users_dual_that_is_no_number_is_refused_when_learning_and_when_refini
 @pytest.mark.parametrize("answer", [None, "1.0", 1j, np.zeros(2)], ids=repr)
 def test_a_users_dual_that_is_no_float_is_a_clear_error(answer: object) -> None:
     learner = Learner(loss=Fails(1, lambda: answer), rho=0.05)  # type: ignore[arg-type,return-value] # the fault
-    with pytest.raises((TypeError, ValueError), match="float|number"):
+    with pytest.raises((TypeError, ValueError), match=r"float|number"):
         learner.learn([[1.0]], [1.0])
     assert learner == Learner(loss=learner._options["loss"], rho=0.05)
 
@@ -425,7 +427,7 @@ def test_a_refused_unlearn_refine_or_merge_changes_nothing() -> None:
         sliding.unlearn(-1)
     with pytest.raises(ValueError, match=r"passes must not be negative; got -1"):
         sliding.refine(-1)
-    for refusal in (lambda: infinite.refine(), lambda: infinite.unlearn(3), infinite.primal_objective):
+    for refusal in (infinite.refine, lambda: infinite.unlearn(3), infinite.primal_objective):
         with pytest.raises(ValueError, match="only a Sliding window"):
             refusal()
     with pytest.raises(ValueError, match=r"window is Infinite\(\) here and Sliding"):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streams import WINDOWS, assert_same_bits, make_stream, options, window_name
 
 from odca import KL, L2, ElasticNet, Exponential, Hinge, Infinite, Learner, LogLoss, Sliding, SquaredError
+from streams import WINDOWS, assert_same_bits, make_stream, options
 
 # The promise is a few milliseconds. A shared machine with two cores may not run a thread for some tens of them.
 LONGEST_WAIT = 0.25
@@ -47,10 +47,14 @@ class Slow:
 
 
 LONG: dict[str, tuple[dict[str, Any], int, int]] = {
-    "hinge": ({"loss": Hinge()}, 150_000, 100),
-    "log loss, elastic net, smoothed": ({"loss": LogLoss(), "penalty": ElasticNet(0.1), "smoothing": 0.99}, 50_000, 100),
-    "sliding": ({"loss": Hinge(), "window": Sliding(5_000), "smoothing": 0.9}, 40_000, 100),
-    "kl": ({"loss": SquaredError(), "penalty": KL(), "n_features": 1000}, 4_000, 1000),
+    "hinge": ({"loss": Hinge()}, 600_000, 100),
+    "log loss, elastic net, smoothed": (
+        {"loss": LogLoss(), "penalty": ElasticNet(0.1), "smoothing": 0.99},
+        50_000,
+        100,
+    ),
+    "sliding": ({"loss": Hinge(), "window": Sliding(5_000), "smoothing": 0.9}, 60_000, 100),
+    "kl": ({"loss": SquaredError(), "penalty": KL(), "n_features": 1000}, 3_000, 1000),
     "python loss": ({"loss": Slow()}, 4_000, 2),
     "many lanes": ({"loss": LogLoss(), "lanes": 16}, 20_000, 50),
 }
@@ -61,7 +65,7 @@ def test_a_prediction_waits_only_a_little_for_a_long_learn(case: str) -> None:
     keywords, n, features = LONG[case]
     learner = Learner(**keywords)
     rng = np.random.default_rng(61)
-    X = rng.normal(size=(n, features))
+    X = np.broadcast_to(rng.normal(size=features), (n, features))  # long, without the memory
     y = np.where(rng.normal(size=(n, *((keywords["lanes"],) if "lanes" in keywords else ()))) > 0.0, 1.0, -1.0)
     waits, counts = [], set()
     with in_background(lambda: learner.learn(X, y)) as thread:
@@ -81,7 +85,7 @@ def test_a_prediction_waits_only_a_little_for_a_long_learn(case: str) -> None:
 @pytest.mark.parametrize("window", [*WINDOWS[:4], Exponential(0.999)], ids=str)
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.01)], ids=lambda penalty: penalty.name)
 def test_every_prediction_is_one_between_two_events(penalty: Any, window: Any, kappa: float) -> None:
-    n, features = 12_000, 8
+    n, features = 6_000, 8
     keywords = {"loss": SquaredError(), "penalty": penalty, "rho": 0.01, "window": window, "smoothing": kappa}
     stream = make_stream(SquaredError(), n, seed=62, features=features, sparse=False)
     stream = stream.with_(time=np.arange(n) / 10.0)
@@ -225,7 +229,9 @@ print("fine")
 
 
 def test_a_model_may_be_copied_while_its_features_grow() -> None:
-    outcome = subprocess.run([sys.executable, "-c", GROW_AND_COPY], capture_output=True, text=True, timeout=60, check=False)
+    outcome = subprocess.run(
+        [sys.executable, "-c", GROW_AND_COPY], capture_output=True, text=True, timeout=60, check=False
+    )
     assert outcome.returncode == 0, outcome.stderr[-500:] or f"ended by signal {-outcome.returncode}"
     assert outcome.stdout.strip() == "fine"
 
