@@ -193,12 +193,8 @@ def make_problem(
     return Problem(X, make_labels(loss, z, rng), weight, rng.normal(size=events) if offsets else None, time)
 
 
-def make_learner(problem_features: int, penalty: Penalty, **options: Any) -> Learner:
-    """A Learner, told the number of features if its penalty must know it."""
-    return Learner(penalty=penalty, **options, **features_of(penalty, problem_features))
-
-
 def features_of(penalty: Penalty, features: int) -> dict[str, int]:
+    """The number of features, for a Learner whose penalty must know it."""
     return {"n_features": features} if isinstance(penalty, KL) else {}
 
 
@@ -273,8 +269,8 @@ def deviations(
     w_bar_scale = max(np.max(np.abs(w_bar)), least_w)
     off.add("w_bar", np.append(model.smoothed_coef, model.smoothed_intercept), w_bar, w_bar_scale)
     lambdas, slopes = np.array(reference.lambdas), np.array(reference.slopes)
-    with np.errstate(divide="ignore"):
-        off.add("lambda", seen.dual, lambdas, np.maximum(1.0, np.abs(lambdas)) / np.minimum(1.0, slopes))
+    steepness = np.where(slopes > 0.0, np.minimum(1.0, slopes), 1.0)  # an empty row's λ does not move its own z
+    off.add("lambda", seen.dual, lambdas, np.maximum(1.0, np.abs(lambdas)) / steepness)
     history = smoothed_history(reference, kappa)[:-1]
     reach = np.abs(offset) + np.abs(row).sum(axis=1) * max(np.max(np.abs(history)), least_w)
     off.add("margin", seen.margin, offset + np.sum(row * history, axis=1), reach)

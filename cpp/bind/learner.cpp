@@ -158,6 +158,8 @@ void bind_learner(nb::module_& m) {
            [](const Learner& self) { return read_features(self, [](const Learner& l) { return l.dual_sum(); }); })
       .def("dual_objective",
            [](const Learner& self) { return read(self, [](const Learner& l) { return l.dual_objective(); }); })
+      .def("duality_gap",
+           [](const Learner& self) { return read(self, [](const Learner& l) { return l.duality_gap(); }); })
       .def("primal_objective",
            [](const Learner& self) { return read(self, [](const Learner& l) { return l.primal_objective(); }); })
       .def(

@@ -44,6 +44,9 @@ struct Config {
     return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events());
   }
 
+  // Whether so little is left of a lane's mass that 1 / A would soon be out of range: then the past is forgotten.
+  bool has_decayed(int lane, double mass) const { return mass < tiny || strength(lane, mass) < 1e-305; }
+
   double strength(int lane, double mass) const {
     return rho[static_cast<std::size_t>(lane)] * mass + prior_strength[static_cast<std::size_t>(lane)];
   }

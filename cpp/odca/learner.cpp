@@ -248,6 +248,7 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   const std::scoped_lock only_writer(writing_);
   const std::unique_lock hold(gate_);
   require_events("refine");
+  require_value();
   Lookout lookout(gate_, interrupted);
   Transaction transaction(state_);
   transaction.begin(0);

@@ -55,6 +55,7 @@ class Learner {
   std::vector<double> dual_objective() const;
   // (1/mass) (sum delta Q(z) + A R(w)) over the events of a sliding window.
   std::vector<double> primal_objective() const;
+  std::vector<double> duality_gap() const;  // of one moment
   // A R(w) / mass, or of w-bar: what an objective over other rows needs.
   std::vector<double> penalty_term(bool smoothed) const;
 
@@ -101,6 +102,7 @@ class Learner {
   State level(State state, double clock) const;
   void join_buffers(State& into, const State& other, std::uint64_t shift) const;
   void finish_sums(State& state) const;
+  void absorb(const State& other, const std::vector<double>& factor, double smooth_factor);
 
   Config config_;
   State state_;

@@ -1,6 +1,7 @@
 // Merging. S, the mass and every other sum over events are sums, so learners of one problem on disjoint data merge
 // by adding them. What differs between windows is how the parts are brought to one moment first.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "odca/errors.hpp"
@@ -49,8 +50,20 @@ void add_sums(State& into, const State& gain, double sign) {
   add_vectors(into.lane.conjugate, gain.lane.conjugate, sign);
   add_vectors(into.lane.saturated, gain.lane.saturated, sign);
   add_vectors(into.lane.bound, gain.lane.bound, 1.0);  // still a bound
+  for (double& bound : into.lane.bound) bound = std::min(bound, 1e308);
   add_vectors(into.smooth, gain.smooth, sign);
   into.smooth_mass += sign * gain.smooth_mass;
+}
+
+bool is_sound(const State& state) {
+  for (const double v : state.dual)
+    if (!(std::fabs(v) < 1e300)) return false;
+  for (const double u : state.smooth)
+    if (!std::isfinite(u)) return false;
+  for (int l = 0; l < state.lanes; ++l)
+    if (!std::isfinite(state.lane.mass[l] + state.lane.squared_mass[l] + state.lane.conjugate[l] + state.lane.q[l]))
+      return false;
+  return true;
 }
 
 // A delta of a sliding window is its new events; it cannot tell of old ones whose duals were refined or unlearned.
@@ -77,7 +90,10 @@ State Learner::level(State state, double clock) const {
   settle(state);
   unscale(state);
   if (config_.window.kind == Window::Kind::half_life && state.clock > -infinity)
-    for (int l = 0; l < state.lanes; ++l) fade(state, l, config_.window.factor(l, clock - state.clock));
+    for (int l = 0; l < state.lanes; ++l) {
+      const double factor = config_.window.factor(l, clock - state.clock);
+      fade(state, l, config_.has_decayed(l, state.lane.mass[l] * factor) ? 0.0 : factor);
+    }
   if (config_.window.uses_time()) state.clock = clock;
   return state;
 }
@@ -101,34 +117,46 @@ void Learner::finish_sums(State& state) const {
   }
 }
 
-void Learner::merge(const Learner& other) {
-  require_mergeable(config_.window);
-  const State theirs = other.state();
+// The past fades by `factor` (and `smooth_factor`), and the other's sums come on top. Throws with the model as it was.
+void Learner::absorb(const State& other, const std::vector<double>& factor, double smooth_factor) {
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(gate_);
-  const double clock = std::max(state_.clock, theirs.clock);
-  config_.shape.resize(std::max(state_.features, theirs.features), config_.lanes);
+  const double clock = std::max(state_.clock, other.clock);
+  config_.shape.resize(std::max(state_.features, other.features), config_.lanes);
   State merged = level(state_, clock);
-  const State gain = level(theirs, clock);
+  const State gain = level(other, clock);
+  for (int l = 0; l < merged.lanes; ++l) fade(merged, l, factor[l]);
+  for (double& sum : merged.smooth) sum *= smooth_factor;
+  merged.smooth_mass *= smooth_factor;
   add_sums(merged, gain, 1.0);
   if (config_.window.keeps_events()) join_buffers(merged, gain, merged.count);
   merged.count += gain.count;
   finish_sums(merged);
+  if (!is_sound(merged) || merged.count < gain.count) {
+    config_.shape.resize(state_.features, config_.lanes);
+    throw InputError("the merged sums would overflow; the parts are too large to be added");
+  }
   state_ = std::move(merged);
+}
+
+void Learner::merge(const Learner& other) {
+  require_mergeable(config_.window);
+  absorb(other.state(), std::vector<double>(config_.lanes, 1.0), 1.0);
 }
 
 Delta Learner::delta(const Learner& base) const {
   require_mergeable(config_.window);
+  const Learner frozen(*this);  // what follows must not see the features grow
   const State before = base.state();
-  const State mine = state();
+  const State& mine = frozen.state_;
   if (before.count > mine.count || before.features > mine.features || before.clock > mine.clock)
     throw InputError("delta needs an earlier state of this learner; the base has seen " + std::to_string(before.count) +
                      " events, this learner " + std::to_string(mine.count));
   if (config_.window.keeps_events()) require_untouched(config_.window, before, mine);
   Delta delta;
   const std::uint64_t events = mine.count - before.count;
-  delta.gain = level(mine, mine.clock);
-  State faded = level(before, mine.clock);
+  delta.gain = frozen.level(mine, mine.clock);
+  State faded = frozen.level(before, mine.clock);
   delta.smooth_factor = power(config_.kappa, events);
   for (int l = 0; l < mine.lanes; ++l) {
     const bool by_events = config_.window.kind == Window::Kind::decay;
@@ -155,20 +183,7 @@ void Learner::apply(const Delta& delta) {
   if (delta.gain.lanes != config_.lanes)
     throw InputError("the delta has " + std::to_string(delta.gain.lanes) + " lanes, this learner " +
                      std::to_string(config_.lanes));
-  const std::scoped_lock only_writer(writing_);
-  const std::scoped_lock hold(gate_);
-  const double clock = std::max(state_.clock, delta.gain.clock);
-  config_.shape.resize(std::max(state_.features, delta.gain.features), config_.lanes);
-  State merged = level(state_, clock);
-  const State gain = level(delta.gain, clock);
-  for (int l = 0; l < merged.lanes; ++l) fade(merged, l, delta.factor[l]);
-  for (double& sum : merged.smooth) sum *= delta.smooth_factor;
-  merged.smooth_mass *= delta.smooth_factor;
-  add_sums(merged, gain, 1.0);
-  if (config_.window.keeps_events()) join_buffers(merged, gain, merged.count);
-  merged.count += gain.count;
-  finish_sums(merged);
-  state_ = std::move(merged);
+  absorb(delta.gain, delta.factor, delta.smooth_factor);
 }
 
 }  // namespace odca

@@ -99,6 +99,14 @@ std::vector<double> Learner::primal_objective() const {
   return primal_objective_unlocked();
 }
 
+std::vector<double> Learner::duality_gap() const {
+  const std::scoped_lock hold(gate_);
+  std::vector<double> gap = primal_objective_unlocked();
+  const std::vector<double> dual = dual_objective_unlocked();
+  for (int l = 0; l < config_.lanes; ++l) gap[l] -= dual[l];
+  return gap;
+}
+
 std::vector<double> Learner::penalty_term(bool smoothed) const {
   const std::scoped_lock hold(gate_);
   const std::vector<double> w = weights_unlocked(smoothed);

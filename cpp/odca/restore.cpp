@@ -79,6 +79,20 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
     require(position <= state.timeline.now(), "a feature was seen in the future");
   if (state.smoothing) require(state.timeline.is_consistent(), "the timeline does not fit together");
   check_table(table, state);
+  const Labels labels = labels_of(config_.loss);
+  for (std::size_t at = 0; at < table.facts.size(); ++at) {  // label, weight, offset, dual, conjugate; by lane
+    const std::size_t fact = at / lanes % EventBuffer::facts;
+    require(fact != 0 || label_is_valid(labels, table.facts[at]),
+            "the window holds a label that the loss does not take");
+    require(fact != 1 || table.facts[at] >= 0.0, "the window holds a negative weight");
+  }
+  for (int l = 0; l < config_.lanes; ++l) {
+    const double strength = config_.strength(l, state.lane.mass[l]);
+    state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
+    for (std::size_t at = l; at < state.dual.size(); at += lanes)  // where an overflow is near it must be looked for
+      if (std::fabs(state.dual[at]) > 1e290) state.lane.bound[l] = 1e308;
+    require(std::isfinite(state.lane.q[l]), "its strength is out of range");
+  }
   require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
   state.buffer = EventBuffer::from_table(table, config_.lanes);
   const std::scoped_lock only_writer(writing_);

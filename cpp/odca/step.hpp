@@ -96,23 +96,32 @@ class Step {
     settle();
     transaction_.about_to_change_everything();
     std::fill(state_.dual.begin(), state_.dual.end(), 0.0);
-    for (int l = 0; l < lanes(); ++l) lane().forget(l);
-    EventBuffer& buffer = state_.buffer;
+    const EventBuffer& buffer = state_.buffer;
+    for (int l = 0; l < lanes(); ++l) lane().scale[l] = 1.0;
     for (std::size_t k = 0; k < buffer.size(); ++k) {
       const std::size_t id = buffer.at(k);
       if (!buffer.is_at_rest(id)) add_times(buffer.row(id), buffer.weights(id), buffer.duals(id), 1.0, leaving_);
+    }
+    recount();
+    lane().peak_bound = lane().bound;
+    state_.evicted_work = 0;
+  }
+
+  // The scalar sums from the buffer.
+  [[gnu::noinline]] void recount() {
+    const EventBuffer& buffer = state_.buffer;
+    for (auto* sum : {&lane().mass, &lane().squared_mass, &lane().conjugate, &lane().saturated, &lane().bound})
+      std::fill(sum->begin(), sum->end(), 0.0);
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
+      const std::size_t id = buffer.at(k);
       for (int l = 0; l < lanes(); ++l) {
         lane().mass[l] += buffer.weights(id)[l];
         lane().squared_mass[l] += buffer.weights(id)[l] * buffer.weights(id)[l];
       }
       count_dual(id, 1.0);
     }
-    for (int l = 0; l < lanes(); ++l) {
-      lane().peak_bound[l] = lane().bound[l];
-      lane().peak_mass[l] = lane().mass[l];
-      refresh_q(l);
-    }
-    state_.evicted_work = 0;
+    lane().peak_mass = lane().mass;
+    for (int l = 0; l < lanes(); ++l) refresh_q(l);
   }
 
   // Brings every coordinate's smoothed sum up to date and begins a new block of the timeline.
@@ -169,7 +178,7 @@ class Step {
 
   bool decay(int l, double factor) {
     LaneState& s = lane();
-    if (s.mass[l] * factor < tiny || config_.strength(l, s.mass[l] * factor) < smallest_strength) {
+    if (config_.has_decayed(l, s.mass[l] * factor)) {
       if (s.mass[l] == 0.0) return false;
       clear_lane(l);
       return true;
@@ -240,17 +249,20 @@ class Step {
     return true;
   }
 
-  // Adding and subtracting leaves rounding behind. The sums are taken anew from the window before it can accumulate,
-  // at a cost that is amortised over the non-zeros that left; and at once when what has left was so large beside what
-  // stays that its rounding shows. Where nothing stays in S, that can wait until it is worth it.
+  // Adding and subtracting leaves rounding behind. S is taken anew from the window before it can accumulate, at a cost
+  // that is amortised over the non-zeros that left; and at once when what has left was so large beside what stays that
+  // its rounding shows. (Where nothing stays in S, that can wait until it is worth it.) The scalars are cheaper.
   bool tidy_after_eviction() {
-    const std::int64_t work = state_.evicted_work;
-    bool anew = work >= 16 * state_.buffer.stored() + state_.features;
-    for (int l = 0; l < lanes(); ++l) {
-      const bool worth_it = lane().bound[l] > 0.0 || 16 * work >= state_.features;
-      anew |= worth_it && lane().peak_bound[l] > 1024.0 * lane().bound[l];
-      anew |= lane().peak_mass[l] > 1024.0 * lane().mass[l];
-    }
+    const auto shows = [this](int l) {
+      return lane().bound[l] > 0.0 && lane().peak_bound[l] > 1024.0 * lane().bound[l];
+    };
+    bool scalars = state_.buffer.empty();
+    for (int l = 0; l < lanes(); ++l) scalars |= shows(l) || lane().peak_mass[l] > 1024.0 * lane().mass[l];
+    if (scalars) recount();
+    bool anew = state_.evicted_work >= 16 * state_.buffer.stored() + state_.features;
+    for (int l = 0; l < lanes(); ++l)
+      anew |=
+          shows(l) || (lane().peak_bound[l] > 1024.0 * lane().bound[l] && 16 * state_.evicted_work >= state_.features);
     if (anew) rebuild();
     return anew;
   }
@@ -418,7 +430,6 @@ class Step {
 
   static std::string show_number(double x) { return odca::show(x); }
   static constexpr double smallest_scale = 0x1p-64;
-  static constexpr double smallest_strength = 1e-305;  // below, 1 / A is soon out of range: the past is forgotten
 
   const Config& config_;
   const Loss& loss_;

@@ -22,7 +22,6 @@ struct Window {
 
   bool uses_time() const { return kind == Kind::half_life || kind == Kind::duration; }
   bool keeps_events() const { return kind == Kind::count || kind == Kind::duration; }
-  bool forgets() const { return kind != Kind::decay || parameter != std::vector<double>(parameter.size(), 1.0); }
 
   double of_lane(int lane) const { return parameter[parameter.size() == 1 ? 0 : static_cast<std::size_t>(lane)]; }
 

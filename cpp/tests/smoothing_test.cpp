@@ -114,7 +114,14 @@ std::vector<std::int64_t> bits_of(Timeline timeline) {
   return out;
 }
 
-bool near_a_full_node(Position n) { return n % 32 == 0 || n % 32 == 31 || n % 32 == 1; }
+bool near_a_full_node(Position n) { return (n + 1) % Timeline::fan <= 2; }
+
+// A level appears when the one below has filled its first node.
+std::size_t levels_after(Position events) {
+  std::size_t levels = 1;
+  for (Position nodes = (events + 1) >> Timeline::bits; nodes > 0; nodes >>= Timeline::bits) ++levels;
+  return levels;
+}
 
 constexpr double kappas[] = {0.3, 0.9, 0.999, 1.0};
 const Separable crossings[] = {{.delta = 0.2}, {.lo = 0.0}, {.delta = 0.05, .lo = -0.35, .hi = 0.45}};
@@ -135,7 +142,7 @@ TEST_CASE("bringing a coordinate up to date gives the sum over the events that i
             if (n < 40 || (near_a_full_node(n) && random.chance(0.1)) || random.chance(0.005))
               check_against_naive(told, L2{}, 0.0, random);
           }
-          if (!pieces) CHECK(levels_of(told.timeline) == 4);
+          CHECK(levels_of(told.timeline) == levels_after(events));
         }
 }
 
@@ -151,8 +158,24 @@ TEST_CASE("bringing a coordinate up to date gives the sum over the events that i
           if (n < 40 || (near_a_full_node(n) && random.chance(0.05)) || random.chance(0.005))
             for (const Separable& penalty : crossings) check_against_naive(told, penalty, penalty.delta, random);
         }
-        CHECK(levels_of(told.timeline) == 4);
+        CHECK(levels_of(told.timeline) == levels_after(5000));
       }
+}
+
+TEST_CASE("four levels deep the sums are still right") {
+  Random random(49);
+  const int events = Timeline::fan * Timeline::fan * Timeline::fan + 3 * Timeline::fan;
+  REQUIRE(levels_after(events) == 4);
+  for (const double kappa : {0.999, 1.0}) {
+    Told told(kappa, 1, true);
+    for (int n = 1; n <= events; ++n) {
+      told.tell(n < events / 2 ? Course::falling : Course::wandering, random);
+      if (n + 5 * Timeline::fan < events || !random.chance(0.1)) continue;
+      check_against_naive(told, L2{}, 0.0, random);
+      for (const Separable& penalty : crossings) check_against_naive(told, penalty, penalty.delta, random);
+    }
+    CHECK(levels_of(told.timeline) == 4);
+  }
 }
 
 TEST_CASE("a coordinate that is visited often ends where one does that is visited once") {
@@ -203,8 +226,8 @@ TEST_CASE("rewinding restores every bit, and what follows is as if nothing had h
       for (int round = 0; round < 60; ++round) {
         Told told(0.97, lanes, pieces);
         // Short and long: before and after the first levels appear.
-        const std::int64_t before = random.below(random.chance(0.2) ? 4500 : 300);
-        const std::int64_t undone = random.below(random.chance(0.2) ? 4500 : 300);
+        const std::int64_t before = random.below(random.chance(0.2) ? 4000 : 300);
+        const std::int64_t undone = random.below(random.chance(0.2) ? 4000 : 300);
         for (std::int64_t n = 0; n < before; ++n) told.tell(Course::wandering, random);
         const Timeline untouched = told.timeline;
         Timeline::Mark mark;

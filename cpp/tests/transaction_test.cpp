@@ -117,7 +117,7 @@ TEST_CASE("a call with a poisoned row leaves every bit of the model as it was") 
             config.intercept = !simplex && ++seed % 2;
             if (!simplex && seed % 3 == 0) config.shape = make_shape(7, lanes, seed);
             const StreamOptions options{
-                .rows = 150, .width = width, .lanes = lanes, .density = 0.15, .growing = !simplex};
+                .rows = 80, .width = width, .lanes = lanes, .density = 0.15, .growing = !simplex};
             check_undone(config, make_stream(options, labels_of(loss), seed), seed, modes);
           }
   CHECK(modes.logged > 100);

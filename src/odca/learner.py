@@ -102,11 +102,14 @@ class Learner:
             "prior_mean": _frozen(prior_mean, "prior_mean"),
             "prior_intercept": prior_intercept,
             "penalty_weights": _frozen(penalty_weights, "penalty_weights"),
-            "intercept": intercept,
+            "intercept": bool(intercept),
             "intercept_penalty": intercept_penalty,
             "lanes": lanes,
             "n_features": n_features,
         }
+        if not isinstance(intercept, bool | np.bool_):
+            raise ValueError(f"intercept must be True or False; got {intercept!r}.")  # noqa: TRY004 - an option's value
+        intercept = bool(intercept)
         if not 0.0 <= _real(smoothing) <= 1.0:
             raise ValueError(f"smoothing must lie in [0, 1]; got {smoothing!r}. 0.999 averages about 1000 events.")
         count = _count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
@@ -266,7 +269,7 @@ class Learner:
 
     def duality_gap(self) -> float | Array:
         """Primal minus dual objective over the events of a sliding window: w is no further than this from the best."""
-        return self._per_model(self._core.primal_objective() - self._core.dual_objective())
+        return self._per_model(self._core.duality_gap())
 
     def objective(
         self,

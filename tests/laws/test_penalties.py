@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from odca import KL, Box, ElasticNet, Learner, NonNegative, SquaredError
+from odca import KL, L2, Box, ElasticNet, Learner, NonNegative, Poisson, SquaredError
 from odca.losses import Loss
 from odca.penalties import Penalty
 from odca.reference import ReferenceLearner, solve
@@ -298,3 +298,15 @@ def test_without_its_bracket_the_solve_would_go_wrong(penalty: Penalty) -> None:
     wrong = sum(not row.deviation(row.newton()) <= 1e-6 for row in cases)
     assert wrong >= 0.01 * len(cases)
     assert all(row.deviation(row.core) <= 1e-9 for row in cases)
+
+
+@pytest.mark.parametrize("offset", [100.0, 320.0, 600.0, 800.0])
+@pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.1), NonNegative()], ids=repr)
+def test_the_solve_finds_a_small_dual_in_a_bracket_of_any_size(penalty: Penalty, offset: float) -> None:
+    """The bracket ends at y - e^z(0), which is 1e43 or infinite here; λ is below ten, and no halving gets there."""
+    h, y = np.array([[1.0, -2.0]]), [0.0]
+    reference = ReferenceLearner(loss=Poisson(), penalty=penalty, rho=0.05)
+    reference.learn(h, y, offset=offset)
+    seen = Learner(loss=Poisson(), penalty=penalty, rho=0.05).learn(h, y, offset=[offset], diagnostics=True)
+    assert abs(reference.lambdas[0]) < 10.0
+    assert seen.dual[0] == pytest.approx(reference.lambdas[0], rel=1e-12)
