@@ -69,6 +69,11 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   require(state.features >= std::max<std::int64_t>(config_.shaped_features, config_.intercept ? 1 : 0),
           "it has fewer features than the options name");
   require(state.features < (std::int64_t{1} << 31), "there are more features than an index can name");
+  require(state.features == static_cast<std::int64_t>(state.dual.size() / lanes), "the dual sum has the wrong length");
+  constexpr std::int64_t most_work = std::int64_t{1} << 60;
+  require(state.smooth_work >= 0 && state.smooth_work < most_work && state.evicted_work >= 0 &&
+              state.evicted_work < most_work,
+          "a count of work is out of range");
   require(!std::isnan(state.clock) && state.clock < infinity, "the clock is not a time");
   check_lanes(state.lane, config_.lanes);
   const std::size_t expected = state.smoothing ? state.dual.size() : 0;

@@ -175,8 +175,10 @@ class Timeline {
         if (each->size() != (pieces_ ? frozen : 0)) return false;
       for (const auto* each : {&level.node_sum, &level.node_low, &level.node_high})
         if (each->size() != sizes(nodes).nodes) return false;
-      for (const auto* each : {&level.weight, &level.ones, &level.frozen_weight, &level.frozen_ones})
-        if (!all(*each, finite)) return false;
+      for (const auto* each : {&level.weight, &level.frozen_weight})
+        if (!all(*each, [](double x) { return x >= 0.0 && x <= 1.0; })) return false;
+      for (const auto* each : {&level.ones, &level.frozen_ones})
+        if (!all(*each, [](double x) { return x >= 0.0 && x < 0x1p40; })) return false;
       for (const auto* each : {&level.sum, &level.frozen_sum, &level.node_sum})
         if (!all(*each, finite)) return false;
       for (const auto* each :
