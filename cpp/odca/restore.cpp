@@ -94,8 +94,6 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   for (int l = 0; l < config_.lanes; ++l) {
     const double strength = config_.strength(l, state.lane.mass[l]);
     state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
-    for (std::size_t at = l; at < state.dual.size(); at += lanes)  // where an overflow is near it must be looked for
-      if (std::fabs(state.dual[at]) > 1e290) state.lane.bound[l] = 1e308;
     require(std::isfinite(state.lane.q[l]), "its strength is out of range");
   }
   require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
