@@ -44,6 +44,16 @@ TEST_CASE("whoever waits gets in before the one who opened the gate goes on") {
   gate.unlock();
 }
 
+TEST_CASE("whoever is inside cannot enter again, and loses nothing by trying") {
+  Gate gate;
+  gate.lock();
+  CHECK_THROWS_AS(gate.lock(), odca::InputError);
+  CHECK_FALSE(gate.somebody_waits());
+  gate.unlock();
+  gate.lock();
+  gate.unlock();
+}
+
 TEST_CASE("nobody waits at a gate that is free, or held by one") {
   Gate gate;
   CHECK_FALSE(gate.somebody_waits());

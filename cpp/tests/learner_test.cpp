@@ -492,7 +492,9 @@ TEST_CASE("weak duality holds on a window, and S-DCA closes the gap") {
         }
         learner.refine(400, 1e-9, 0, {});
         dual = learner.dual_objective(), primal = learner.primal_objective();
+        const std::vector<double> gap = learner.duality_gap();
         for (int l = 0; l < lanes; ++l) {
+          CHECK(gap[l] == primal[l] - dual[l]);
           CHECK(primal[l] >= dual[l] - 1e-12);
           CHECK(primal[l] - dual[l] <= 1e-6 * (1.0 + std::fabs(dual[l])));
         }
@@ -547,6 +549,18 @@ TEST_CASE("what needs the events is refused where there are none") {
   CHECK_THROWS_AS(learner.refine(1, 0.0, 0, {}), InputError);
   CHECK_THROWS_AS(learner.unlearn(0), InputError);
   CHECK_THROWS_AS(learner.primal_objective(), InputError);
+}
+
+TEST_CASE("objectives and refining ask for the value of a user's loss before anything changes") {
+  odca::Custom loss;
+  loss.dual = [](double p, double s, double y) { return (y - p) / (1.0 + s); };
+  Learner learner(make_config(loss, odca::L2{}, {.kind = Window::Kind::count, .length = 5}));
+  learn(learner, make_stream({.rows = 8, .width = 3}, Labels::any, 28));
+  const odca::State before = learner.state();
+  CHECK_THROWS_AS(learner.refine(1, 0.0, 0, {}), InputError);
+  CHECK_THROWS_AS(learner.dual_objective(), InputError);
+  CHECK_THROWS_AS(learner.primal_objective(), InputError);
+  CHECK(first_difference(learner.state(), before) == "");
 }
 
 TEST_CASE("a feature the model has never seen has weight zero, and predicting does not add it") {

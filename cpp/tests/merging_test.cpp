@@ -232,6 +232,32 @@ TEST_CASE("what cannot be merged is refused, and nothing changes") {
   CHECK_THROWS_AS(two_lanes.apply(later.delta(earlier)), InputError);
 }
 
+TEST_CASE("a merge that would overflow is refused, and nothing changes") {
+  Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}));
+  Stream stream = make_stream({.rows = 1, .width = 3, .density = 1.0}, Labels::any, 114);
+  stream.weight = {1.2e154};  // its square is a number, twice its square is not
+  learn(learner, stream);
+  const Learner other(learner);
+  const odca::State before = learner.state();
+  CHECK_THROWS_AS(learner.merge(other), InputError);
+  CHECK(first_difference(learner.state(), before) == "");
+}
+
+TEST_CASE("a delta is refused where events of the base were refined or unlearned since") {
+  Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{},
+                              {.kind = Window::Kind::duration, .duration = 1000.0}));
+  const Stream stream = make_stream({.rows = 20, .width = 3, .zero_weight = 0.0}, Labels::any, 115);
+  learn(learner, stream, 0, 10);
+  const Learner base(learner);
+  learn(learner, stream, 10, 20);
+  CHECK(learner.delta(base).gain.count == 10);
+  Learner refined(learner), unlearned(learner);
+  refined.refine(1, 0.0, 0, {});
+  unlearned.unlearn(3);
+  CHECK_THROWS_AS(refined.delta(base), InputError);
+  CHECK_THROWS_AS(unlearned.delta(base), InputError);
+}
+
 TEST_CASE("a learner merged with itself counts everything twice") {
   Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}, 1, 0.9));
   learn(learner, make_stream({.rows = 20, .width = 3}, Labels::any, 90));

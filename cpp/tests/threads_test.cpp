@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "odca/errors.hpp"
 #include "odca/learner.hpp"
 #include "support.hpp"
 
@@ -79,6 +80,7 @@ odca::AnyLoss slow_loss() {
     while (std::chrono::steady_clock::now() < until) continue;
     return (y - p) / (1.0 + s);
   };
+  loss.worth = [](double z, double y) { return 0.5 * (y - z) * (y - z); };
   return loss;
 }
 
@@ -202,8 +204,34 @@ TEST_CASE("if the question itself throws, the call never happened") {
   CHECK(learner.scalars().count == 5);
 }
 
-TEST_CASE("refining and predicting can be interrupted too") {
-  Config config = make_config(slow_loss(), odca::L2{}, {.kind = Window::Kind::count, .length = 100});
+TEST_CASE("a learner cannot be used from inside its own loss") {
+  const Learner* self = nullptr;
+  odca::Custom loss;
+  loss.dual = [&](double, double, double) { return self->weights(false).at(0); };
+  Learner learner(make_config(loss, odca::L2{}, {}));
+  self = &learner;
+  CHECK_THROWS_AS(learn(learner, make_stream({.rows = 3, .width = 2}, Labels::any, 111)), odca::InputError);
+  CHECK(learner.scalars().count == 0);  // and nobody is locked out
+}
+
+TEST_CASE("a long prediction can be interrupted") {
+  Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}));
+  const Stream stream = make_stream({.rows = 1, .width = 2000, .dense = true, .density = 1.0}, Labels::any, 112);
+  learn(learner, stream);
+  // One row, a million times.
+  odca::Batch batch = stream.call(0, 1).events.batch;
+  std::get<odca::DenseMatrix<double>>(batch.matrix).row_stride = 0;
+  batch.rows = 1000000;
+  std::vector<double> out(1000000, -7.0);
+  learner.predict(batch, {}, false, out.data(), [] { return true; });
+  CHECK(out.front() != -7.0);
+  CHECK(out.back() == -7.0);
+}
+
+TEST_CASE("refining can be interrupted too, and leaves sums that are those of the duals") {
+  odca::AnyLoss loss = slow_loss();
+  std::get<odca::Custom>(loss).worth = [](double z, double y) { return 0.5 * (y - z) * (y - z); };
+  Config config = make_config(loss, odca::L2{}, {.kind = Window::Kind::count, .length = 100});
   Learner learner(config);
   const Stream stream = make_stream({.rows = 100, .width = 2000, .dense = true, .density = 1.0}, Labels::any, 110);
   learn(learner, stream);
@@ -211,7 +239,6 @@ TEST_CASE("refining and predicting can be interrupted too") {
   learner.refine(1000000, 0.0, 0, [&] { return ++asked == 2; });
   CHECK(asked == 2);
   for (const double w : learner.weights(false)) CHECK(std::isfinite(w));
-  // S is that of the duals that the window holds.
   const odca::State state = learner.state();
   std::vector<long double> sum(2000);
   for (std::size_t k = 0; k < state.buffer.size(); ++k) {
