@@ -228,7 +228,7 @@ def test_a_wide_matrix_with_few_features_costs_no_more_than_its_width_asks() -> 
 def test_labels_of_a_classifier_are_checked_one_by_one() -> None:
     learner = Learner(loss=Hinge())
     for bad in (0.0, 2.0, 0.999, -1.0000001):
-        with pytest.raises(ValueError, match=r"y in \{-1, \+1\}.*2\*y - 1.*row 2 of y is"):
+        with pytest.raises(ValueError, match=r"Hinge needs y in \{-1, \+1\}; row 2 of y is .*2\*y - 1"):
             learner.learn(X, [1.0, -1.0, bad])
     learner.learn(X, [True, -1, 1])
     assert learner.count == 3

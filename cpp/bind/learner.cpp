@@ -38,13 +38,15 @@ Batch with_intercept(const PyMatrix& x, const Learner& learner) {
   return batch;
 }
 
-std::unique_ptr<Learner> make(const PyLoss& loss, const PyPenalty& penalty, const PyWindow& window, int lanes,
-                              const Vector<double>& rho, const Vector<double>& prior_strength, double kappa,
-                              bool intercept, std::int64_t fixed_features,
-                              const std::optional<Vector<double>>& inverse_weights,
+std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule, const std::string& label_hint,
+                              const PyPenalty& penalty, const PyWindow& window, int lanes, const Vector<double>& rho,
+                              const Vector<double>& prior_strength, double kappa, bool intercept,
+                              std::int64_t fixed_features, const std::optional<Vector<double>>& inverse_weights,
                               const std::optional<Vector<double>>& means) {
   Config config;
   config.loss = loss.loss;
+  config.label_rule = label_rule;
+  config.label_hint = label_hint;
   config.penalty = penalty.penalty;
   config.window = window.window;
   config.lanes = lanes;
@@ -59,14 +61,14 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const PyPenalty& penalty, cons
 
 Reports learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
               const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, bool diagnostics) {
-  Learner::Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
-                         time ? time->data() : nullptr};
+  Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
+                time ? time->data() : nullptr};
   const auto rows = static_cast<std::size_t>(events.batch.rows);
   const auto lanes = static_cast<std::size_t>(self.config().lanes);
   const std::size_t n = rows * lanes, more = diagnostics ? n : 0;
   std::vector<double> margin(n), dual(more), slope(more);
   std::vector<std::uint8_t> saturated(more);
-  Learner::Report report{margin.data()};
+  Report report{margin.data()};
   if (diagnostics) report = {margin.data(), dual.data(), slope.data(), saturated.data()};
   {
     const nb::gil_scoped_release free_threads;
@@ -139,9 +141,10 @@ void bind_learner(nb::module_& m) {
       .def_prop_ro("count", [](const Delta& d) { return d.gain.count; })
       .def_prop_ro("mass", [](const Delta& d) { return to_numpy(std::vector<double>(d.gain.lane.mass)); });
   nb::class_<Learner>(m, "Learner")
-      .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"),
-           nb::arg("rho"), nb::arg("prior_strength"), nb::arg("kappa"), nb::arg("intercept"), nb::arg("fixed_features"),
-           nb::arg("inverse_weights").none(), nb::arg("means").none())
+      .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("label_rule"), nb::arg("label_hint"),
+           nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"), nb::arg("rho"), nb::arg("prior_strength"),
+           nb::arg("kappa"), nb::arg("intercept"), nb::arg("fixed_features"), nb::arg("inverse_weights").none(),
+           nb::arg("means").none())
       .def(
           "copy", [](const Learner& self) { return std::make_unique<Learner>(self); }, Unlocked())
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("offset").none(),

@@ -40,9 +40,9 @@ void walk(State& state, EventBuffer::Table& table, Leaf leaf) {
 struct Store {
   nb::dict& out;
 
-  template <class T>
-  void operator()(const std::string& name, std::vector<T>& field) {
-    out[name.c_str()] = to_numpy(std::vector<T>(field));
+  template <class T, class Memory>
+  void operator()(const std::string& name, std::vector<T, Memory>& field) {
+    out[name.c_str()] = to_numpy(std::vector<T>(field.begin(), field.end()));
   }
   template <std::size_t N>
   void operator()(const std::string& name, std::array<double, N>& field) {
@@ -57,12 +57,12 @@ struct Store {
 struct Fetch {
   const nb::dict& in;
 
-  template <class T>
-  void operator()(const std::string& name, std::vector<T>& field) {
+  template <class T, class Memory>
+  void operator()(const std::string& name, std::vector<T, Memory>& field) {
     if (!in.contains(name.c_str())) throw InputError("the state has no field '" + name + "'");
     Vector<T> array;
     if (!nb::try_cast(in[name.c_str()], array)) throw InputError("state field '" + name + "' has the wrong type");
-    field = to_vector(array);
+    field.assign(array.data(), array.data() + array.shape(0));
   }
   template <std::size_t N>
   void operator()(const std::string& name, std::array<double, N>& field) {

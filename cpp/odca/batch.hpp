@@ -57,7 +57,8 @@ class Batch {
     std::vector<std::pair<std::int32_t, double>> pairs;
   };
 
-  Row row(std::int64_t i, Scratch& scratch) const {
+  [[gnu::always_inline]] Row row(std::int64_t i, Scratch& scratch) const {
+    if (const auto* csr = std::get_if<SparseMatrix<std::int32_t, double>>(&matrix)) return read(*csr, i, scratch);
     return std::visit([&](const auto& m) { return read(m, i, scratch); }, matrix);
   }
 
@@ -84,23 +85,22 @@ class Batch {
   }
 
   template <class I, class V>
-  Row read(const SparseMatrix<I, V>& m, std::int64_t i, Scratch& scratch) const {
-    const std::int64_t from = m.start[i], to = m.start[i + 1];
-    if (from < 0 || to < from || to > m.stored)
-      throw InputError("X is not a valid CSR matrix: " + at_row(i) + " spans [" + std::to_string(from) + ", " +
-                       std::to_string(to) + ") of " + std::to_string(m.stored) + " stored values");
-    const std::int64_t n = to - from;
+  [[gnu::always_inline]] Row read(const SparseMatrix<I, V>& m, std::int64_t i, Scratch& scratch) const {
+    const std::int64_t from = m.start[i], to = m.start[i + 1], n = to - from;
+    if (from < 0 || to < from || to > m.stored) refuse_span(i, from, to, m.stored);
     const I* index = m.index + from;
     const V* value = m.value + from;
     I disorder = 0;  // as wide as an index, so that the comparisons vectorise
     for (std::int64_t k = 1; k < n; ++k) disorder |= index[k - 1] >= index[k];
     if (disorder) return sorted(i, index, value, n, scratch);
-    if (n > 0) {
-      check_column(i, index[0]);
-      check_column(i, index[n - 1]);
-    }
+    if (n > 0 && (index[0] < 0 || index[n - 1] >= width)) refuse_column(i, index[0] < 0 ? index[0] : index[n - 1]);
     if constexpr (std::is_same_v<I, std::int32_t> && std::is_same_v<V, double>)
       if (!intercept) return {index, value, n};
+    return converted(index, value, n, scratch);
+  }
+
+  template <class I, class V>
+  [[gnu::noinline]] Row converted(const I* index, const V* value, std::int64_t n, Scratch& scratch) const {
     const std::int32_t first = intercept ? 1 : 0;
     resize(scratch, n + first);
     if (first) scratch.index[0] = 0, scratch.value[0] = 1.0;
@@ -112,12 +112,12 @@ class Batch {
   }
 
   template <class I, class V>
-  Row sorted(std::int64_t i, const I* index, const V* value, std::int64_t n, Scratch& scratch) const {
+  [[gnu::noinline]] Row sorted(std::int64_t i, const I* index, const V* value, std::int64_t n, Scratch& scratch) const {
     const std::int32_t first = intercept ? 1 : 0;
     scratch.pairs.clear();
     if (first) scratch.pairs.emplace_back(0, 1.0);
     for (std::int64_t k = 0; k < n; ++k) {
-      check_column(i, index[k]);
+      if (index[k] < 0 || index[k] >= width) refuse_column(i, index[k]);
       scratch.pairs.emplace_back(static_cast<std::int32_t>(index[k]) + first, static_cast<double>(value[k]));
     }
     std::stable_sort(scratch.pairs.begin(), scratch.pairs.end(),
@@ -134,11 +134,14 @@ class Batch {
     return {scratch.index.data(), scratch.value.data(), static_cast<std::int64_t>(scratch.index.size())};
   }
 
-  template <class I>
-  void check_column(std::int64_t i, I j) const {
-    if (j < 0 || j >= width)
-      throw InputError("X is not a valid CSR matrix: " + at_row(i) + " has column index " + std::to_string(j) +
-                       ", outside 0.." + std::to_string(width - 1));
+  [[noreturn, gnu::noinline]] static void refuse_span(std::int64_t i, std::int64_t from, std::int64_t to,
+                                                      std::int64_t stored) {
+    throw InputError("X is not a valid CSR matrix: " + at_row(i) + " spans [" + std::to_string(from) + ", " +
+                     std::to_string(to) + ") of " + std::to_string(stored) + " stored values");
+  }
+  [[noreturn, gnu::noinline]] void refuse_column(std::int64_t i, std::int64_t j) const {
+    throw InputError("X is not a valid CSR matrix: " + at_row(i) + " has column index " + std::to_string(j) +
+                     ", outside 0.." + std::to_string(width - 1));
   }
 
   static void resize(Scratch& scratch, std::int64_t n) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "odca/losses.hpp"
@@ -30,6 +31,7 @@ struct Shape {
 
 struct Config {
   AnyLoss loss;
+  std::string label_rule = "the loss is not defined for every y", label_hint;  // what is said of a wrong label
   AnyPenalty penalty;
   Window window;
   int lanes = 1;

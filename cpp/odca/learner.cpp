@@ -1,82 +1,14 @@
 #include "odca/learner.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <string>
 
 #include "odca/errors.hpp"
-#include "odca/step.hpp"
+#include "odca/solve.hpp"
 
 namespace odca {
-
-namespace {
-
-// Every so many non-zeros a long call looks up: does somebody wait, has the user pressed Ctrl-C?
-constexpr std::int64_t work_between_looks = 1 << 14;
-constexpr auto time_between_questions = std::chrono::milliseconds(20);
-
-class Lookout {
- public:
-  Lookout(Gate& gate, const Learner::Interrupted& interrupted) : gate_(gate), interrupted_(interrupted) {}
-
-  // True if the call should stop. The gate is open meanwhile.
-  bool look(std::int64_t work) {
-    work_ += work;
-    if (work_ < work_between_looks) return false;
-    work_ = 0;
-    const auto now = std::chrono::steady_clock::now();
-    const bool ask = interrupted_ && now - asked_ >= time_between_questions;
-    if (!ask && !gate_.somebody_waits()) return false;
-    gate_.unlock();
-    bool stop = false;
-    try {
-      if (ask) stop = interrupted_();
-    } catch (...) {
-      gate_.lock();
-      throw;
-    }
-    gate_.lock();
-    if (ask) asked_ = now;
-    return stop;
-  }
-
- private:
-  Gate& gate_;
-  const Learner::Interrupted& interrupted_;
-  std::int64_t work_ = 0;
-  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
-};
-
-const char* describe(Labels labels) {
-  switch (labels) {
-    case Labels::plus_minus_one: return "y in {-1, +1}; map {0, 1} with 2*y - 1";
-    case Labels::probability: return "y in {-1, +1}, or a probability in [0, 1]";
-    case Labels::nonnegative: return "a finite y >= 0";
-    case Labels::any: break;
-  }
-  return "a finite y";
-}
-
-}  // namespace
-
-// Calls use(step) with the Step of this loss, this penalty and one or many lanes.
-template <class Use>
-decltype(auto) Learner::with_step(State& state, Transaction& transaction, Use&& use) const {
-  return std::visit(
-      [&](const auto& loss, const auto& penalty) {
-        using Loss = std::decay_t<decltype(loss)>;
-        using Penalty = std::decay_t<decltype(penalty)>;
-        if (config_.lanes == 1) {
-          Step<Loss, Penalty, 1> step(config_, loss, penalty, state, transaction);
-          return use(step);
-        }
-        Step<Loss, Penalty, 0> step(config_, loss, penalty, state, transaction);
-        return use(step);
-      },
-      config_.loss, config_.penalty);
-}
 
 Learner::Learner(Config config) : config_(std::move(config)), state_(config_.empty_state()) {
   config_.shaped_features = config_.shape.inverse_weight.size();
@@ -98,65 +30,22 @@ void Learner::grow(std::int64_t features) {
   config_.shape.resize(features, config_.lanes);
 }
 
-[[gnu::always_inline]] inline void Learner::load(const Events& events, std::int64_t row, Labels labels,
-                                                 Event& event) const {
-  event.row = row;
-  for (int l = 0; l < config_.lanes; ++l) {
-    event.y[l] = events.y.at(row, l);
-    event.weight[l] = events.weight.at(row, l);
-    event.offset[l] = events.offset.at(row, l);
-    if (!label_is_valid(labels, event.y[l]))
-      throw InputError("the loss needs " + std::string(describe(labels)) + "; " + at_row(row) + " of y is " +
-                       show(event.y[l]));
-    if (!(event.weight[l] >= 0.0 && event.weight[l] < infinity))
-      throw InputError("sample_weight must be finite and not negative; " + at_row(row) + " is " +
-                       show(event.weight[l]));
-    if (!std::isfinite(event.offset[l]))
-      throw InputError("offset must be finite; " + at_row(row) + " is " + show(event.offset[l]));
-  }
-  event.time = config_.window.uses_time() ? events.time[row] : 0.0;
-  if (!std::isfinite(event.time)) throw InputError("time must be finite; " + at_row(row) + " is " + show(event.time));
-}
-
 std::int64_t Learner::learn(const Events& events, const Report& report, const Interrupted& interrupted) {
   const std::scoped_lock only_writer(writing_);
   const std::unique_lock hold(gate_);
   Lookout lookout(gate_, interrupted);
-  const Batch& batch = events.batch;
-  const int lanes = config_.lanes;
   Transaction transaction(state_);
-  transaction.begin(batch.stored());
-  std::int64_t row = 0;
+  transaction.begin(events.batch.stored());
   try {
-    grow(batch.features());
-    with_step(state_, transaction, [&](auto& step) {
-      Event event(lanes);
-      Batch::Scratch scratch;
-      const Labels labels = labels_of(config_.loss);
-      const std::int64_t extra = config_.fixed_features;  // on the simplex an event costs every feature
-      for (; row < batch.rows; ++row) {
-        const Row h = batch.row(row, scratch);
-        if (lookout.look(h.size * lanes + extra + 16)) break;
-        load(events, row, labels, event);
-        step.learn(h, event);
-        for (int l = 0; l < lanes; ++l) {
-          const std::int64_t at = row * lanes + l;
-          if (report.margin) report.margin[at] = event.margin[l];
-          if (report.dual) report.dual[at] = event.lambda[l];
-          if (report.slope) report.slope[at] = event.slope[l];
-          if (report.saturated)
-            report.saturated[at] =
-                std::visit([&](const auto& loss) { return loss.saturated(event.lambda[l], event.y[l]); }, config_.loss);
-        }
-      }
-    });
+    grow(events.batch.features());
+    const std::int64_t learned = make_pass(config_, state_, transaction)->learn(events, report, lookout);
+    transaction.commit();
+    return learned;
   } catch (...) {
     transaction.roll_back();
-    config_.shape.resize(state_.features, lanes);
+    config_.shape.resize(state_.features, config_.lanes);
     throw;
   }
-  transaction.commit();
-  return row;
 }
 
 void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
@@ -239,7 +128,7 @@ std::vector<double> Learner::weights(bool smoothed) const {
 
 std::vector<double> Learner::dual_sum() const {
   const std::scoped_lock hold(gate_);
-  std::vector<double> sum = state_.dual;
+  std::vector<double> sum(state_.dual.begin(), state_.dual.end());
   for (std::size_t at = 0; at < sum.size(); ++at) sum[at] *= state_.lane.scale[at % config_.lanes];
   return sum;
 }
@@ -259,32 +148,34 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
       if (primal[l] - dual[l] > tolerance) return false;
     return true;
   };
+  const auto pass = make_pass(config_, state_, transaction);
+  std::vector<std::size_t> order(state_.buffer.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::uint64_t draw = seed + 0x9e3779b97f4a7c15;
+  const auto shuffle = [&] {  // Fisher-Yates, on a splitmix sequence
+    for (std::size_t k = order.size(); k > 1; --k) {
+      std::uint64_t x = draw += 0x9e3779b97f4a7c15;
+      x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+      x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+      std::swap(order[k - 1], order[(x ^ (x >> 31)) % k]);
+    }
+  };
+  const auto visit_all = [&] {  // false if interrupted
+    for (const std::size_t k : order) {
+      const std::size_t id = state_.buffer.at(k);
+      pass->revisit(id);
+      if (lookout.look(state_.buffer.entry(id).size * config_.lanes + 16)) return false;
+    }
+    return true;
+  };
   try {
-    with_step(state_, transaction, [&](auto& step) {
-      step.settle();
-      Event event(config_.lanes);
-      std::vector<std::size_t> order(state_.buffer.size());
-      std::iota(order.begin(), order.end(), 0);
-      std::uint64_t draw = seed + 0x9e3779b97f4a7c15;
-      for (std::int64_t pass = 0; pass < passes; ++pass) {
-        for (std::size_t k = order.size(); k > 1; --k) {  // Fisher-Yates, on a splitmix sequence
-          std::uint64_t x = draw += 0x9e3779b97f4a7c15;
-          x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-          x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-          std::swap(order[k - 1], order[(x ^ (x >> 31)) % k]);
-        }
-        for (const std::size_t k : order) {
-          const std::size_t id = state_.buffer.at(k);
-          step.revisit(id, event);
-          if (lookout.look(state_.buffer.entry(id).size * config_.lanes + 16)) {
-            step.rebuild();
-            return;
-          }
-        }
-        step.rebuild();
-        if (tolerance > 0.0 && gap_is_small()) return;
-      }
-    });
+    pass->settle();
+    for (bool going = true; going && passes > 0; --passes) {
+      shuffle();
+      going = visit_all();
+      pass->rebuild();
+      if (tolerance > 0.0 && gap_is_small()) going = false;
+    }
   } catch (...) {
     transaction.roll_back();
     throw;
@@ -309,12 +200,12 @@ void Learner::unlearn(std::uint64_t event) {
 
 void Learner::settle(State& state) const {
   Transaction transaction(state);
-  with_step(state, transaction, [](auto& step) { step.settle(); });
+  make_pass(config_, state, transaction)->settle();
 }
 
 void Learner::rebuild(State& state) const {
   Transaction transaction(state);
-  with_step(state, transaction, [](auto& step) { step.rebuild(); });
+  make_pass(config_, state, transaction)->rebuild();
 }
 
 void Learner::require_events(const char* what) const {

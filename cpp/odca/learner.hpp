@@ -1,15 +1,13 @@
-// The learner: loops over events. Loss, penalty and the number of lanes are resolved once per call.
+// The learner: every call a transaction, one writer at a time.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <mutex>
 #include <vector>
 
-#include "odca/batch.hpp"
 #include "odca/config.hpp"
 #include "odca/gate.hpp"
+#include "odca/pass.hpp"
 #include "odca/state.hpp"
 
 namespace odca {
@@ -23,22 +21,8 @@ struct Delta {
 
 class Learner {
  public:
-  // Asked every few milliseconds of a long call; true stops it at the next event.
-  using Interrupted = std::function<bool()>;
-
   explicit Learner(Config config);
   Learner(const Learner& other);
-
-  // One column per lane, row-major; any may be null.
-  struct Report {
-    double *margin = nullptr, *dual = nullptr, *slope = nullptr;
-    std::uint8_t* saturated = nullptr;
-  };
-  struct Events {
-    Batch batch;
-    Columns y, weight, offset;
-    const double* time = nullptr;
-  };
 
   // Returns how many events were learned: all of them, unless interrupted. Throws InputError, or what a user's
   // loss throws, with the model as it was.
@@ -84,11 +68,7 @@ class Learner {
   const Config& config() const { return config_; }
 
  private:
-  template <class Use>
-  decltype(auto) with_step(State& state, class Transaction& transaction, Use&& use) const;
-
   void grow(std::int64_t features);
-  void load(const Events& events, std::int64_t row, Labels labels, struct Event& event) const;
   double weight_of(std::int64_t j, int lane, bool smoothed) const;
   std::vector<double> weights_unlocked(bool smoothed) const;
   std::vector<double> dual_objective_unlocked() const;

@@ -41,23 +41,23 @@ struct PiecewiseQuadratic {
   template <class V>
   V lower(const V& y) const {
     if (labels != Labels::plus_minus_one) return broadcast<V>(lo);
-    return y > 0.0 ? broadcast<V>(0.0) : broadcast<V>(-hi);
+    return maximum(minimum(V(y * infinity), broadcast<V>(0.0)), broadcast<V>(-hi));
   }
   template <class V>
   V upper(const V& y) const {
     if (labels != Labels::plus_minus_one) return broadcast<V>(hi);
-    return y > 0.0 ? broadcast<V>(hi) : broadcast<V>(0.0);
+    return minimum(maximum(V(y * infinity), broadcast<V>(0.0)), broadcast<V>(hi));
   }
 
   template <class V>
   [[gnu::always_inline]] V lambda(const V& p, const V& s, const V& y) const {
     const V r = y - p;
     const V t = r - clip(r, broadcast<V>(-e), broadcast<V>(e));
-    const V k = t > 0.0 ? broadcast<V>(k_positive) : broadcast<V>(k_negative);
+    const V k = select(t > 0.0, broadcast<V>(k_positive), broadcast<V>(k_negative));
     return clip(t / maximum(s + k, broadcast<V>(tiny)), lower(y), upper(y));
   }
 
-  double curvature(double lambda) const { return lambda > 0.0 ? k_positive : k_negative; }
+  double curvature(double lambda) const { return select(lambda > 0.0, k_positive, k_negative); }
 
   double value(double z, double y) const {
     const double l = lambda(z, 0.0, y);
@@ -65,9 +65,9 @@ struct PiecewiseQuadratic {
   }
 
   double conjugate(double l, double y) const {
-    if (l < lower(y) || l > upper(y)) return infinity;
-    return -l * y + e * std::fabs(l) + 0.5 * curvature(l) * l * l;
+    return l < lower(y) || l > upper(y) ? infinity : conjugate_inside(l, y);
   }
+  double conjugate_inside(double l, double y) const { return -l * y + e * std::fabs(l) + 0.5 * curvature(l) * l * l; }
 
   Interval subgradient(double z, double y) const {
     const double r = y - z, l = lambda(z, 0.0, y);
@@ -76,7 +76,7 @@ struct PiecewiseQuadratic {
   }
 
   // Whether the dual sits at an end of its domain: the event pulled as hard as it may.
-  bool saturated(double l, double y) const { return l != 0.0 && (l == lower(y) || l == upper(y)); }
+  bool saturated(double l, double y) const { return (l != 0.0) & ((l == lower(y)) | (l == upper(y))); }
 
   bool operator==(const PiecewiseQuadratic&) const = default;
 };
@@ -262,10 +262,18 @@ struct Custom {
   bool operator==(const Custom& other) const { return this == &other; }
 };
 
-// Q*(-lambda) at the solution of a step, where z is known too. Only a user's loss needs the z.
+// Q*(-lambda) at the solution of a step, where lambda is inside its domain and z is known too. A user's loss has no
+// other formula; the logistic one saves a logarithm: a log a + b log b = log b - a z with a = sigma(-z), b = 1 - a.
 template <class Loss>
 double conjugate_at(const Loss& loss, double lambda, double, double y) {
   return loss.conjugate(lambda, y);
+}
+inline double conjugate_at(const PiecewiseQuadratic& loss, double lambda, double, double y) {
+  return loss.conjugate_inside(lambda, y);
+}
+inline double conjugate_at(const Logistic&, double lambda, double z, double y) {
+  const double b = std::max(y, 0.0) - lambda, a = 1.0 - b, less = std::max(std::min(a, b), 0.0);
+  return log(1.0 - less) - less * std::fabs(z);
 }
 inline double conjugate_at(const Custom& loss, double lambda, double z, double y) {
   return loss.worth ? -lambda * z - loss.worth(z, y) : 0.0;  // never read without a value: see Learner
@@ -289,10 +297,11 @@ inline Labels labels_of(const AnyLoss& loss) {
   return std::visit([](const auto& l) { return l.labels; }, loss);
 }
 
+// Without a branch on y: labels are what a processor can predict least.
 inline bool label_is_valid(Labels labels, double y) {
   switch (labels) {
-    case Labels::plus_minus_one: return y == 1.0 || y == -1.0;
-    case Labels::probability: return y == -1.0 || (y >= 0.0 && y <= 1.0);
+    case Labels::plus_minus_one: return std::fabs(y) == 1.0;
+    case Labels::probability: return (y == -1.0) | ((y >= 0.0) & (y <= 1.0));
     case Labels::nonnegative: return y >= 0.0 && y < infinity;
     case Labels::any: break;
   }

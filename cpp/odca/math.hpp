@@ -66,6 +66,13 @@ inline Pack load(const double* from) {
   return out;
 }
 
+// a where the condition holds, else b, without a branch: for conditions that no processor can predict.
+inline double select(bool condition, double a, double b) {
+  const std::int64_t mask = -static_cast<std::int64_t>(condition);
+  return from_bits((to_bits(a) & mask) | (to_bits(b) & ~mask));
+}
+inline Pack select(const PackBits& condition, const Pack& a, const Pack& b) { return condition ? a : b; }
+
 template <class V>
 inline V minimum(const V& a, const V& b) {
   return a < b ? a : b;

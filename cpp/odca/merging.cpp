@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "odca/errors.hpp"
 #include "odca/learner.hpp"
@@ -38,7 +39,7 @@ void unscale(State& state) {
   }
 }
 
-void add_vectors(std::vector<double>& into, const std::vector<double>& gain, double sign) {
+void add_vectors(std::span<double> into, std::span<const double> gain, double sign) {
   for (std::size_t at = 0; at < gain.size(); ++at) into[at] += sign * gain[at];
 }
 

@@ -2,6 +2,7 @@
 // put a number into the model that no step could have, is refused.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 
 #include "odca/errors.hpp"
@@ -15,7 +16,7 @@ void require(bool condition, const char* what) {
   if (!condition) throw InputError(std::string("this is not a state of such a learner: ") + what);
 }
 
-bool all_finite(const std::vector<double>& values) {
+bool all_finite(std::span<const double> values) {
   for (const double x : values)
     if (!std::isfinite(x)) return false;
   return true;
@@ -82,7 +83,10 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   require(std::isfinite(state.smooth_mass) && state.smooth_mass >= 0.0, "the smoothed mass is not a mass");
   for (const Timeline::Position position : state.seen)
     require(position <= state.timeline.now(), "a feature was seen in the future");
-  if (state.smoothing) require(state.timeline.is_consistent(), "the timeline does not fit together");
+  if (state.smoothing) {
+    require(state.timeline.is_consistent(), "the timeline does not fit together");
+    state.timeline.fit_tables();
+  }
   check_table(table, state);
   const Labels labels = labels_of(config_.loss);
   for (std::size_t at = 0; at < table.facts.size(); ++at) {  // label, weight, offset, dual, conjugate; by lane

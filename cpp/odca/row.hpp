@@ -4,12 +4,21 @@
 // lane. `Lanes` is the number of lanes when it is known at compile time (one), or 0 when it is not.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "odca/math.hpp"
 
 namespace odca {
+
+// A number for each lane; no memory is asked for where there is one lane.
+template <int Lanes>
+using PerLane = std::conditional_t<Lanes == 0, std::vector<double>, std::array<double, Lanes>>;
+
+inline void set_lanes(std::vector<double>& numbers, int lanes) { numbers.assign(static_cast<std::size_t>(lanes), 0.0); }
+inline void set_lanes(std::array<double, 1>& numbers, int) { numbers = {0.0}; }
 
 // Feature indices strictly increase; `index` is null in a dense row.
 struct Row {
@@ -82,23 +91,26 @@ inline double squared_norm(const Row& row) {
   return detail::sum_in_four(row.size, [h = row.value](std::int64_t i) { return h[i] * h[i]; });
 }
 
-// The dot product with v, and the squared norm from the same read of the row.
+// The dot product with v, and the squared norm from the same read of the row: each in four running sums, as above.
 inline double dot_and_norm(const Row& row, const double* v, double& norm) {
-  double a = 0.0, b = 0.0, c = 0.0, d = 0.0, na = 0.0, nb = 0.0, nc = 0.0, nd = 0.0;
+  Pack dot_ab{}, dot_cd{}, norm_ab{}, norm_cd{};
+  double dot_rest = 0.0, norm_rest = 0.0;
   const auto sum = [&, h = row.value, n = row.size](auto at) {
     std::int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
-      a += h[i] * v[at(i)], b += h[i + 1] * v[at(i + 1)], c += h[i + 2] * v[at(i + 2)], d += h[i + 3] * v[at(i + 3)];
-      na += h[i] * h[i], nb += h[i + 1] * h[i + 1], nc += h[i + 2] * h[i + 2], nd += h[i + 3] * h[i + 3];
+      const Pack ab = load(h + i), cd = load(h + i + 2);
+      dot_ab += ab * Pack{v[at(i)], v[at(i + 1)]}, dot_cd += cd * Pack{v[at(i + 2)], v[at(i + 3)]};
+      norm_ab += ab * ab, norm_cd += cd * cd;
     }
-    for (; i < n; ++i) a += h[i] * v[at(i)], na += h[i] * h[i];
+    dot_rest = dot_ab[0], norm_rest = norm_ab[0];
+    for (; i < n; ++i) dot_rest += h[i] * v[at(i)], norm_rest += h[i] * h[i];
   };
   if (const std::int32_t* j = row.index)
     sum([j](std::int64_t i) { return j[i]; });
   else
     sum([](std::int64_t i) { return i; });
-  norm = (na + nb) + (nc + nd);
-  return (a + b) + (c + d);
+  norm = (norm_rest + norm_ab[1]) + (norm_cd[0] + norm_cd[1]);
+  return (dot_rest + dot_ab[1]) + (dot_cd[0] + dot_cd[1]);
 }
 
 // out[lane] = sum_j h_j v[j][lane]
@@ -124,8 +136,8 @@ inline void add(const Row& row, const double* step, double* v, int lanes) {
     std::int64_t i = 0;
     if (row.index)  // the indices differ, so four coordinates can be read before any is written
       for (const std::int32_t* j = row.index; i + 4 <= row.size; i += 4) {
-        const double a = v[j[i]] + t * row.value[i], b = v[j[i + 1]] + t * row.value[i + 1];
-        const double c = v[j[i + 2]] + t * row.value[i + 2], d = v[j[i + 3]] + t * row.value[i + 3];
+        const Pack ab = t * load(row.value + i), cd = t * load(row.value + i + 2);
+        const double a = v[j[i]] + ab[0], b = v[j[i + 1]] + ab[1], c = v[j[i + 2]] + cd[0], d = v[j[i + 3]] + cd[1];
         v[j[i]] = a, v[j[i + 1]] = b, v[j[i + 2]] = c, v[j[i + 3]] = d;
       }
     for (; i < row.size; ++i) v[row.feature(i)] += t * row.value[i];

@@ -6,11 +6,11 @@
 // sums of q_n over the events it missed, each weighted kappa^(now - n). Differences of running sums would cancel
 // (q_n may fall by any factor within a block); here every sum is built by additions of positive terms alone.
 //
-// The Timeline is a tree of fan-out 32 over the events of a block. For every finished child i of the node that
-// is being filled, on every level, it keeps the sums over the events *after* that child, up to now: one
-// multiply-add each per event. When a node is full these are frozen: they are then the sums from that child to
-// the node's end. The events missed since position m are therefore one frozen segment for each level on which m
-// and now lie in different nodes, and one running segment above: usually one or two look-ups.
+// The Timeline is a tree of fan-out 64 over the events of a block. For every child i of the node that is being
+// filled, on every level, it keeps the sums over the events *after* that child, up to now: one multiply-add each per
+// event. When a node is full they are left as they are: the sums from that child to the node's end. The events missed
+// since position m are therefore one segment of each level, found without a decision: that of m's node on the lowest,
+// of that node among its siblings on the next, and so on. (A child still being filled has nothing after it yet.)
 //
 // A segment also keeps min and max of q: where both lie on one line of the penalty's map the whole segment does.
 // Where they do not, the nodes inside it are visited, down to single events only where the lines differ.
@@ -28,32 +28,21 @@ namespace odca {
 
 class Timeline {
  public:
-  static constexpr int bits = 5, fan = 1 << bits;
+  static constexpr int bits = 6, fan = 1 << bits;
   using Position = std::uint32_t;  // 0 is the beginning of the block, n its n-th event
 
-  // Of every child of the node being filled, over the events after it up to now.
-  struct Running {
-    std::array<double, fan> weight{}, ones{};  // kappa^length and the sum of kappa^0 .. kappa^(length-1)
-    std::vector<double> sum, low, high;        // [child][lane]: sum of kappa^(now-n) q_n, min and max of q_n
-    std::array<double, fan> frozen_weight{}, frozen_ones{};  // at the end of a full node; all full nodes are alike
-    bool operator==(const Running&) const = default;
-  };
-  struct Level : Running {
-    // Sum, min and max at the end of the node, kept for every child of every full node.
-    std::vector<double> frozen_sum, frozen_low, frozen_high;
-    // Of every finished child by itself.
-    double node_weight = 1.0, node_ones = 0.0;
+  struct Level {
+    // For every child, over the events after it, to its node's end or to now: the sum of kappa^(end-n) q_n, and the
+    // least and largest q_n; [child][lane].
+    std::vector<double> sum, low, high;
+    // The same of every finished child by itself.
     std::vector<double> node_sum, node_low, node_high;
 
     bool operator==(const Level&) const = default;
 
     template <class Visit>
     void each_field(Visit&& visit) {
-      visit("weight", weight), visit("ones", ones);
       visit("sum", sum), visit("low", low), visit("high", high);
-      visit("frozen_weight", frozen_weight), visit("frozen_ones", frozen_ones);
-      visit("frozen_sum", frozen_sum), visit("frozen_low", frozen_low), visit("frozen_high", frozen_high);
-      visit("node_weight", node_weight), visit("node_ones", node_ones);
       visit("node_sum", node_sum), visit("node_low", node_low), visit("node_high", node_high);
     }
   };
@@ -68,23 +57,21 @@ class Timeline {
     now_ = 0;
     levels_.clear();
     add_level();
-    open_child(0, 0);
+    open_node(0);
   }
 
   // Records q[lane] of the event just learned.
   void append(const double* q) {
     ++now_;
-    for (Level& level : levels_) advance(level, q);
+    fit_tables();
+    for (std::size_t l = 0; (now_ & below(l + 1)) == 0; ++l) {
+      finish_node(l);
+      open_node(l);
+    }
+    for (std::size_t l = 0; l < levels_.size(); ++l) advance(levels_[l], now_ >> (bits * l), q);
     if (pieces_)
       for (auto* nodes : {&levels_[0].node_sum, &levels_[0].node_low, &levels_[0].node_high})
         nodes->insert(nodes->end(), q, q + lanes_);
-    open_child(0, now_);
-    Position child = now_;
-    for (std::size_t l = 0; (child & (fan - 1)) == fan - 1; ++l) {
-      freeze(l);
-      child >>= bits;
-      open_child(l + 1, child);
-    }
   }
 
   // The events after `from` as one affine map, for a map that is one line: a coordinate's smoothed sum u becomes
@@ -92,20 +79,28 @@ class Timeline {
   struct Carry {
     double weight, ones, sum;
   };
-  [[gnu::always_inline]] Carry carry(Position from, int lane) const {
-    Carry total{1.0, 0.0, 0.0};
-    const Level* level = levels_.data();
-    Position child = from;
-    for (Position current = now_; child >> bits != current >> bits; child >>= bits, current >>= bits, ++level) {
-      const std::size_t slot = child & (fan - 1);
-      const double weight = level->frozen_weight[slot];
-      total = {weight * total.weight, weight * total.ones + level->frozen_ones[slot],
-               weight * total.sum + level->frozen_sum[static_cast<std::size_t>(child) * lanes_ + lane]};
+  Carry carry(Position from, int lane) const {
+    double sum = 0.0;
+    Position end = from;
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const Position next = end_of_node(from, l);
+      sum = power_[next - end] * sum + levels_[l].sum[static_cast<std::size_t>(from >> (bits * l)) * lanes_ + lane];
+      end = next;
     }
-    const std::size_t slot = child & (fan - 1);
-    const double weight = level->weight[slot];
-    return {weight * total.weight, weight * total.ones + level->ones[slot],
-            weight * total.sum + level->sum[slot * lanes_ + lane]};
+    return {power_[now_ - from], ones_[now_ - from], sum};
+  }
+
+  // Brings many coordinates up to date whose map is w = q slope: calls visit(carry), which calls carry(from, lane)
+  // for each. The same numbers as above; there are hardly ever other than two levels, so two have code of their own.
+  template <class Visit>
+  void with_carry(Visit&& visit) const {
+    if (levels_.size() != 2) return visit([this](Position from, int lane) { return carry(from, lane); });
+    const double *const power = power_.data(), *const sum = levels_[0].sum.data(), *const above = levels_[1].sum.data();
+    visit([=, now = now_, lanes = static_cast<std::size_t>(lanes_)](Position from, int lane) {
+      const Position end = std::min(from | below(1), now);
+      return Carry{power[now - from], 0.0,
+                   power[now - end] * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane]};
+    });
   }
 
   // The smoothed sum of one coordinate, which was last brought up to date at `from`, now. `slope` is v_j / a_j.
@@ -115,49 +110,61 @@ class Timeline {
   }
   template <class Penalty>
   double bring_up(double sum, Position from, int lane, double slope, double w0, const Penalty& penalty) const {
-    Position child = from, current = now_;
-    for (std::size_t l = 0;; ++l, child >>= bits, current >>= bits) {
+    Position child = from, current = now_, end = from;
+    for (std::size_t l = 0; l < levels_.size(); ++l, child >>= bits, current >>= bits) {
       const Level& level = levels_[l];
-      const std::size_t slot = child & (fan - 1);
-      if (child >> bits == current >> bits) {
-        const std::size_t at = slot * lanes_ + lane;
-        const Segment open{level.weight[slot], level.ones[slot], level.sum[at], level.low[at], level.high[at]};
-        if (follow(sum, open, slope, w0, penalty)) return sum;
-        return visit_open(sum, l, child, lane, slope, w0, penalty);
-      }
       const std::size_t at = static_cast<std::size_t>(child) * lanes_ + lane;
-      const Segment full{level.frozen_weight[slot], level.frozen_ones[slot], level.frozen_sum[at], level.frozen_low[at],
-                         level.frozen_high[at]};
-      if (!follow(sum, full, slope, w0, penalty))
-        for (Position next = child + 1; next <= (child | (fan - 1)); ++next)
-          sum = visit_node(sum, l, next, lane, slope, w0, penalty);
+      const Position length = end_of_node(from, l) - end;
+      end += length;
+      const Segment missed{power_[length], ones_[length], level.sum[at], level.low[at], level.high[at]};
+      if (follow(sum, missed, slope, w0, penalty)) continue;
+      if (child >> bits == current >> bits) return visit_open(sum, l, child, lane, slope, w0, penalty);
+      for (Position next = child + 1; next <= (child | (fan - 1)); ++next)
+        sum = visit_node(sum, l, next, lane, slope, w0, penalty);
     }
+    return sum;
   }
 
-  // What a failed call must put back: the running sums, and how much was frozen.
+  // What a failed call must put back: the nodes that were being filled.
   struct Mark {
     Position now;
-    std::vector<Running> running;
+    std::vector<std::array<std::vector<double>, 3>> filling;  // [level]
   };
   void mark(Mark& mark) const {
     mark.now = now_;
-    mark.running.assign(levels_.begin(), levels_.end());
+    mark.filling.resize(levels_.size());
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const Level& level = levels_[l];
+      auto kept = mark.filling[l].begin();
+      for (const auto* each : {&level.sum, &level.low, &level.high}) {
+        const bool held = !each->empty();
+        (kept++)->assign(held ? each->end() - node_size() : each->end(), each->end());
+      }
+    }
   }
   // Back to the mark, provided that the block did not end since.
   void rewind(const Mark& mark) {
     now_ = mark.now;
-    levels_.resize(mark.running.size());
-    Position nodes = now_ + 1;  // finished or not; the first is the block's beginning
-    for (std::size_t l = 0; l < levels_.size(); ++l, nodes >>= bits) {
+    levels_.resize(mark.filling.size());
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
       Level& level = levels_[l];
-      static_cast<Running&>(level) = mark.running[l];
-      for (auto* each : {&level.node_sum, &level.node_low, &level.node_high}) each->resize(sizes(nodes).nodes);
-      level.frozen_sum.resize(sizes(nodes).frozen);
-      for (auto* each : {&level.frozen_low, &level.frozen_high}) each->resize(pieces_ ? sizes(nodes).frozen : 0);
+      const Sizes size = sizes(l);
+      level.sum.resize(size.sums);
+      for (auto* each : {&level.low, &level.high}) each->resize(pieces_ ? size.sums : 0);
+      for (auto* each : {&level.node_sum, &level.node_low, &level.node_high}) each->resize(size.nodes);
+      auto kept = mark.filling[l].begin();
+      for (auto* each : {&level.sum, &level.low, &level.high}) {
+        std::copy(kept->begin(), kept->end(), each->end() - static_cast<std::ptrdiff_t>(kept->size()));
+        ++kept;
+      }
     }
   }
 
-  bool operator==(const Timeline&) const = default;
+  // The tables are not compared: they follow from kappa.
+  bool operator==(const Timeline& other) const {
+    return kappa_ == other.kappa_ && lanes_ == other.lanes_ && pieces_ == other.pieces_ && now_ == other.now_ &&
+           levels_ == other.levels_;
+  }
 
   // Whether every level holds as much as `now` says: for a timeline that comes from outside.
   bool is_consistent() const {
@@ -165,35 +172,36 @@ class Timeline {
     const auto all = [](const auto& values, auto holds) { return std::all_of(values.begin(), values.end(), holds); };
     const auto finite = [](double x) { return x - x == 0.0; };
     const auto number = [](double x) { return x == x; };
-    Position nodes = now_ + 1;
-    for (const Level& level : levels_) {
-      const std::size_t slots = static_cast<std::size_t>(fan) * lanes_, frozen = sizes(nodes).frozen;
-      if (level.sum.size() != slots || level.frozen_sum.size() != frozen) return false;
+    if (levels_.empty() || now_ >> (bits * levels_.size()) != 0) return false;
+    if (levels_.size() > 1 && now_ >> (bits * (levels_.size() - 1)) == 0) return false;
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const Level& level = levels_[l];
+      const Sizes size = sizes(l);
+      if (level.sum.size() != size.sums) return false;
       for (const auto* each : {&level.low, &level.high})
-        if (each->size() != (pieces_ ? slots : 0)) return false;
-      for (const auto* each : {&level.frozen_low, &level.frozen_high})
-        if (each->size() != (pieces_ ? frozen : 0)) return false;
+        if (each->size() != (pieces_ ? size.sums : 0)) return false;
       for (const auto* each : {&level.node_sum, &level.node_low, &level.node_high})
-        if (each->size() != sizes(nodes).nodes) return false;
-      for (const auto* each : {&level.weight, &level.frozen_weight})
-        if (!all(*each, [](double x) { return x >= 0.0 && x <= 1.0; })) return false;
-      for (const auto* each : {&level.ones, &level.frozen_ones})
-        if (!all(*each, [](double x) { return x >= 0.0 && x < 0x1p40; })) return false;
-      for (const auto* each : {&level.sum, &level.frozen_sum, &level.node_sum})
+        if (each->size() != size.nodes) return false;
+      for (const auto* each : {&level.sum, &level.node_sum})
         if (!all(*each, finite)) return false;
-      for (const auto* each :
-           {&level.low, &level.high, &level.frozen_low, &level.frozen_high, &level.node_low, &level.node_high})
+      for (const auto* each : {&level.low, &level.high, &level.node_low, &level.node_high})
         if (!all(*each, number)) return false;
-      if (!finite(level.node_weight) || !finite(level.node_ones)) return false;
-      nodes >>= bits;
     }
-    return nodes == 0;
+    return true;
   }
 
   template <class Visit>
   void each_field(Visit&& visit) {
     visit("now", now_);
     visit("levels", levels_);
+  }
+
+  // kappa^n and the sum of kappa^0 .. kappa^(n-1), for every length there is: to be called after the fields were set.
+  void fit_tables() {
+    while (power_.size() <= now_) {
+      ones_.push_back(kappa_ * ones_.back() + 1.0);
+      power_.push_back(kappa_ * power_.back());
+    }
   }
 
  private:
@@ -217,8 +225,8 @@ class Timeline {
     const Level& level = levels_[l];
     const std::size_t at = static_cast<std::size_t>(node) * lanes_ + lane;
     if (l == 0) return kappa_ * total + penalty.map(slope * level.node_sum[at], w0);
-    const Segment whole{level.node_weight, level.node_ones, level.node_sum[at], level.node_low[at],
-                        level.node_high[at]};
+    const Position length = Position{1} << (bits * l);
+    const Segment whole{power_[length], ones_[length], level.node_sum[at], level.node_low[at], level.node_high[at]};
     if (follow(total, whole, slope, w0, penalty)) return total;
     for (Position i = 0; i < fan; ++i) total = visit_node(total, l - 1, (node << bits) + i, lane, slope, w0, penalty);
     return total;
@@ -238,89 +246,77 @@ class Timeline {
   }
 
   struct Sizes {
-    std::size_t nodes, frozen;
+    std::size_t sums, nodes;
   };
-  // How much a level holds that has so many finished children.
-  Sizes sizes(Position children) const {
-    return {pieces_ ? static_cast<std::size_t>(children) * lanes_ : 0,
-            static_cast<std::size_t>(children >> bits << bits) * lanes_};
+  // How much a level holds now: whole nodes of children, and the finished children by themselves.
+  Sizes sizes(std::size_t l) const {
+    const std::size_t current = now_ >> (bits * l);
+    return {(current / fan + 1) * node_size(), pieces_ ? (l == 0 ? current + 1 : current) * lanes_ : 0};
   }
+  std::ptrdiff_t node_size() const { return static_cast<std::ptrdiff_t>(fan) * lanes_; }
+
+  // All bits of a position below level l.
+  static Position below(std::size_t l) { return static_cast<Position>((std::uint64_t{1} << (bits * l)) - 1); }
+  // The last event of the node of level l that holds this position; or the newest.
+  Position end_of_node(Position position, std::size_t l) const { return std::min(position | below(l + 1), now_); }
 
   void add_level() {
     Level level;
-    level.sum.resize(static_cast<std::size_t>(fan) * lanes_);
-    for (auto* each : {&level.low, &level.high}) each->resize(pieces_ ? level.sum.size() : 0);
-    if (!levels_.empty()) {
-      const Level& below = levels_.back();
-      level.node_weight = below.frozen_weight[0] * below.node_weight;
-      level.node_ones = below.frozen_weight[0] * below.node_ones + below.frozen_ones[0];
-    } else {
-      level.node_weight = kappa_;
-      level.node_ones = 1.0;
-      // The block's beginning holds no event.
-      level.node_sum.assign(pieces_ ? lanes_ : 0, 0.0);
-      level.node_low.assign(pieces_ ? lanes_ : 0, infinity);
-      level.node_high.assign(pieces_ ? lanes_ : 0, -infinity);
+    if (levels_.empty() && pieces_) {  // the block's beginning holds no event
+      level.node_sum.assign(lanes_, 0.0);
+      level.node_low.assign(lanes_, infinity);
+      level.node_high.assign(lanes_, -infinity);
     }
     levels_.push_back(std::move(level));
   }
 
-  // Child `child` of a level is finished: nothing has come after it yet. (A slot not yet opened takes part in
-  // `advance` too; it is reset here before anyone reads it.)
-  void open_child(std::size_t l, Position child) {
-    if (l == levels_.size()) add_level();
-    Level& level = levels_[l];
-    const std::size_t slot = child & (fan - 1);
-    level.weight[slot] = 1.0;
-    level.ones[slot] = 0.0;
-    std::fill_n(level.sum.begin() + slot * lanes_, lanes_, 0.0);
-    if (!pieces_) return;
-    std::fill_n(level.low.begin() + slot * lanes_, lanes_, infinity);
-    std::fill_n(level.high.begin() + slot * lanes_, lanes_, -infinity);
-  }
-
-  void advance(Level& level, const double* q) const {
-    for (int i = 0; i < fan; ++i) {
-      level.weight[i] *= kappa_;
-      level.ones[i] = kappa_ * level.ones[i] + 1.0;
+  // The node being filled on level l is full: it becomes a finished child of the level above.
+  void finish_node(std::size_t l) {
+    if (l + 1 == levels_.size()) {
+      add_level();
+      open_node(l + 1);
     }
-    for_each_slot(level.sum, q, [kappa = kappa_](double sum, double now) { return kappa * sum + now; });
     if (!pieces_) return;
-    for_each_slot(level.low, q, [](double low, double now) { return minimum(low, now); });
-    for_each_slot(level.high, q, [](double high, double now) { return maximum(high, now); });
+    const Level& level = levels_[l];
+    Level& above = levels_[l + 1];
+    const std::size_t first = level.sum.size() - node_size();
+    const double weight = power_[(fan - 1) << (bits * l)];
+    for (std::size_t at = first; at < first + lanes_; ++at) {
+      above.node_sum.push_back(weight * level.node_sum[at] + level.sum[at]);
+      above.node_low.push_back(minimum(level.node_low[at], level.low[at]));
+      above.node_high.push_back(maximum(level.node_high[at], level.high[at]));
+    }
   }
 
-  // values[slot][lane] = update(values[slot][lane], q[lane])
+  void open_node(std::size_t l) {
+    Level& level = levels_[l];
+    level.sum.resize(level.sum.size() + node_size(), 0.0);
+    if (!pieces_) return;
+    level.low.resize(level.sum.size(), infinity);
+    level.high.resize(level.sum.size(), -infinity);
+  }
+
+  // One more event after every finished child of the node being filled, of which `current` is in work.
+  void advance(Level& level, std::size_t current, const double* q) const {
+    const std::size_t from = current / fan * fan * lanes_, to = current * lanes_;
+    for_each_child(level.sum, from, to, q, [kappa = kappa_](double sum, double now) { return kappa * sum + now; });
+    if (!pieces_) return;
+    for_each_child(level.low, from, to, q, [](double low, double now) { return minimum(low, now); });
+    for_each_child(level.high, from, to, q, [](double high, double now) { return maximum(high, now); });
+  }
+
+  // values[child][lane] = update(values[child][lane], q[lane])
   template <class Update>
-  void for_each_slot(std::vector<double>& values, const double* q, Update update) const {
-    double* at = values.data();
+  void for_each_child(std::vector<double>& values, std::size_t from, std::size_t to, const double* q,
+                      Update update) const {
+    double* const value = values.data();
     if (lanes_ == 1) {
       const double only = q[0];
-      for (int i = 0; i < fan; ++i) at[i] = update(at[i], only);
+      for (std::size_t at = from; at < to; ++at) value[at] = update(value[at], only);
       return;
     }
-    for (int i = 0; i < fan; ++i, at += lanes_)
-      for (int lane = 0; lane < lanes_; ++lane) at[lane] = update(at[lane], q[lane]);
-  }
-
-  // The node being filled on this level is full.
-  void freeze(std::size_t l) {
-    if (l + 1 == levels_.size()) {
-      levels_[l].frozen_weight = levels_[l].weight;
-      levels_[l].frozen_ones = levels_[l].ones;
-      add_level();
-    }
-    Level &level = levels_[l], &above = levels_[l + 1];
-    level.frozen_sum.insert(level.frozen_sum.end(), level.sum.begin(), level.sum.end());
-    if (!pieces_) return;
-    level.frozen_low.insert(level.frozen_low.end(), level.low.begin(), level.low.end());
-    level.frozen_high.insert(level.frozen_high.end(), level.high.begin(), level.high.end());
-    const std::size_t first = level.node_sum.size() - static_cast<std::size_t>(fan) * lanes_;
-    for (int lane = 0; lane < lanes_; ++lane) {
-      above.node_sum.push_back(level.weight[0] * level.node_sum[first + lane] + level.sum[lane]);
-      above.node_low.push_back(minimum(level.node_low[first + lane], level.low[lane]));
-      above.node_high.push_back(maximum(level.node_high[first + lane], level.high[lane]));
-    }
+    for (std::size_t at = from; at < to; at += lanes_)
+      for (int lane = 0; lane < lanes_; ++lane) value[at + lane] = update(value[at + lane], q[lane]);
   }
 
   double kappa_ = 0.0;
@@ -328,6 +324,7 @@ class Timeline {
   bool pieces_ = false;
   Position now_ = 0;
   std::vector<Level> levels_;
+  std::vector<double> power_ = {1.0}, ones_ = {0.0};  // by the number of events
 };
 
 }  // namespace odca

@@ -73,7 +73,7 @@ template <int Lanes>
 class Projection<L2, Lanes> {
  public:
   explicit Projection(int lanes) : lanes_(Lanes ? Lanes : lanes) {
-    for (auto* each : {&dot_, &base_, &p_, &s_}) each->assign(lanes_, 0.0);
+    for (auto* each : {&dot_, &base_, &p_, &s_}) set_lanes(*each, lanes_);
   }
 
   [[gnu::always_inline]] double project(const Config& config, const L2&, const State& state, const Row& row) {
@@ -124,7 +124,7 @@ class Projection<L2, Lanes> {
 
   int lanes_;
   double norm_ = 0.0;
-  std::vector<double> dot_, base_, p_, s_;
+  PerLane<Lanes> dot_, base_, p_, s_;
 };
 
 // The row's coordinates lie side by side, padded to whole packs; every t costs one vectorised pass over them.

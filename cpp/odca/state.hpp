@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "odca/aligned.hpp"
 #include "odca/buffer.hpp"
 #include "odca/math.hpp"
 #include "odca/smoothing.hpp"
@@ -51,11 +52,11 @@ struct State {
   std::uint64_t count = 0;
   double clock = -infinity;  // the newest event time
   LaneState lane;
-  std::vector<double> dual;  // v[feature][lane]
+  ModelVector dual;  // v[feature][lane]
 
   // sum_n kappa^(N-n) w_n of each coordinate, up to the event at which it was last brought up to date.
   double smooth_mass = 0.0;              // sum_n kappa^(N-n)
-  std::vector<double> smooth;            // [feature][lane]
+  ModelVector smooth;                    // [feature][lane]
   std::vector<Timeline::Position> seen;  // [feature]
   Timeline timeline;
   std::int64_t smooth_work = 0;  // non-zeros since the timeline's block began: decides when it ends

@@ -20,23 +20,26 @@
 namespace odca {
 
 // One event's numbers, lane by lane.
+template <int Lanes>
 struct Event {
-  std::vector<double> y, weight, offset;       // given
-  std::vector<double> margin;                  // shown before the event is learned
-  std::vector<double> lambda, slope, z;        // of the dual problem
-  std::vector<double> alpha, step, conjugate;  // c / A, c lambda / scale, Q*(-lambda) + lambda b
+  PerLane<Lanes> y, weight, offset;       // given
+  PerLane<Lanes> margin;                  // shown before the event is learned
+  PerLane<Lanes> lambda, slope, z;        // of the dual problem
+  PerLane<Lanes> alpha, step, conjugate;  // c / A, c lambda / scale, Q*(-lambda) + lambda b
   double time = 0.0;
   std::int64_t row = 0;  // its place in the caller's arrays, for messages
 
-  explicit Event(int lanes = 1) {
+  explicit Event(int lanes) {
     for (auto* each : {&y, &weight, &offset, &margin, &lambda, &slope, &z, &alpha, &step, &conjugate})
-      each->assign(lanes, 0.0);
+      set_lanes(*each, lanes);
   }
 };
 
 template <class Loss, class Penalty, int Lanes>
 class Step {
  public:
+  using Event = odca::Event<Lanes>;
+
   Step(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
       : config_(config),
         loss_(loss),
@@ -46,6 +49,7 @@ class Step {
         projection_(config.lanes) {}
 
   void learn(const Row& h, Event& event) {
+    fetch_smoothed(h);
     const double norm = project(h);
     if (!std::isfinite(norm)) throw InputError(describe_bad_row(h, event));
     transaction_.about_to_change(h);
@@ -133,10 +137,10 @@ class Step {
   [[gnu::noinline]] void settle_block() {
     if (!state_.smoothing || state_.timeline.now() == 0) return;
     transaction_.about_to_change_everything();
-    for (std::int64_t j = 0; j < state_.features; ++j) {
-      bring_up(j);
-      state_.seen[j] = 0;
-    }
+    bring_up([this](auto visit) {
+      for (std::int64_t j = 0; j < state_.features; ++j) visit(j);
+    });
+    std::fill(state_.seen.begin(), state_.seen.end(), 0);
     state_.timeline.clear();
     state_.smooth_work = 0;
   }
@@ -295,7 +299,7 @@ class Step {
           c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
       s.conjugate[l] += c * event.conjugate[l];
       s.squared_mass[l] += c * c;
-      if (loss_.saturated(lambda, event.y[l])) s.saturated[l] += c;
+      s.saturated[l] += select(loss_.saturated(lambda, event.y[l]), c, 0.0);
       s.bound[l] = std::min(s.bound[l] + std::fabs(event.step[l]) * reach, 1e308);
       if (!(s.bound[l] < 1e300) || !std::isfinite(s.conjugate[l] + s.squared_mass[l] + s.mass[l]))
         check_update(h, l, event);
@@ -363,47 +367,55 @@ class Step {
         state_.smooth[at] = config_.kappa * state_.smooth[at] + weights_[at];
     } else {
       state_.timeline.append(lane().q.data());
-      state_.smooth_work += work + 1;
-      if (state_.smooth_work >= 8 * state_.features + 256) settle();
+      // A block ends when settling it costs little beside what it held; the tables of its events stay below the model.
+      state_.smooth_work += work + 12;
+      if (state_.smooth_work >= 7 * state_.features + 256) settle();
     }
+  }
+
+  // Asks for the memory that bring_up will want, so that it comes while the row is projected.
+  [[gnu::always_inline]] void fetch_smoothed(const Row& h) const {
+    if constexpr (may_be_lazy)
+      if (state_.smoothing)
+        h.each([this](std::int64_t j, double) {
+          __builtin_prefetch(state_.smooth.data() + j * state_.lanes);
+          __builtin_prefetch(state_.seen.data() + j);
+        });
   }
 
   void bring_up(const Row& h) {
-    if constexpr (may_be_lazy) {
-      if (!state_.smoothing) return;
-      if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())
-        bring_up_plain(h);
-      else
-        h.each([this](std::int64_t j, double) { bring_up(j); });
-    }
+    if constexpr (may_be_lazy)
+      if (state_.smoothing) bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
   }
 
-  // The same for w = q v, without looking anything up that plain l2 does not need.
-  void bring_up_plain(const Row& h) {
-    const Timeline& timeline = state_.timeline;
-    const Timeline::Position now = timeline.now();
+  // Brings the smoothed sums of some coordinates up to date: each(visit) calls visit(j) for them.
+  template <class Each>
+  [[gnu::always_inline]] void bring_up(Each each) {
     double *const smooth = state_.smooth.data(), *const dual = state_.dual.data();
     Timeline::Position* const seen = state_.seen.data();
-    h.each([&](std::int64_t j, double) {
-      for (int l = 0; l < lanes(); ++l) {
-        const Timeline::Carry missed = timeline.carry(seen[j], l);
-        smooth[j * lanes() + l] = missed.weight * smooth[j * lanes() + l] + dual[j * lanes() + l] * missed.sum;
-      }
-      seen[j] = now;
-    });
-  }
-
-  // One coordinate's smoothed sum.
-  void bring_up(std::int64_t j) {
-    const double r = config_.shape.inverse_weight_of(j);
-    for (int l = 0; l < lanes(); ++l) {
-      const std::size_t at = j * lanes() + l;
-      state_.smooth[at] = with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
-        return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], l, state_.dual[at] * r,
-                                        config_.shape.mean_of(at), penalty);
+    const auto bring_each = [&, now = state_.timeline.now(), lane_count = lanes()](auto brought) {
+      each([=](std::int64_t j) {
+        for (int l = 0; l < lane_count; ++l) {
+          const std::size_t at = j * lane_count + l;
+          smooth[at] = brought(smooth[at], j, at, l);
+        }
+        seen[j] = now;
       });
-    }
-    state_.seen[j] = state_.timeline.now();
+    };
+    if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())  // w = q v: nothing else to be looked up
+      state_.timeline.with_carry([=](auto carry) {
+        bring_each([=](double sum, std::int64_t j, std::size_t at, int l) {
+          const Timeline::Carry missed = carry(seen[j], l);
+          return missed.weight * sum + dual[at] * missed.sum;
+        });
+      });
+    else
+      bring_each([=, this](double sum, std::int64_t j, std::size_t at, int l) {
+        return with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
+          return state_.timeline.bring_up(sum, seen[j], l, dual[at] * config_.shape.inverse_weight_of(j),
+                                          config_.shape.mean_of(at), penalty);
+        });
+      });
   }
 
   [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {

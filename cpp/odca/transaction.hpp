@@ -88,7 +88,7 @@ class Transaction {
   void undo(State& state) const {
     const auto lanes = static_cast<std::size_t>(state.lanes);
     auto value = values_.end();
-    const auto put_back = [&](std::vector<double>& vector, std::int64_t j) {
+    const auto put_back = [&](ModelVector& vector, std::int64_t j) {
       value -= static_cast<std::ptrdiff_t>(lanes);
       std::copy_n(value, lanes, vector.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(j) * lanes));
     };

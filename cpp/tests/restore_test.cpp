@@ -84,10 +84,7 @@ const NamedSpoil smoothed_state[] = {
     {"a timeline without levels", [](Saved& s) { levels(s).clear(); }},
     {"a timeline with a level too many", [](Saved& s) { levels(s).push_back(levels(s).back()); }},
     {"a timeline whose sums are too few", [](Saved& s) { levels(s)[0].sum.pop_back(); }},
-    {"a timeline whose frozen sums are too few", [](Saved& s) { levels(s)[0].frozen_sum.pop_back(); }},
     {"nan in a timeline's sums", [](Saved& s) { levels(s)[0].sum[0] = nan; }},
-    {"nan in a timeline's frozen sums", [](Saved& s) { levels(s)[0].frozen_sum[0] = nan; }},
-    {"a timeline whose weights grow", [](Saved& s) { levels(s)[0].weight[0] = 1e300; }},
 };
 
 const NamedSpoil windowed_state[] = {

@@ -119,7 +119,7 @@ bool near_a_full_node(Position n) { return (n + 1) % Timeline::fan <= 2; }
 // A level appears when the one below has filled its first node.
 std::size_t levels_after(Position events) {
   std::size_t levels = 1;
-  for (Position nodes = (events + 1) >> Timeline::bits; nodes > 0; nodes >>= Timeline::bits) ++levels;
+  for (Position nodes = events >> Timeline::bits; nodes > 0; nodes >>= Timeline::bits) ++levels;
   return levels;
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("four levels deep the sums are still right") {
   for (const double kappa : {0.999, 1.0}) {
     Told told(kappa, 1, true);
     for (int n = 1; n <= events; ++n) {
-      told.tell(n < events / 2 ? Course::falling : Course::wandering, random);
+      told.tell(n < 10000 ? Course::falling : n + 5000 < events ? Course::resting : Course::wandering, random);
       if (n + 5 * Timeline::fan < events || !random.chance(0.1)) continue;
       check_against_naive(told, L2{}, 0.0, random);
       for (const Separable& penalty : crossings) check_against_naive(told, penalty, penalty.delta, random);
@@ -282,7 +282,7 @@ TEST_CASE("a timeline of which any part is longer or shorter than it should be i
       };
       const auto leave = [](auto&) {};
       CHECK(spoiled(leave, leave).is_consistent());
-      CHECK_FALSE(spoiled([](Position& now) { now += 32; }, leave).is_consistent());
+      CHECK_FALSE(spoiled([](Position& now) { now += Timeline::fan; }, leave).is_consistent());
       CHECK_FALSE(spoiled([](Position& now) { now = ~Position{0}; }, leave).is_consistent());
       CHECK_FALSE(spoiled(leave, [](auto& levels) { levels.pop_back(); }).is_consistent());
       int spoilt = 0;

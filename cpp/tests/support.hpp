@@ -159,7 +159,7 @@ struct Stream {
   // Rows [from, to) as a call of their own sees them: the arrays begin with its first row.
   struct Call {
     std::vector<std::int32_t> start;
-    Learner::Events events;
+    Events events;
   };
   Call call(std::int64_t from, std::int64_t to, bool intercept = false) const {
     Call out;

@@ -23,10 +23,11 @@ void check_concurrent(const Config& config, const Stream& stream) {
   Learner learner(config);
   std::atomic<bool> done = false;
   std::vector<std::unique_ptr<Learner>> copies;
-  std::atomic<int> unequal = 0, backwards = 0, looks = 0;
+  std::atomic<int> unequal = 0, backwards = 0, looks = 0, copies_made = 0;
   std::thread copier([&] {
     while (!done && copies.size() < 40) {
       copies.push_back(std::make_unique<Learner>(learner));
+      ++copies_made;
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
@@ -54,6 +55,7 @@ void check_concurrent(const Config& config, const Stream& stream) {
       ++looks;
     }
   });
+  while (copies_made == 0 || looks == 0) std::this_thread::yield();
   for (std::int64_t from = 0; from < stream.rows; from += 400) {
     const auto call = stream.call(from, std::min(stream.rows, from + 400), config.intercept);
     learner.learn(call.events, {}, {});
@@ -63,8 +65,6 @@ void check_concurrent(const Config& config, const Stream& stream) {
   predictor.join();
   CHECK(unequal == 0);
   CHECK(backwards == 0);
-  CHECK(looks > 0);
-  REQUIRE(!copies.empty());
   for (const auto& copy : copies) {
     // A copy is the model between two events: with the rest of the stream it becomes the final one.
     learn(*copy, stream, static_cast<std::int64_t>(copy->scalars().count), stream.rows);
@@ -94,7 +94,7 @@ TEST_CASE("a learner can be copied and asked while it learns") {
       config.shape = make_shape(5, lanes, 101);
       config.intercept = true;
       check_concurrent(
-          config, make_stream({.rows = 2000, .width = 300, .lanes = lanes, .density = 0.05}, Labels::probability, 102));
+          config, make_stream({.rows = 8000, .width = 300, .lanes = lanes, .density = 0.05}, Labels::probability, 102));
     }
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("if the question itself throws, the call never happened") {
   learn(learner, stream, 0, 3);
   const odca::State before = learner.state();
   const auto call = stream.call(3, stream.rows);
-  const Learner::Interrupted throws = []() -> bool { throw std::runtime_error("no answer"); };
+  const odca::Interrupted throws = []() -> bool { throw std::runtime_error("no answer"); };
   CHECK_THROWS_AS(learner.learn(call.events, {}, throws), std::runtime_error);
   CHECK(first_difference(learner.state(), before) == "");
   learn(learner, stream, 3, 5);  // and the gate is open again

@@ -140,7 +140,10 @@ TEST_CASE("what touches every coordinate is undone too: folds, the ends of smoot
 }
 
 TEST_CASE("the error names the row") {
-  Learner learner(make_config(odca::named_loss("hinge", 0.0), odca::L2{}, {}));
+  Config config = make_config(odca::named_loss("hinge", 0.0), odca::L2{}, {});
+  config.label_rule = "this loss needs y in {-1, +1}";
+  config.label_hint = "Map the others.";
+  Learner learner(config);
   Stream stream = make_stream({.rows = 5}, Labels::plus_minus_one, 1);
   stream.y[3] = 0.5;
   const auto call = stream.call(0, 5);
@@ -148,7 +151,7 @@ TEST_CASE("the error names the row") {
     learner.learn(call.events, {}, {});
     FAIL("nothing was thrown");
   } catch (const odca::InputError& error) {
-    CHECK(std::string(error.what()) == "the loss needs y in {-1, +1}; map {0, 1} with 2*y - 1; row 3 of y is 0.5");
+    CHECK(std::string(error.what()) == "this loss needs y in {-1, +1}; row 3 of y is 0.5. Map the others.");
   }
   CHECK(learner.scalars().count == 0);
   CHECK(learner.scalars().features == 0);

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.inputs import Array, as_columns, as_floats, as_matrix, as_times
-from odca.losses import as_native
+from odca.losses import as_native, label_rule
 from odca.penalties import KL, L2, Box, NonNegative, Penalty
 from odca.windows import Infinite, Window
 
@@ -124,8 +124,11 @@ class Learner:
         fixed = _fixed_features(penalty, n_features, intercept=intercept)
         inverse_weights, means = _shape(self._options, self._lanes, penalty)
         self._loss = as_native(loss)  # keeps a user's methods alive for the core, which only borrows them
+        rule, hint = label_rule(loss)
         self._core = _core.Learner(
             loss=self._loss,
+            label_rule=rule,
+            label_hint=hint,
             penalty=penalty._native(fixed or None),
             window=window._native(),
             lanes=self._lanes,

@@ -80,7 +80,8 @@ class Loss:
         valid = np.asarray(self._native().valid(flat), dtype=bool)
         if not valid.all():
             first = float(flat[~valid][0])
-            raise ValueError(f"{type(self).__name__} needs {self.labels}; got y={first:g}. {self.label_hint}")
+            rule, hint = label_rule(self)
+            raise ValueError(f"{rule}; got y={first:g}. {hint}")
 
 
 class _Classifier(Loss):
@@ -353,6 +354,12 @@ def as_native(loss: object) -> _core.Loss:
     raise TypeError(
         f"loss must be one of odca's, or an object with dual(p, s, y) or gradient(z, y); got {loss!r}. {advice}"
     )
+
+
+def label_rule(loss: object) -> tuple[str, str]:
+    """Which labels a loss is defined for, and what to do with others: the two halves of an error."""
+    kind = type(loss) if isinstance(loss, Loss) else Loss
+    return f"{type(loss).__name__} needs {kind.labels}", kind.label_hint
 
 
 def _elementwise(function: Callable[..., Array], *arguments: npt.ArrayLike) -> Values:

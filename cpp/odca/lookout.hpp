@@ -1,0 +1,53 @@
+// During a long call: does somebody wait for the model, has the user pressed Ctrl-C?
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "odca/gate.hpp"
+
+namespace odca {
+
+// Asked every few milliseconds of a long call; true stops it at the next event.
+using Interrupted = std::function<bool()>;
+
+class Lookout {
+ public:
+  Lookout(Gate& gate, const Interrupted& interrupted) : gate_(gate), interrupted_(interrupted) {}
+
+  // True if the call should stop. The gate is open meanwhile.
+  bool look(std::int64_t work) {
+    work_ += work;
+    return work_ >= work_between_looks && look_up();
+  }
+
+ private:
+  static constexpr std::int64_t work_between_looks = 1 << 14;  // in non-zeros
+  static constexpr auto time_between_questions = std::chrono::milliseconds(20);
+
+  [[gnu::noinline]] bool look_up() {
+    work_ = 0;
+    const auto now = std::chrono::steady_clock::now();
+    const bool ask = interrupted_ && now - asked_ >= time_between_questions;
+    if (!ask && !gate_.somebody_waits()) return false;
+    gate_.unlock();
+    bool stop = false;
+    try {
+      if (ask) stop = interrupted_();
+    } catch (...) {
+      gate_.lock();
+      throw;
+    }
+    gate_.lock();
+    if (ask) asked_ = now;
+    return stop;
+  }
+
+  Gate& gate_;
+  const Interrupted& interrupted_;
+  std::int64_t work_ = 0;
+  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace odca

@@ -1,0 +1,89 @@
+// A Pass for one loss; make_pass_of(loss, ...) picks the penalty and the number of lanes.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "odca/errors.hpp"
+#include "odca/pass.hpp"
+#include "odca/step.hpp"
+
+namespace odca {
+
+template <class Loss, class Penalty, int Lanes>
+class TypedPass final : public Pass {
+ public:
+  TypedPass(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
+      : config_(config), loss_(loss), step_(config, loss, penalty, state, transaction), event_(config.lanes) {}
+
+  std::int64_t learn(const Events& events, const Report& report, Lookout& lookout) override {
+    const Batch& batch = events.batch;
+    const int lanes = Lanes ? Lanes : config_.lanes;
+    const std::int64_t extra = config_.fixed_features + 16;  // on the simplex an event costs every feature
+    Batch::Scratch scratch;
+    for (std::int64_t row = 0; row < batch.rows; ++row) {
+      const Row h = batch.row(row, scratch);
+      if (lookout.look(h.size * lanes + extra)) return row;
+      load(events, row);
+      step_.learn(h, event_);
+      for (int l = 0; l < lanes; ++l) {
+        const std::int64_t at = row * lanes + l;
+        if (report.margin) report.margin[at] = event_.margin[l];
+        if (report.dual) report.dual[at] = event_.lambda[l];
+        if (report.slope) report.slope[at] = event_.slope[l];
+        if (report.saturated) report.saturated[at] = loss_.saturated(event_.lambda[l], event_.y[l]);
+      }
+    }
+    return batch.rows;
+  }
+
+  void revisit(std::size_t id) override { step_.revisit(id, event_); }
+  void settle() override { step_.settle(); }
+  void rebuild() override { step_.rebuild(); }
+
+ private:
+  [[gnu::always_inline]] void load(const Events& events, std::int64_t row) {
+    event_.row = row;
+    for (int l = 0; l < (Lanes ? Lanes : config_.lanes); ++l) {
+      event_.y[l] = events.y.at(row, l);
+      event_.weight[l] = events.weight.at(row, l);
+      event_.offset[l] = events.offset.at(row, l);
+      if (!label_is_valid(loss_.labels, event_.y[l])) refuse_label(l);
+      if (!(event_.weight[l] >= 0.0 && event_.weight[l] < infinity))
+        refuse("sample_weight must be finite and not negative", event_.weight[l]);
+      if (!std::isfinite(event_.offset[l])) refuse("offset must be finite", event_.offset[l]);
+    }
+    event_.time = config_.window.uses_time() ? events.time[row] : 0.0;
+    if (!std::isfinite(event_.time)) refuse("time must be finite", event_.time);
+  }
+
+  [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came) const {
+    throw InputError(rule + "; " + at_row(event_.row) + " is " + show(came));
+  }
+  [[noreturn, gnu::noinline]] void refuse_label(int lane) const {
+    throw InputError(config_.label_rule + "; " + at_row(event_.row) + " of y is " + show(event_.y[lane]) + ". " +
+                     config_.label_hint);
+  }
+
+  const Config& config_;
+  const Loss& loss_;
+  Step<Loss, Penalty, Lanes> step_;
+  Event<Lanes> event_;
+};
+
+// One lane has code of its own where a step is so short that lanes would show.
+template <class Loss>
+std::unique_ptr<Pass> make_pass_of(const Loss& loss, const Config& config, State& state, Transaction& transaction) {
+  constexpr bool short_step = std::is_same_v<Loss, PiecewiseQuadratic> || std::is_same_v<Loss, Logistic>;
+  return std::visit(
+      [&](const auto& penalty) -> std::unique_ptr<Pass> {
+        using Penalty = std::decay_t<decltype(penalty)>;
+        if constexpr (short_step && !std::is_same_v<Penalty, KL>)
+          if (config.lanes == 1)
+            return std::make_unique<TypedPass<Loss, Penalty, 1>>(config, loss, penalty, state, transaction);
+        return std::make_unique<TypedPass<Loss, Penalty, 0>>(config, loss, penalty, state, transaction);
+      },
+      config.penalty);
+}
+
+}  // namespace odca
