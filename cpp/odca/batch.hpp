@@ -62,6 +62,16 @@ class Batch {
     return std::visit([&](const auto& m) { return read(m, i, scratch); }, matrix);
   }
 
+  // Calls visit(feature) for what a sparse row holds, unchecked, in no promised order: a look ahead, which may see
+  // nothing.
+  template <class Visit>
+  [[gnu::always_inline]] void peek(std::int64_t i, Visit&& visit) const {
+    const auto* csr = std::get_if<SparseMatrix<std::int32_t, double>>(&matrix);
+    if (!csr || i >= rows) return;
+    const std::int64_t shift = intercept ? 1 : 0, end = std::min<std::int64_t>(csr->start[i + 1], csr->stored);
+    for (std::int64_t k = std::max<std::int64_t>(csr->start[i], 0); k < end; ++k) visit(csr->index[k] + shift);
+  }
+
  private:
   template <class T>
   std::int64_t stored_in(const DenseMatrix<T>&) const {

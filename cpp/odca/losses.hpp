@@ -53,7 +53,8 @@ struct PiecewiseQuadratic {
   [[gnu::always_inline]] V lambda(const V& p, const V& s, const V& y) const {
     const V r = y - p;
     const V t = r - clip(r, broadcast<V>(-e), broadcast<V>(e));
-    const V k = select(t > 0.0, broadcast<V>(k_positive), broadcast<V>(k_negative));
+    V k = broadcast<V>(k_positive);
+    if (k_positive != k_negative) k = select(t > 0.0, k, broadcast<V>(k_negative));
     return clip(t / maximum(s + k, broadcast<V>(tiny)), lower(y), upper(y));
   }
 
@@ -147,8 +148,8 @@ struct Logistic {
   V lambda(const V& p, const V& s, const V& y) const {
     const V t = maximum(y, broadcast<V>(0.0));
     const auto positive = p + s * (t - 0.5) >= 0.0;
-    const V sign = positive ? broadcast<V>(1.0) : broadcast<V>(-1.0);
-    const V v = positive ? 1.0 - t : t;  // 1 - t after the reflection
+    const V sign = select(positive, broadcast<V>(1.0), broadcast<V>(-1.0));
+    const V v = select(positive, 1.0 - t, t);  // 1 - t after the reflection
     const V m = sign * p - s * v;
     V start = maximum(m, broadcast<V>(0.0)), unit = broadcast<V>(1.0);
     if (any(s > moderate_s)) prepare_far(start, unit, m, s);

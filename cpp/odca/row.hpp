@@ -92,7 +92,8 @@ inline double squared_norm(const Row& row) {
 }
 
 // The dot product with v, and the squared norm from the same read of the row: each in four running sums, as above.
-inline double dot_and_norm(const Row& row, const double* v, double& norm) {
+// (Not inlined: the step around it would take the registers that these sums need.)
+[[gnu::noinline]] inline double dot_and_norm(const Row& row, const double* v, double& norm) {
   Pack dot_ab{}, dot_cd{}, norm_ab{}, norm_cd{};
   double dot_rest = 0.0, norm_rest = 0.0;
   const auto sum = [&, h = row.value, n = row.size](auto at) {

@@ -80,14 +80,16 @@ class Timeline {
     double weight, ones, sum;
   };
   Carry carry(Position from, int lane) const {
-    double sum = 0.0;
+    double weight = 1.0, sum = 0.0;
     Position end = from;
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const Position next = end_of_node(from, l);
-      sum = power_[next - end] * sum + levels_[l].sum[static_cast<std::size_t>(from >> (bits * l)) * lanes_ + lane];
+      const double here = power_[next - end];
+      weight = here * weight;
+      sum = here * sum + levels_[l].sum[static_cast<std::size_t>(from >> (bits * l)) * lanes_ + lane];
       end = next;
     }
-    return {power_[now_ - from], ones_[now_ - from], sum};
+    return {weight, ones_[now_ - from], sum};
   }
 
   // Brings many coordinates up to date whose map is w = q slope: calls visit(carry), which calls carry(from, lane)
@@ -98,8 +100,9 @@ class Timeline {
     const double *const power = power_.data(), *const sum = levels_[0].sum.data(), *const above = levels_[1].sum.data();
     visit([=, now = now_, lanes = static_cast<std::size_t>(lanes_)](Position from, int lane) {
       const Position end = std::min(from | below(1), now);
-      return Carry{power[now - from], 0.0,
-                   power[now - end] * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane]};
+      const double after = power[now - end];
+      return Carry{after * power[end - from], 0.0,
+                   after * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane]};
     });
   }
 

@@ -142,24 +142,16 @@ class Projection<Separable, Lanes> {
       for (auto* each : {&h_, &rate_}) each->resize(padded_);
       for (auto* each : {&v_, &mean_}) each->resize(needed);
     }
-    std::int64_t i = 0;
-    row.each([&](std::int64_t j, double h) {
-      const double r = plain_ ? 1.0 : config.shape.inverse_weight[j];
-      h_[i] = h;
-      rate_[i] = h * r;
-      for (int l = 0; l < lanes_; ++l) {
-        v_[l * padded_ + i] = state.dual[j * lanes_ + l] * r;
-        mean_[l * padded_ + i] = plain_ ? 0.0 : config.shape.mean[j * lanes_ + l];
-      }
-      ++i;
-    });
-    for (; i < padded_; ++i) {
+    std::copy_n(row.value, row.size, h_.data());
+    for (int l = 0; l < lanes_; ++l) gather(row, state.dual.data() + l, v_.data() + l * padded_);
+    if (!plain_) shape_row(config.shape, row);
+    for (std::int64_t i = row.size; i < padded_; ++i) {
       h_[i] = rate_[i] = 0.0;
       for (int l = 0; l < lanes_; ++l) v_[l * padded_ + i] = mean_[l * padded_ + i] = 0.0;
     }
     if (intercept_) {
+      intercept_rate_ = rates()[0];
       h_[0] = 0.0;  // the row's first coordinate is the intercept, which lies on a line of its own
-      intercept_rate_ = rate_[0];
     }
     return squared_norm(row);
   }
@@ -181,14 +173,37 @@ class Projection<Separable, Lanes> {
   }
 
  private:
+  // out[i] = v[j][lane] of the row's i-th feature
+  void gather(const Row& row, const double* v, double* out) const {
+    if (const std::int32_t* j = row.index)
+      for (std::int64_t i = 0; i < row.size; ++i) out[i] = v[static_cast<std::int64_t>(j[i]) * lanes_];
+    else
+      for (std::int64_t i = 0; i < row.size; ++i) out[i] = v[i * lanes_];
+  }
+
+  void shape_row(const Shape& shape, const Row& row) {
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      const std::int64_t j = row.feature(i);
+      const double r = shape.inverse_weight[j];
+      rate_[i] = row.value[i] * r;
+      for (int l = 0; l < lanes_; ++l) {
+        v_[l * padded_ + i] *= r;
+        mean_[l * padded_ + i] = shape.mean[j * lanes_ + l];
+      }
+    }
+  }
+
+  // h_j / a_j
+  const double* rates() const { return plain_ ? h_.data() : rate_.data(); }
+
   // Coordinate i moves as x_i + t alpha h_i / a_i; the lines on which they all lie at t add up to z's.
   Tangent tangent(const Separable& penalty, int lane, double q, double alpha, double t) const {
-    const double *v = v_.data() + lane * padded_, *mean = mean_.data() + lane * padded_;
+    const double *v = v_.data() + lane * padded_, *mean = mean_.data() + lane * padded_, *rates = this->rates();
     Pack c = broadcast<Pack>(0.0), kappa = broadcast<Pack>(0.0);
     if (plain_ && penalty.is_unbounded()) {  // the elastic net: the same lines, with less to look at
       const Pack delta = broadcast<Pack>(penalty.delta), zero = broadcast<Pack>(0.0);
       for (std::int64_t i = 0; i < padded_; i += pack_width) {
-        const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rate_.data() + i);
+        const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rates + i);
         const Pack at = x + t * rate, held = clip(at, Pack(-delta), delta);
         const auto moves = at != held;
         c += h * (moves ? x - held : zero);
@@ -196,7 +211,7 @@ class Projection<Separable, Lanes> {
       }
     } else {
       for (std::int64_t i = 0; i < padded_; i += pack_width) {
-        const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rate_.data() + i);
+        const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rates + i);
         const auto line = penalty.line(Pack(x + t * rate), load(mean + i));
         c += h * (line.intercept + line.slope * x);
         kappa += h * (line.slope * rate);
@@ -212,7 +227,7 @@ class Projection<Separable, Lanes> {
 
   int lanes_;
   std::int64_t padded_ = 0;
-  std::vector<double> h_, rate_, v_, mean_;  // h_j, h_j / a_j; by lane: v_j / a_j, w0_j
+  std::vector<double> h_, rate_, v_, mean_;  // h_j, h_j / a_j if not plain; by lane: v_j / a_j, w0_j
   bool intercept_ = false, plain_ = true;
   double intercept_rate_ = 0.0;
 };

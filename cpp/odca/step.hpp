@@ -49,7 +49,6 @@ class Step {
         projection_(config.lanes) {}
 
   void learn(const Row& h, Event& event) {
-    fetch_smoothed(h);
     const double norm = project(h);
     if (!std::isfinite(norm)) throw InputError(describe_bad_row(h, event));
     transaction_.about_to_change(h);
@@ -65,6 +64,17 @@ class Step {
     }
     ++state_.count;
     smooth(h.size);
+  }
+
+  // Whether it pays to fetch the coordinates of a row ahead: where they do not fit into the nearest caches.
+  bool wants_fetching() const { return (state_.lanes > 1 || state_.smoothing) && state_.dual.size() > 8192; }
+
+  // Asks for the memory of a coordinate that the next event will want. Any number is allowed.
+  [[gnu::always_inline]] void fetch(std::int64_t j) const {
+    if (Lanes == 0) __builtin_prefetch(state_.dual.data() + j * state_.lanes);
+    if (!state_.smoothing) return;
+    __builtin_prefetch(state_.smooth.data() + j * state_.lanes);
+    __builtin_prefetch(state_.seen.data() + j);
   }
 
   // S-DCA: the event's dual is solved again, all others held.
@@ -371,16 +381,6 @@ class Step {
       state_.smooth_work += work + 12;
       if (state_.smooth_work >= 7 * state_.features + 256) settle();
     }
-  }
-
-  // Asks for the memory that bring_up will want, so that it comes while the row is projected.
-  [[gnu::always_inline]] void fetch_smoothed(const Row& h) const {
-    if constexpr (may_be_lazy)
-      if (state_.smoothing)
-        h.each([this](std::int64_t j, double) {
-          __builtin_prefetch(state_.smooth.data() + j * state_.lanes);
-          __builtin_prefetch(state_.seen.data() + j);
-        });
   }
 
   void bring_up(const Row& h) {

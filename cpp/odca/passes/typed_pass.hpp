@@ -20,10 +20,12 @@ class TypedPass final : public Pass {
     const Batch& batch = events.batch;
     const int lanes = Lanes ? Lanes : config_.lanes;
     const std::int64_t extra = config_.fixed_features + 16;  // on the simplex an event costs every feature
+    const bool fetches = step_.wants_fetching();
     Batch::Scratch scratch;
     for (std::int64_t row = 0; row < batch.rows; ++row) {
       const Row h = batch.row(row, scratch);
       if (lookout.look(h.size * lanes + extra)) return row;
+      if (fetches) batch.peek(row + 1, [this](std::int64_t j) { step_.fetch(j); });
       load(events, row);
       step_.learn(h, event_);
       for (int l = 0; l < lanes; ++l) {
