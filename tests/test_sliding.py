@@ -307,6 +307,27 @@ def test_an_event_can_be_unlearned_once_and_only_while_it_is_in_the_window() -> 
     assert bits(learner) == saved
 
 
+@pytest.mark.parametrize("passes", [-1, 1.5, "2", None, True])
+def test_refine_takes_a_whole_number_of_passes(passes: Any) -> None:
+    learner = learned(SquaredError(), problem(SquaredError()), Sliding(10))
+    with pytest.raises(ValueError, match="passes must be a whole number"):
+        learner.refine(passes)
+
+
+@pytest.mark.parametrize("options", [{"tol": -1.0}, {"tol": np.nan}, {"tol": "small"}, {"seed": -1}, {"seed": 0.5}])
+def test_refine_refuses_a_wrong_option_by_name(options: dict[str, Any]) -> None:
+    learner = learned(SquaredError(), problem(SquaredError()), Sliding(10))
+    with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
+        learner.refine(1, **options)
+
+
+@pytest.mark.parametrize("event", [-1, 115.0, "115", None])
+def test_unlearn_takes_the_number_of_an_event(event: Any) -> None:
+    learner = learned(SquaredError(), problem(SquaredError()), Sliding(10))
+    with pytest.raises(ValueError, match="event must be a whole number"):
+        learner.unlearn(event)
+
+
 def test_unlearning_everything_leaves_the_model_at_rest() -> None:
     for penalty in PENALTIES:
         learner = learned(SquaredError(), problem(SquaredError()), Sliding(10), penalty=penalty)

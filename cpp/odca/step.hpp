@@ -370,7 +370,7 @@ class Step {
     if (!state_.smoothing) return;
     state_.smooth_mass = config_.kappa * state_.smooth_mass + 1.0;
     if constexpr (std::is_same_v<Penalty, KL>) {
-      transaction_.about_to_change_everything();
+      transaction_.about_to_change_smoothed_sums();
       weights_.resize(state_.dual.size());
       for (int l = 0; l < lanes(); ++l) softmax(penalty_, state_, l, lane().q[l], weights_.data() + l, lanes());
       for (std::size_t at = 0; at < weights_.size(); ++at)

@@ -26,6 +26,7 @@ class Transaction {
     features_.clear();
     values_.clear();
     seen_.clear();
+    smooth_.clear();
     mark_.lane = state_.lane;
     mark_.features = state_.features;
     mark_.count = state_.count;
@@ -50,6 +51,11 @@ class Transaction {
       values_.insert(values_.end(), state_.smooth.begin() + at, state_.smooth.begin() + at + width);
       seen_.push_back(state_.seen[static_cast<std::size_t>(j)]);
     });
+  }
+
+  // Before all smoothed sums change at once, under a penalty that never changes them one by one.
+  void about_to_change_smoothed_sums() {
+    if (logging_ && smooth_.empty()) smooth_ = state_.smooth;
   }
 
   // Before every coordinate changes, or the buffer is rearranged.
@@ -99,6 +105,7 @@ class Transaction {
       }
       put_back(state.dual, features_[k]);
     }
+    if (!smooth_.empty()) state.smooth = smooth_;
     state.lane = mark_.lane;
     state.count = mark_.count;
     state.clock = mark_.clock;
@@ -117,6 +124,7 @@ class Transaction {
   std::vector<std::int64_t> features_;
   std::vector<double> values_;
   std::vector<Timeline::Position> seen_;  // what was there, oldest first
+  ModelVector smooth_;                    // all smoothed sums, where they change at once
 };
 
 }  // namespace odca

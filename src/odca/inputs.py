@@ -44,12 +44,10 @@ def _from_sparse(csr: Any) -> tuple[_core.Matrix, int, int]:
     return _core.Matrix.csr(starts, indices, np.ascontiguousarray(_numbers(csr.data, "X")), width), rows, width
 
 
-def as_columns(values: Any, name: str, rows: int, lanes: int, *, per_lane: bool) -> Array:
+def as_columns(values: Any, name: str, rows: int, lanes: int) -> Array:
     """Labels, weights or offsets as a matrix with one column per lane, or one that all lanes share."""
     array = as_floats(values, name)
-    allowed = (
-        [(rows, lanes)] if per_lane else [(rows,), (rows, 1), (rows, lanes)] if lanes > 1 else [(rows,), (rows, 1)]
-    )
+    allowed = [(rows,), (rows, 1), (rows, lanes)] if lanes > 1 else [(rows,), (rows, 1)]
     if array.shape not in allowed:
         wanted = " or ".join(str(shape) for shape in allowed)
         raise ValueError(f"{name} must have shape {wanted} to go with X; got {array.shape}.")

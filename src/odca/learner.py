@@ -1,22 +1,19 @@
 """The learner: the native core's Python face. It checks what it is given and holds no mathematics."""
 
 import math
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.inputs import Array, as_columns, as_floats, as_matrix, as_times
+from odca.inputs import Array, as_columns, as_matrix, as_times
 from odca.losses import as_native, label_rule
-from odca.penalties import KL, L2, Box, NonNegative, Penalty
+from odca.options import Numbers, count_lanes, fixed_features, frozen, per_lane, real, shape_of, whole
+from odca.penalties import L2, Penalty
 from odca.windows import Infinite, Window
-
-Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,8 @@ class Learner:
     penalty_weights: a_j > 0, a factor on the penalty of each feature; features beyond its end have 1.
     intercept: adds a constant feature, always under L2; intercept_penalty is its factor (small: nearly free),
         prior_intercept its w₀.
-    lanes: how many models to learn over one read of the rows. Then y is (n, lanes), and rho, prior_strength and
-        the window's parameter may be sequences. Left out, it is their length, or there is one model and y is (n,).
+    lanes: how many models to learn over one read of the rows. Then y is (n, lanes), or (n,) for all of them, and
+        rho, prior_strength and the window's parameter may be sequences. Left out, it is their length, or there is one model and y is (n,).
     n_features: the number of features, for KL without a prior.
 
     Features may appear at any time (KL excepted). Any split of a stream into calls gives the same model. A call
@@ -95,13 +92,13 @@ class Learner:
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,
-            "rho": _frozen(rho, "rho"),
+            "rho": frozen(rho, "rho"),
             "window": window,
             "smoothing": smoothing,
-            "prior_strength": _frozen(prior_strength, "prior_strength"),
-            "prior_mean": _frozen(prior_mean, "prior_mean"),
+            "prior_strength": frozen(prior_strength, "prior_strength"),
+            "prior_mean": frozen(prior_mean, "prior_mean"),
             "prior_intercept": prior_intercept,
-            "penalty_weights": _frozen(penalty_weights, "penalty_weights"),
+            "penalty_weights": frozen(penalty_weights, "penalty_weights"),
             "intercept": bool(intercept),
             "intercept_penalty": intercept_penalty,
             "lanes": lanes,
@@ -110,19 +107,19 @@ class Learner:
         if not isinstance(intercept, bool | np.bool_):
             raise ValueError(f"intercept must be True or False; got {intercept!r}.")  # noqa: TRY004 - an option's value
         intercept = bool(intercept)
-        if not 0.0 <= _real(smoothing) <= 1.0:
+        if not 0.0 <= real(smoothing) <= 1.0:
             raise ValueError(f"smoothing must lie in [0, 1]; got {smoothing!r}. 0.999 averages about 1000 events.")
-        count = _count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
+        count = count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
         self._single = count is None
         self._lanes = count or 1
-        strengths = _per_lane("rho", rho, self._lanes)
-        priors = _per_lane("prior_strength", prior_strength, self._lanes)
+        strengths = per_lane("rho", rho, self._lanes)
+        priors = per_lane("prior_strength", prior_strength, self._lanes)
         if np.any((strengths == 0.0) & (priors == 0.0)):
             raise ValueError(
                 "rho and prior_strength are both 0: the problem has no strength. Give one of them a value > 0."
             )
-        fixed = _fixed_features(penalty, n_features, intercept=intercept)
-        inverse_weights, means = _shape(self._options, self._lanes, penalty)
+        fixed = fixed_features(penalty, n_features, intercept=intercept)
+        inverse_weights, means = shape_of(self._options, self._lanes, penalty)
         self._loss = as_native(loss)  # keeps a user's methods alive for the core, which only borrows them
         rule, hint = label_rule(loss)
         self._core = _core.Learner(
@@ -161,7 +158,7 @@ class Learner:
         them). With diagnostics=True a `Diagnostics` is returned instead.
         """
         matrix, rows = self._matrix(X)
-        labels = as_columns(y, "y", rows, self._lanes, per_lane=not self._single)
+        labels = as_columns(y, "y", rows, self._lanes)
         times = None
         if self.window.uses_time:
             if time is None:
@@ -229,7 +226,8 @@ class Learner:
         """(Σ δ)² / Σ δ²: how many events of equal weight would average as well."""
         scalars = self._core.scalars()
         mass, squared = scalars["mass"], scalars["squared_mass"]
-        return self._per_model(np.divide(mass * mass, squared, out=np.zeros_like(mass), where=squared > 0.0))
+        per_mass = np.divide(squared, mass, out=np.zeros_like(mass), where=mass > 0.0)  # mass² may be below all numbers
+        return self._per_model(np.divide(mass, per_mass, out=np.zeros_like(mass), where=per_mass > 0.0))
 
     @property
     def saturation(self) -> float | Array:
@@ -286,7 +284,7 @@ class Learner:
         """Return the weighted mean loss over these rows plus the penalty at its present strength."""
         margins = np.asarray(self.predict(X, offset=offset, smoothed=smoothed))
         z = margins.reshape(len(margins), self._lanes)
-        labels = as_columns(y, "y", len(z), self._lanes, per_lane=not self._single)
+        labels = np.array(np.broadcast_to(as_columns(y, "y", len(z), self._lanes), z.shape))
         valid = self._loss.valid(labels.ravel()).reshape(z.shape).all(axis=1)
         if not valid.all():
             row = int(np.argmin(valid))
@@ -308,20 +306,18 @@ class Learner:
         The dual objective never falls, and w tends to the exact minimiser over the window. Stops early once the
         gap is at most `tol`.
         """
-        if passes < 0:
-            raise ValueError(f"passes must not be negative; got {passes}.")
-        self._core.refine(passes, tol, seed)
+        if not real(tol) >= 0.0:
+            raise ValueError(f"tol must be a number >= 0, a duality gap; got {tol!r}.")
+        self._core.refine(whole(passes, "passes", least=0), float(tol), whole(seed, "seed", least=0) % 2**64)
         return self.duality_gap()
 
     def unlearn(self, event: int) -> None:
         """Take one event (its number in the stream, from 0) out of a sliding window: its δλh, exactly."""
-        if event < 0:
-            raise ValueError(f"event must be a number in the stream, counted from 0; got {event}.")
-        self._core.unlearn(event)
+        self._core.unlearn(whole(event, "event", least=0))
 
     # Several learners
 
-    def merge(self, other: "Learner") -> "Learner":
+    def merge(self, other: "Learner") -> Self:
         """Return a learner that has the events of both. See docs/merging.md for what each window means by that."""
         self._require_same_problem(other._configuration(), "merge")
         merged = self.copy()
@@ -338,9 +334,9 @@ class Learner:
         self._require_same_problem(delta._configuration, "apply")
         self._core.apply(delta._native)
 
-    def copy(self) -> "Learner":
+    def copy(self) -> Self:
         """Return an independent learner in the same state."""
-        twin = object.__new__(Learner)
+        twin = object.__new__(type(self))
         twin.__dict__ = {**self.__dict__, "_core": self._core.copy()}
         return twin
 
@@ -371,7 +367,7 @@ class Learner:
     def __repr__(self) -> str:
         shown = ("loss", "penalty", "rho", "window")
         options = ", ".join(f"{name}={self._options[name]!r}" for name in shown)
-        return f"<Learner {options}: {self.count} events, {self.n_features} features>"
+        return f"<{type(self).__name__} {options}: {self.count} events, {self.n_features} features>"
 
     # Helpers
 
@@ -390,7 +386,7 @@ class Learner:
         return matrix, rows
 
     def _columns(self, name: str, values: npt.ArrayLike | None, rows: int) -> Array | None:
-        return None if values is None else as_columns(values, name, rows, self._lanes, per_lane=False)
+        return None if values is None else as_columns(values, name, rows, self._lanes)
 
     def _per_event(self, array: Any) -> Any:
         return array[:, 0] if self._single else array
@@ -404,105 +400,3 @@ class Learner:
 
     def _intercept(self, array: Array) -> float | Array:
         return self._per_model(array[0].copy() if self._options["intercept"] else np.zeros(self._lanes))
-
-
-def _real(value: object) -> float:
-    """`value` as a float; NaN if it is not a real number, so that every check of a range refuses it."""
-    return float(value) if isinstance(value, Real) else math.nan
-
-
-def _frozen(value: Any, name: str) -> Any:
-    """Numbers as they are, sequences as (nested) tuples: options can then be compared and never change."""
-    if value is None or isinstance(value, Real):
-        return value
-    array = as_floats(value, name)
-    return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
-
-
-def _whole(value: object, name: str) -> int | None:
-    """`value` as a whole number of at least one; None if it was left out."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
-    return operator.index(value)
-
-
-def _count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
-    """The number of lanes that the options name; None where they all speak of one model."""
-    named = {
-        "lanes": _whole(lanes, "lanes"),
-        "rho": len(np.asarray(rho)) if np.ndim(rho) else None,
-        "prior_strength": len(np.asarray(prior_strength)) if np.ndim(prior_strength) else None,
-        "window": window.lanes,
-    }
-    given = {name: count for name, count in named.items() if count is not None}
-    if not given:
-        return None
-    if len(set(given.values())) > 1 or 0 in given.values():
-        raise ValueError(
-            f"the options name different numbers of lanes: {given}. Make them agree, with at least one lane."
-        )
-    return next(iter(given.values()))
-
-
-def _per_lane(name: str, values: Numbers, lanes: int) -> Array:
-    array = as_floats(values, name)
-    if array.ndim > 1 or not np.all(np.isfinite(array) & (array >= 0.0)):
-        raise ValueError(f"{name} must be a finite number >= 0, or one for each lane; got {values!r}.")
-    return np.broadcast_to(array, (lanes,)).copy()
-
-
-def _fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool) -> int:
-    """The number of features where it cannot grow, else 0."""
-    if not isinstance(penalty, KL):
-        if n_features is not None:
-            raise ValueError(
-                "n_features is for KL; under other penalties features may appear at any time. Leave it out."
-            )
-        return 0
-    if intercept:
-        raise ValueError("KL has no intercept: its weights are a point of the simplex. Use offset for a constant.")
-    wanted = _whole(n_features, "n_features")
-    known = len(penalty.prior) if penalty.prior is not None else wanted
-    if known is None:
-        raise ValueError(f"KL needs its number of features; got n_features={n_features!r}. Give n_features or a prior.")
-    if wanted not in {None, known}:
-        raise ValueError(f"KL has a prior of {known} features; got n_features={n_features}. Leave n_features out.")
-    return known
-
-
-def _shape(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Array | None, Array | None]:
-    """1/a_j by feature and w₀ by feature and lane, the intercept in front; None where all are 1 and 0."""
-    weights, mean, intercept = options["penalty_weights"], options["prior_mean"], options["intercept"]
-    factor, prior_intercept = options["intercept_penalty"], options["prior_intercept"]
-    if not 1e-300 <= _real(factor) <= 1e300:
-        raise ValueError(f"intercept_penalty must lie in [1e-300, 1e300]; got {factor!r}. Small is nearly free: 1e-6.")
-    if not math.isfinite(_real(prior_intercept)):
-        raise ValueError(f"prior_intercept must be a finite number; got {prior_intercept!r}.")
-    if prior_intercept and not intercept:
-        raise ValueError("prior_intercept is given but there is no intercept. Set intercept=True.")
-    if weights is None and mean is None and not (intercept and (factor != 1.0 or prior_intercept != 0.0)):
-        return None, None
-    if isinstance(penalty, KL):
-        raise ValueError("KL takes no penalty_weights and no prior_mean. Its prior is KL(prior).")  # noqa: TRY004 - not a type
-    a = np.ones(0) if weights is None else as_floats(weights, "penalty_weights")
-    w0 = np.zeros(0) if mean is None else as_floats(mean, "prior_mean")
-    if a.ndim != 1 or not np.all((a >= 1e-300) & (a <= 1e300)):
-        raise ValueError("penalty_weights must be a vector of numbers in [1e-300, 1e300], one per feature.")
-    if w0.ndim not in {1, 2} or (w0.ndim == 2 and len(w0) != lanes) or not np.all(np.isfinite(w0)):
-        raise ValueError(f"prior_mean must be finite, of shape (n_features,) or ({lanes}, n_features).")
-    features = max(len(a), w0.shape[-1])
-    inverse = np.ones(features + intercept)
-    inverse[intercept : intercept + len(a)] = 1.0 / a
-    means = np.zeros((features + intercept, lanes))
-    means[intercept : intercept + w0.shape[-1]] = np.broadcast_to(w0, (lanes, w0.shape[-1])).T
-    if intercept:
-        inverse[0] = 1.0 / float(factor)
-        means[0] = float(prior_intercept)
-    if isinstance(penalty, NonNegative | Box):
-        lo, hi = (penalty.lo, penalty.hi) if isinstance(penalty, Box) else (0.0, math.inf)
-        bounded = means[int(intercept) :]
-        if not np.all((lo <= bounded) & (bounded <= hi)):
-            raise ValueError(f"prior_mean must lie inside the bounds [{lo:g}, {hi:g}] of {penalty!r}.")
-    return inverse, means.ravel()

@@ -192,3 +192,16 @@ def test_one_lane_is_a_learner_to_the_bit() -> None:
     got = numbers(*stream.together(Infinite(), [0], loss=LogLoss(), smoothing=0.9), 0)
     for what, bits in numbers(*stream.alone(Infinite(), 0, loss=LogLoss(), smoothing=0.9), None).items():
         np.testing.assert_array_equal(got[what], bits, err_msg=what)
+
+
+def test_labels_that_all_lanes_share_need_one_column() -> None:
+    stream = Stream(Hinge(), 3, seed=9)
+    labels, weight = stream.y[:, 0], stream.weight[:, 0]
+    wide = Learner(loss=Hinge(), rho=stream.rho)
+    wide.learn(stream.X, np.tile(labels[:, None], 3), sample_weight=np.tile(weight[:, None], 3))
+    for y, c in ((labels, weight), (labels[:, None], weight[:, None])):
+        shared = Learner(loss=Hinge(), rho=stream.rho)
+        shared.learn(stream.X, y, sample_weight=c)
+        assert shared == wide
+        objective = [model.objective(stream.X, y, sample_weight=c) for model in (shared, wide)]
+        np.testing.assert_array_equal(objective[0], objective[1])

@@ -103,3 +103,20 @@ def test_a_copy_goes_its_own_way() -> None:
         twin.unlearn(twin.count - 1)
         assert bits(learner) == before
         assert twin != learner
+
+
+class Named(Learner):
+    """A user's own kind of learner."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.name = "mine"
+
+
+def test_a_copy_of_a_users_kind_of_learner_is_of_that_kind() -> None:
+    learner = Named(loss=Huber(1.0), rho=0.1)
+    learner.learn(np.ones((1, 2)), [1.0])
+    for twin in (learner.copy(), learner.merge(learner.copy())):
+        assert type(twin) is Named
+        assert twin.name == "mine"
+        assert repr(twin).startswith("<Named ")

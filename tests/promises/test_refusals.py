@@ -284,12 +284,10 @@ def test_the_lanes_of_labels_weights_and_offsets_must_fit() -> None:
     X, y = np.ones((2, 4)), np.ones((2, 3))
     learner.learn(X, y, sample_weight=np.ones((2, 3)), offset=np.ones((2, 1)))
     saved = bits(learner)
-    for fault in ({"y": np.ones(2)}, {"y": np.ones((2, 1))}, {"y": np.ones((3, 2))}):
-        with pytest.raises(ValueError, match=r"y must have shape \(2, 3\)"):
-            learner.learn(X, **fault)
-    for name in ("sample_weight", "offset"):
-        with pytest.raises(ValueError, match=rf"{name} must have shape .*\(2, 3\)"):
-            learner.learn(X, y, **{name: np.ones((2, 2))})
+    for name in ("y", "sample_weight", "offset"):
+        for shape in ((3,), (2, 2), (3, 2), (3, 3)):
+            with pytest.raises(ValueError, match=rf"{name} must have shape .*\(2, 3\)"):
+                learner.learn(X, **{"y": y, name: np.ones(shape)})
     assert bits(learner) == saved
 
 
@@ -426,9 +424,9 @@ def test_a_refused_unlearn_refine_or_merge_changes_nothing() -> None:
     for event in (0, 34, 40, 10**6):
         with pytest.raises(ValueError, match=rf"event {event} is not in the window"):
             sliding.unlearn(event)
-    with pytest.raises(ValueError, match=r"event must be .* counted from 0; got -1"):
+    with pytest.raises(ValueError, match=r"event must be a whole number of at least 0; got -1"):
         sliding.unlearn(-1)
-    with pytest.raises(ValueError, match=r"passes must not be negative; got -1"):
+    with pytest.raises(ValueError, match=r"passes must be a whole number of at least 0; got -1"):
         sliding.refine(-1)
     for refusal in (infinite.refine, lambda: infinite.unlearn(3), infinite.primal_objective):
         with pytest.raises(ValueError, match="only a Sliding window"):
