@@ -1,6 +1,7 @@
 """The learner: the native core's Python face. It checks what it is given and holds no mathematics."""
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from odca import _core
+from odca import _core, model_file
 from odca.inputs import Array, as_columns, as_matrix, as_times
 from odca.losses import as_native, label_rule
 from odca.options import Numbers, count_lanes, fixed_features, frozen, per_lane, real, shape_of, whole
@@ -357,6 +358,36 @@ class Learner:
         """Become the learner that `state` was taken from. Arrays that do not fit together are refused."""
         self._core.set_state(dict(state))
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file (safetensors, by convention `.safetensors`), all of it or nothing.
+
+        A loss of your own is code, which a file does not hold: give it to `load` again.
+        """
+        model_file.write(path, model_file.ModelFile("Learner", self._options, self.get_state()))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
+        """Return the learner that was saved, to the bit. Loading executes nothing that the file holds.
+
+        `loss` is needed for a learner that was saved with a loss of your own. A file that is damaged, of another kind or
+        of a newer version is refused with a ValueError.
+        """
+        saved = model_file.read(path)
+        options = saved.options if loss is None else {**saved.options, "loss": loss}
+        try:
+            if saved.kind != "Learner":
+                raise ValueError(f"it holds a {saved.kind}.")
+            if isinstance(options["loss"], model_file.UsersLoss):
+                raise ValueError(  # noqa: TRY004 - the file's fault
+                    f"its loss was {options['loss'].name}, which is code. Give it again: load(path, loss=...)."
+                )
+            _require_room(options, saved.arrays)
+            learner = cls(**options)
+            learner.set_state(saved.arrays)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+        return learner
+
     def __getstate__(self) -> dict[str, Any]:
         return {"options": self._options, "state": self.get_state()}
 
@@ -400,3 +431,11 @@ class Learner:
 
     def _intercept(self, array: Array) -> float | Array:
         return self._per_model(array[0].copy() if self._options["intercept"] else np.zeros(self._lanes))
+
+
+def _require_room(options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse options that ask for more memory than the saved state takes."""
+    named = ("lanes", "rho", "prior_strength", "window")
+    lanes = count_lanes(**{name: options[name] for name in named}) or 1
+    if arrays["mass"].size != lanes or (options["n_features"] or 0) > arrays["dual"].size:
+        raise ValueError("its options and its state do not fit together.")

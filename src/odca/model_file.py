@@ -1,0 +1,214 @@
+"""Model files: named arrays and a description, in the safetensors format. Reading one executes nothing.
+
+A safetensors file is a length (8 bytes), a header in JSON that names every array with its type, shape and place, and
+the arrays' bytes. Any tool that reads safetensors can look at the arrays. Ours adds to the header's `__metadata__`
+the format's version, the kind of model, its options as JSON, and a SHA-256 checksum of the whole file (with the
+checksum itself taken as zeros), so that no damaged file is taken for a model.
+
+Files are written beside their destination and then renamed: whoever reads sees the old file or the new one.
+"""
+
+import hashlib
+import itertools
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.losses import LOSSES, Loss
+from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
+from odca.windows import Exponential, HalfLife, Infinite, Sliding
+
+VERSION = 1
+LONGEST_HEADER = 100_000_000
+DTYPES = {
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "I32": np.dtype("<i4"),
+    "U32": np.dtype("<u4"),
+    "U8": np.dtype("u1"),
+}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+VOCABULARY = {
+    kind.__name__: kind
+    for kind in (*LOSSES, L2, ElasticNet, NonNegative, Box, KL, Infinite, Exponential, HalfLife, Sliding)
+}
+OF_THE_USER = "a loss of the user's own"
+NO_CHECKSUM = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """What a file holds: the kind of model, its options, and its state."""
+
+    kind: str
+    options: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+# Options
+
+
+def encode(value: Any) -> Any:
+    """An option as JSON can hold it: losses, penalties and windows by name and parameters."""
+    if VOCABULARY.get(type(value).__name__) is type(value):
+        return {type(value).__name__: {each.name: encode(getattr(value, each.name)) for each in fields(value)}}
+    if isinstance(value, tuple | list):
+        return [encode(each) for each in value]
+    if value is None or isinstance(value, str | bool | np.bool_ | int | np.integer):
+        return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if isinstance(value, Loss) or any(hasattr(value, part) for part in ("dual", "gradient")):
+        return {OF_THE_USER: type(value).__name__}
+    raise TypeError(f"a model file cannot hold {value!r}.")
+
+
+def decode(value: Any) -> Any:
+    """The reverse; sequences become tuples. ValueError for what `encode` cannot have written."""
+    if isinstance(value, list):
+        return tuple(decode(each) for each in value)
+    if not isinstance(value, dict):
+        return value
+    if len(value) != 1:
+        raise ValueError(f"an option must name one thing; it names {', '.join(sorted(value)) or 'none'}.")
+    ((name, parameters),) = value.items()
+    if name == "float" and parameters in {"inf", "-inf", "nan"}:
+        return float(parameters)
+    if name == OF_THE_USER:
+        return UsersLoss(str(parameters))
+    if name not in VOCABULARY or not isinstance(parameters, dict):
+        raise ValueError(f"there is no loss, penalty or window named {name!r}.")
+    given = {each: decode(parameter) for each, parameter in parameters.items()}
+    known: Any = VOCABULARY[name]
+    try:
+        return known(**{each: parameter for each, parameter in given.items() if parameter is not None})
+    except TypeError as error:
+        raise ValueError(f"{name} does not take {', '.join(given)}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class UsersLoss:
+    """Stands for a loss that a file cannot hold, because it is code."""
+
+    name: str
+
+
+# Writing
+
+
+def write(path: str | os.PathLike[str], model: ModelFile) -> None:
+    """Write a model to `path`, all of it or nothing."""
+    place, header = 0, dict[str, Any]()
+    header["__metadata__"] = {
+        "format": "odca",
+        "version": str(VERSION),
+        "kind": model.kind,
+        "options": json.dumps({name: encode(value) for name, value in model.options.items()}, allow_nan=False),
+        "checksum": NO_CHECKSUM,
+    }
+    chunks = []
+    for name, array in model.arrays.items():
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        chunk = np.ascontiguousarray(little).tobytes()
+        end = place + len(chunk)
+        header[name] = {"dtype": NAMES[little.dtype], "shape": list(array.shape), "data_offsets": [place, end]}
+        chunks.append(chunk)
+        place = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    head = len(text).to_bytes(8, "little") + text
+    digest = _digest(head, *chunks)
+    _replace(Path(path), [head.replace(NO_CHECKSUM.encode(), digest.encode(), 1), *chunks])
+
+
+def _digest(*parts: bytes) -> str:
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part)
+    return sha.hexdigest()
+
+
+def _replace(path: Path, chunks: list[bytes]) -> None:
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with beside.open("xb") as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+# Reading
+
+
+def read(path: str | os.PathLike[str]) -> ModelFile:
+    """Read a model; ValueError, which names the file and the fault, if it is not one that `write` wrote."""
+
+    def refuse(fault: str) -> NoReturn:
+        raise ValueError(f"{os.fspath(path)} is not a model of odca that can be read: {fault}")
+
+    data = Path(path).read_bytes()
+    if len(data) < 8:
+        refuse(f"it has {len(data)} bytes. Was it cut short?")
+    length = int.from_bytes(data[:8], "little")
+    if length > min(len(data) - 8, LONGEST_HEADER):
+        refuse(f"its header should have {length} bytes, which it has not. Was it cut short?")
+    try:
+        header = json.loads(data[8 : 8 + length], object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError):
+        refuse("its header is not JSON. It is of another kind, or damaged.")
+    about = header.pop("__metadata__", None) if isinstance(header, dict) else None
+    if not isinstance(about, dict) or about.get("format") != "odca":
+        refuse("it is of another kind, or damaged.")
+    version = about.get("version")
+    if version != str(VERSION):
+        refuse(
+            f"it has version {version!r} of the format; this odca reads version {VERSION}. A newer odca may read it."
+        )
+    checksum = about.get("checksum")
+    if not isinstance(checksum, str) or len(checksum) != len(NO_CHECKSUM):
+        refuse("it has no checksum.")
+    head = data[: 8 + length].replace(checksum.encode(), NO_CHECKSUM.encode(), 1)
+    if _digest(head, data[8 + length :]) != checksum:
+        refuse("its checksum is wrong: it was damaged or changed after it was saved.")
+    try:
+        arrays = _arrays(header, memoryview(data)[8 + length :])
+        options = json.loads(about["options"], object_pairs_hook=_without_repeats)
+        return ModelFile(str(about["kind"]), {name: decode(value) for name, value in options.items()}, arrays)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        refuse(str(error))
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name is given twice.")
+    return found
+
+
+def _arrays(header: Mapping[str, Any], data: memoryview) -> dict[str, npt.NDArray[Any]]:
+    """Every array that the header names. Their places must fill the data, one behind the other."""
+    place, arrays = 0, {}
+    for name, entry in header.items():
+        dtype, shape, (begin, end) = DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
+        if not all(type(number) is int and number >= 0 for number in itertools.chain(shape, (begin, end))):
+            raise ValueError(f"array {name!r} has a shape or place that is no number.")
+        if begin != place or end > len(data) or end - begin != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"array {name!r} is not where its header says.")
+        arrays[name] = np.frombuffer(data[begin:end], dtype).reshape(shape).astype(dtype.newbyteorder("="))
+        place = end
+    if place != len(data):
+        raise ValueError(f"{len(data) - place} bytes belong to no array.")
+    return arrays

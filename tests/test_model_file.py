@@ -1,0 +1,278 @@
+"""Saving and loading: the same model to the bit, safe to load from anyone, all of the file or nothing."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from odca import KL, L2, Box, Exponential, Hinge, Huber, Learner, Sliding, SquaredError, model_file
+from streams import KAPPAS, LOSSES, PENALTIES, WINDOWS, assert_same_bits, make_stream, options, window_name
+
+HERE = Path(__file__).parent
+
+
+def a_learner(**changes: Any) -> Learner:
+    given = options(loss=Huber(1.0), penalty=L2(), window=Sliding(7), smoothing=0.9) | changes
+    learner = Learner(**given)
+    make_stream(given["loss"], 20, seed=3).into(learner)
+    return learner
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.safetensors"
+
+
+@pytest.mark.parametrize("kappa", KAPPAS)
+@pytest.mark.parametrize("window", WINDOWS, ids=window_name)
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
+def test_a_loaded_learner_is_the_saved_one_and_goes_on_like_it(
+    penalty: Any, window: Any, kappa: float, path: Path
+) -> None:
+    stream = make_stream(Huber(1.0), 120, seed=8)
+    learner = Learner(**options(loss=Huber(1.0), penalty=penalty, window=window, smoothing=kappa))
+    stream.part(slice(70)).into(learner)
+    learner.save(path)
+    loaded = Learner.load(path)
+    assert loaded == learner
+    assert_same_bits(loaded, learner)
+    first, second = stream.part(slice(70, None)).into(learner), stream.part(slice(70, None)).into(loaded)
+    assert first.tobytes() == second.tobytes()
+    assert_same_bits(loaded, learner)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_every_loss_comes_back(loss: Any, path: Path) -> None:
+    learner = Learner(loss=loss, rho=[0.1, 0.2], window=Exponential([0.9, 0.99]), prior_strength=0.5)
+    learner.save(path)
+    loaded = Learner.load(path)
+    assert loaded == learner
+    assert repr(loaded) == repr(learner)
+
+
+def test_infinite_bounds_and_priors_come_back(path: Path) -> None:
+    for given in (
+        {"penalty": Box(0.0, np.inf), "prior_mean": [0.1, 1 / 3], "penalty_weights": [2.0, 1e-7]},
+        {"penalty": KL([0.2, 0.8])},
+        {"intercept": True, "intercept_penalty": 1e-6, "prior_intercept": 0.1, "lanes": 3},
+    ):
+        learner = Learner(loss=SquaredError(), rho=0.1, **given)
+        learner.save(path)
+        assert Learner.load(path) == learner
+
+
+def test_other_tools_can_read_the_arrays(path: Path) -> None:
+    learner = a_learner()
+    learner.save(path)
+    arrays = safetensors.numpy.load_file(path)
+    state = learner.get_state()
+    assert set(arrays) == set(state)
+    for name, array in state.items():
+        np.testing.assert_array_equal(arrays[name], array)
+
+
+def test_a_file_of_version_1_is_read_forever() -> None:
+    """tests/data/model_v1.safetensors was written by odca 0.1.0 with the lines of `a_learner` and is never changed."""
+    loaded = Learner.load(HERE / "data" / "model_v1.safetensors")
+    expected = json.loads((HERE / "data" / "model_v1.json").read_text())
+    assert loaded.count == expected["count"]
+    np.testing.assert_allclose(loaded.coef, expected["coef"], rtol=1e-12)
+    np.testing.assert_allclose(loaded.smoothed_coef, expected["smoothed_coef"], rtol=1e-12)
+    loaded.learn(np.ones((1, loaded.n_features)), [1.0])
+    np.testing.assert_allclose(loaded.coef, expected["coef_after_ones"], rtol=1e-9)
+
+
+# Losses of the user's own
+
+
+class Mine:
+    """A loss of the user's own."""
+
+    def dual(self, p: float, s: float, y: float) -> float:
+        return (y - p) / (1.0 + s)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mine)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_a_loss_of_the_users_own_is_given_again(path: Path) -> None:
+    learner = Learner(loss=Mine(), rho=0.1)
+    learner.learn(np.eye(3), [1.0, 2.0, 3.0])
+    learner.save(path)
+    with pytest.raises(ValueError, match=r"its loss was Mine, which is code.*load\(path, loss="):
+        Learner.load(path)
+    assert Learner.load(path, loss=Mine()) == learner
+
+
+# Damaged files
+
+
+def test_no_flipped_bit_and_no_cut_goes_unnoticed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a_learner().save(path)
+    whole, rng, executions = path.read_bytes(), random.Random(1), 0
+    damaged = [whole[:k] for k in range(0, len(whole), 7)] + [whole + b"\0"]
+    for k in range(len(whole)):
+        flipped = bytearray(whole)
+        flipped[k] ^= 1 << rng.randrange(8)
+        damaged.append(bytes(flipped))
+    for data in damaged:
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=r"model\.safetensors is not a model of odca that can be read: "):
+            Learner.load(path)
+        executions += 1
+    with capsys.disabled():
+        print(f"\n{executions} damaged model files, all refused", end="")
+
+
+def crafted(whole: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The file with another header, and the right checksum for it."""
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + length])
+    header["__metadata__"]["checksum"] = model_file.NO_CHECKSUM
+    change(header)
+    text = json.dumps(header).encode()
+    head = len(text).to_bytes(8, "little") + text
+    digest = model_file._digest(head, whole[8 + length :])
+    return head.replace(model_file.NO_CHECKSUM.encode(), digest.encode(), 1) + whole[8 + length :]
+
+
+def with_options(header: dict[str, Any], **changes: Any) -> None:
+    about = header["__metadata__"]
+    about["options"] = json.dumps(json.loads(about["options"]) | changes)
+
+
+CRAFTED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "a newer version": (lambda h: h["__metadata__"].update(version="2"), "version '2' of the format.*newer odca"),
+    "another format": (lambda h: h["__metadata__"].update(format="other"), "of another kind"),
+    "no metadata": (lambda h: h["__metadata__"].clear(), "of another kind"),
+    "another kind": (lambda h: h["__metadata__"].update(kind="Forest"), "it holds a Forest"),
+    "an array left out": (lambda h: h.pop("window.facts"), "belong to no array"),
+    "an unknown type": (lambda h: h["dual"].update(dtype="O"), "'O'"),
+    "a negative shape": (lambda h: h["dual"].update(shape=[-1]), "no number"),
+    "a shape of truth": (lambda h: h["dual"].update(shape=[True]), "no number"),
+    "a huge shape": (lambda h: h["dual"].update(shape=[2**62]), "not where its header says"),
+    "another shape": (lambda h: h["dual"].update(shape=[1, h["dual"]["shape"][0]]), "'dual'"),
+    "two in one place": (lambda h: h["mass"].update(data_offsets=h["scale"]["data_offsets"]), "not where"),
+    "too many lanes": (lambda h: with_options(h, lanes=10**12), "do not fit together"),
+    "too many features": (
+        lambda h: with_options(h, n_features=10**12, penalty={"KL": {"prior": None}}),
+        "do not fit together",
+    ),
+    "an unknown loss": (lambda h: with_options(h, loss={"Popen": {"args": ["true"]}}), "no loss.*'Popen'"),
+    "an unknown parameter": (lambda h: with_options(h, loss={"Hinge": {"x": 1}}), "Hinge does not take x"),
+    "a bad parameter": (lambda h: with_options(h, loss={"Huber": {"delta": -1.0}}), "Huber"),
+    "an unknown option": (lambda h: with_options(h, verbose=1), "verbose"),
+    "a negative strength": (lambda h: with_options(h, rho=-1.0), "rho must be"),
+    "a loss as a window": (lambda h: with_options(h, window={"Hinge": {}}), "cannot be loaded"),
+    "another window": (lambda h: with_options(h, window={"Infinite": {}}), "window"),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_crafted_file_is_refused(name: str, path: Path) -> None:
+    a_learner().save(path)
+    change, message = CRAFTED[name]
+    path.write_bytes(crafted(path.read_bytes(), change))
+    with pytest.raises(ValueError, match=message):
+        Learner.load(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00" * 8,
+        (2**63).to_bytes(8, "little") + b"{}",
+        (2).to_bytes(8, "little") + b"{}",
+        (2).to_bytes(8, "little") + b"[]",
+        (100_000).to_bytes(8, "little") + b"[" * 100_000,
+        (100_000).to_bytes(8, "little") + b'{"a":' * 20_000,
+        b"not a model at all, but long enough",
+    ],
+    ids=lambda data: repr(data[:12]),
+)
+def test_a_file_that_is_no_model_is_refused(data: bytes, path: Path) -> None:
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="not a model of odca"):
+        Learner.load(path)
+
+
+def test_no_crafted_numbers_break_anything(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Random numbers in random places of the state, with the right checksum: refused, or a model that works."""
+    a_learner().save(path)
+    whole, rng, refused = path.read_bytes(), np.random.default_rng(5), 0
+    length = 8 + int.from_bytes(whole[:8], "little")
+    odd = [0.0, -1.0, 1e308, -1e308, 5e-324, np.nan, np.inf, 1e18]
+    for _ in range(1500):
+        data = bytearray(whole)
+        for place in rng.integers(length, len(whole) - 8, size=rng.integers(1, 4)):
+            at = place - (place - length) % 8
+            number = np.float64(rng.choice(odd)) if rng.random() < 0.5 else rng.integers(-9, 2**40)
+            data[at : at + 8] = number.tobytes()
+        path.write_bytes(crafted(bytes(data), lambda header: header))
+        try:
+            learner = Learner.load(path)
+        except ValueError:
+            refused += 1
+            continue
+        try:
+            learner.learn(np.ones((3, learner.n_features)), np.ones(3))
+        except ValueError:
+            continue
+        assert np.all(np.isfinite(learner.coef))
+    with capsys.disabled():
+        print(f"\n1500 crafted states, {refused} refused", end="")
+
+
+# Writing
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = a_learner(), a_learner(loss=SquaredError())
+    first.save(path)
+
+    def full_disk(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        second.save(path)
+    assert Learner.load(path) == first
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_process_killed_while_saving_leaves_a_whole_file(path: Path) -> None:
+    """Ten processes that save over and over, each killed at another moment."""
+    script = (
+        "import sys, numpy as np; from odca import Hinge, Learner\n"
+        "m = Learner(loss=Hinge()); m.learn(np.ones((1, 300_000)), [1.0]); print(flush=True)\n"
+        "while True: m.save(sys.argv[1])\n"
+    )
+    for k in range(10):
+        with subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            while not path.exists():
+                pass
+            try:
+                process.wait(timeout=0.003 * k)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        assert Learner.load(path).n_features == 300_000
+
+
+def test_saving_into_no_folder_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Learner(loss=Hinge()).save(tmp_path / "nowhere" / "model.safetensors")
+    with pytest.raises(FileNotFoundError):
+        Learner.load(tmp_path / "none.safetensors")
