@@ -28,7 +28,7 @@ from odca.windows import Exponential, HalfLife, Infinite, Sliding
 
 VERSION = 1
 LONGEST_HEADER = 100_000_000
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "I64": np.dtype("<i8"),
     "U64": np.dtype("<u8"),
@@ -37,7 +37,7 @@ DTYPES = {
     "U8": np.dtype("u1"),
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-VOCABULARY = {
+VOCABULARY: dict[str, Any] = {
     kind.__name__: kind
     for kind in (*LOSSES, L2, ElasticNet, NonNegative, Box, KL, Infinite, Exponential, HalfLife, Sliding)
 }
@@ -88,9 +88,8 @@ def decode(value: Any) -> Any:
     if name not in VOCABULARY or not isinstance(parameters, dict):
         raise ValueError(f"there is no loss, penalty or window named {name!r}.")
     given = {each: decode(parameter) for each, parameter in parameters.items()}
-    known: Any = VOCABULARY[name]
     try:
-        return known(**{each: parameter for each, parameter in given.items() if parameter is not None})
+        return VOCABULARY[name](**{each: parameter for each, parameter in given.items() if parameter is not None})
     except TypeError as error:
         raise ValueError(f"{name} does not take {', '.join(given)}.") from error
 
