@@ -137,8 +137,7 @@ Fields scalars(const Learner& self) {
 
 void bind_learner(nb::module_& m) {
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Delta>(m, "Delta")
-      .def_prop_ro("count", [](const Delta& d) { return d.gain.count; });
+  nb::class_<Delta>(m, "Delta").def_prop_ro("count", [](const Delta& d) { return d.gain.count; });
   nb::class_<Learner>(m, "Learner")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("label_rule"), nb::arg("label_hint"),
            nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"), nb::arg("rho"), nb::arg("prior_strength"),
