@@ -21,7 +21,15 @@ import odca
 from odca import cli, demo
 
 SMALL = 20_000  # events: the windows hold 500, enough for every claim below
-COMMAND = [sys.executable, "-c", "import sys; from odca.cli import main; sys.exit(main())"]
+# A shell may have started the tests with Ctrl-C switched off, which children inherit: it is switched on again.
+COMMAND = [
+    sys.executable,
+    "-c",
+    (
+        "import signal, sys; from odca.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main())"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

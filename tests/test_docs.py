@@ -4,6 +4,8 @@ import ast
 import contextlib
 import io
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -176,3 +178,10 @@ def test_the_map_has_every_loss_penalty_and_window() -> None:
 )
 def test_the_check_of_cpp_definitions_can_tell_them_from_calls(file: str, what: str, expected: bool) -> None:
     assert is_defined_in_cpp(ROOT / file, what) == expected
+
+
+def test_the_speed_tables_are_those_of_the_results() -> None:
+    check = subprocess.run(
+        [sys.executable, "-m", "benchmarks.tables", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert check.returncode == 0, check.stderr

@@ -163,7 +163,8 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a huge shape": (lambda h: h["dual"].update(shape=[2**62]), "not where its header says"),
     "another shape": (lambda h: h["dual"].update(shape=[1, h["dual"]["shape"][0]]), "'dual'"),
     "two in one place": (lambda h: h["mass"].update(data_offsets=h["scale"]["data_offsets"]), "not where"),
-    "too many lanes": (lambda h: with_options(h, lanes=10**12), "do not fit together"),
+    "too many lanes": (lambda h: with_options(h, lanes=10**12), "at most .* lanes"),
+    "lanes that the state has not": (lambda h: with_options(h, lanes=10**6), "do not fit together"),
     "too many features": (
         lambda h: with_options(h, n_features=10**12, penalty={"KL": {"prior": None}}),
         "do not fit together",

@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <limits>
 #include <optional>
 
 #include "bind/arrays.hpp"
@@ -126,7 +125,6 @@ Fields scalars(const Learner& self) {
   out["count"] = s.count;
   out["clock"] = s.clock;
   out["features"] = s.features;
-  out["events"] = s.events;
   out["mass"] = to_numpy(std::move(s.lane.mass));
   out["squared_mass"] = to_numpy(std::move(s.lane.squared_mass));
   out["saturated"] = to_numpy(std::move(s.lane.saturated));

@@ -1,7 +1,5 @@
 #include "bind/state.hpp"
 
-#include <algorithm>
-#include <array>
 #include <string>
 
 #include "bind/arrays.hpp"
@@ -44,10 +42,6 @@ struct Store {
   void operator()(const std::string& name, std::vector<T, Memory>& field) {
     out[name.c_str()] = to_numpy(std::vector<T>(field.begin(), field.end()));
   }
-  template <std::size_t N>
-  void operator()(const std::string& name, std::array<double, N>& field) {
-    out[name.c_str()] = to_numpy(std::vector<double>(field.begin(), field.end()));
-  }
   template <class T>
   void operator()(const std::string& name, T& field) {
     out[name.c_str()] = to_numpy(std::vector<T>{field});
@@ -63,13 +57,6 @@ struct Fetch {
     Vector<T> array;
     if (!nb::try_cast(in[name.c_str()], array)) throw InputError("state field '" + name + "' has the wrong type");
     field.assign(array.data(), array.data() + array.shape(0));
-  }
-  template <std::size_t N>
-  void operator()(const std::string& name, std::array<double, N>& field) {
-    std::vector<double> values;
-    (*this)(name, values);
-    if (values.size() != N) throw InputError("state field '" + name + "' must hold " + std::to_string(N) + " numbers");
-    std::copy(values.begin(), values.end(), field.begin());
   }
   template <class T>
   void operator()(const std::string& name, T& field) {

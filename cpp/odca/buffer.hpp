@@ -59,10 +59,11 @@ class EventBuffer {
   std::size_t push(const Row& row, std::uint64_t number, double time, double reach) {
     const std::size_t id = entries_.size();
     const auto first = static_cast<std::int64_t>(values_.size());
-    const auto index_first = row.index ? static_cast<std::int64_t>(indices_.size()) : -1;
+    const bool sparse = row.index && row.size > 0;  // where there is nothing, there is no difference
+    const auto index_first = sparse ? static_cast<std::int64_t>(indices_.size()) : -1;
     entries_.push_back({first, row.size, index_first, number, time, reach});
     values_.insert(values_.end(), row.value, row.value + row.size);
-    if (row.index) indices_.insert(indices_.end(), row.index, row.index + row.size);
+    if (sparse) indices_.insert(indices_.end(), row.index, row.index + row.size);
     facts_.resize(facts_.size() + static_cast<std::size_t>(facts * lanes_), 0.0);
     auto place = order_.end();
     while (place != order_.begin() + static_cast<std::ptrdiff_t>(head_) && entries_[*(place - 1)].time > time) --place;

@@ -46,8 +46,11 @@ struct Config {
     return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events());
   }
 
+  // The smallest strength A for which sums of 1 / A stay in range: smoothing adds up many.
+  double least_strength() const { return kappa > 0.0 ? 1e-300 : 1e-305; }
+
   // Whether so little is left of a lane's mass that 1 / A would soon be out of range: then the past is forgotten.
-  bool has_decayed(int lane, double mass) const { return mass < tiny || strength(lane, mass) < 1e-305; }
+  bool has_decayed(int lane, double mass) const { return mass < tiny || strength(lane, mass) < least_strength(); }
 
   double strength(int lane, double mass) const {
     return rho[static_cast<std::size_t>(lane)] * mass + prior_strength[static_cast<std::size_t>(lane)];

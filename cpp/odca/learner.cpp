@@ -16,12 +16,16 @@ Learner::Learner(Config config) : config_(std::move(config)), state_(config_.emp
   if (config_.intercept) grow(1);
   for (int l = 0; l < config_.lanes; ++l)
     state_.lane.q[l] = config_.prior_strength[l] > 0.0 ? 1.0 / config_.prior_strength[l] : 0.0;
+  pass_ = make_pass(config_, state_, transaction_);
 }
 
 Learner::Learner(const Learner& other) {
-  const std::scoped_lock hold(other.gate_);  // the shape in the configuration grows with the state
-  config_ = other.config_;
-  state_ = other.state_;
+  {
+    const std::scoped_lock hold(other.gate_);  // the shape in the configuration grows with the state
+    config_ = other.config_;
+    state_ = other.state_;
+  }
+  pass_ = make_pass(config_, state_, transaction_);
 }
 
 void Learner::grow(std::int64_t features) {
@@ -34,15 +38,14 @@ std::int64_t Learner::learn(const Events& events, const Report& report, const In
   const std::scoped_lock only_writer(writing_);
   const std::unique_lock hold(gate_);
   Lookout lookout(gate_, interrupted);
-  Transaction transaction(state_);
-  transaction.begin(events.batch.stored());
+  transaction_.begin(events.batch.stored());
   try {
     grow(events.batch.features());
-    const std::int64_t learned = make_pass(config_, state_, transaction)->learn(events, report, lookout);
-    transaction.commit();
+    const std::int64_t learned = pass_->learn(events, report, lookout);
+    transaction_.commit();
     return learned;
   } catch (...) {
-    transaction.roll_back();
+    transaction_.roll_back();
     config_.shape.resize(state_.features, config_.lanes);
     throw;
   }
@@ -139,16 +142,14 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   require_events("refine");
   require_value();
   Lookout lookout(gate_, interrupted);
-  Transaction transaction(state_);
-  transaction.begin(0);
-  transaction.about_to_change_everything();
+  transaction_.begin(0);
+  transaction_.about_to_change_everything();
   const auto gap_is_small = [&] {
     const auto primal = primal_objective_unlocked(), dual = dual_objective_unlocked();
     for (int l = 0; l < config_.lanes; ++l)
       if (primal[l] - dual[l] > tolerance) return false;
     return true;
   };
-  const auto pass = make_pass(config_, state_, transaction);
   std::vector<std::size_t> order(state_.buffer.size());
   std::iota(order.begin(), order.end(), 0);
   std::uint64_t draw = seed + 0x9e3779b97f4a7c15;
@@ -163,24 +164,24 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   const auto visit_all = [&] {  // false if interrupted
     for (const std::size_t k : order) {
       const std::size_t id = state_.buffer.at(k);
-      pass->revisit(id);
+      pass_->revisit(id);
       if (lookout.look(state_.buffer.entry(id).size * config_.lanes + 16)) return false;
     }
     return true;
   };
   try {
-    pass->settle();
+    pass_->settle();
     for (bool going = true; going && passes > 0; --passes) {
       shuffle();
       going = visit_all();
-      pass->rebuild();
+      pass_->rebuild();
       if (tolerance > 0.0 && gap_is_small()) going = false;
     }
   } catch (...) {
-    transaction.roll_back();
+    transaction_.roll_back();
     throw;
   }
-  transaction.commit();
+  transaction_.commit();
 }
 
 void Learner::unlearn(std::uint64_t event) {

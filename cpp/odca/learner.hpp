@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -86,8 +87,10 @@ class Learner {
 
   Config config_;
   State state_;
-  mutable Gate writing_;  // held by one mutation from beginning to end
-  mutable Gate gate_;     // held while the state is looked at or changed
+  Transaction transaction_{state_};
+  std::unique_ptr<Pass> pass_;  // of this configuration, on this state
+  mutable Gate writing_;        // held by one mutation from beginning to end
+  mutable Gate gate_;           // held while the state is looked at or changed
 };
 
 }  // namespace odca

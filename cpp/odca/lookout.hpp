@@ -29,6 +29,7 @@ class Lookout {
   [[gnu::noinline]] bool look_up() {
     work_ = 0;
     const auto now = std::chrono::steady_clock::now();
+    if (asked_ == std::chrono::steady_clock::time_point()) asked_ = now;  // the first look is the call's beginning
     const bool ask = interrupted_ && now - asked_ >= time_between_questions;
     if (!ask && !gate_.somebody_waits()) return false;
     gate_.unlock();
@@ -47,7 +48,7 @@ class Lookout {
   Gate& gate_;
   const Interrupted& interrupted_;
   std::int64_t work_ = 0;
-  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point asked_;
 };
 
 }  // namespace odca

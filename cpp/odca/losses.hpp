@@ -173,9 +173,10 @@ struct Logistic {
   double value(double z, double y) const { return log1p(exp(-std::fabs(z))) + std::max(z, 0.0) - std::max(y, 0.0) * z; }
   double conjugate(double l, double y) const {
     const double t = std::max(y, 0.0);
-    const double a = t - l, b = 1.0 - t + l;
-    if (a < 0.0 || b < 0.0) return infinity;
-    return (a > 0.0 ? a * log(a) : 0.0) + (b > 0.0 ? b * log(b) : 0.0);
+    const Pack ab = {t - l, 1.0 - t + l};
+    if (ab[0] < 0.0 || ab[1] < 0.0) return infinity;
+    const Pack terms = ab * log(maximum(ab, broadcast<Pack>(tiny)));  // 0 log 0 = 0
+    return terms[0] + terms[1];
   }
   Interval subgradient(double z, double y) const {
     const double l = lambda(z, 0.0, y);
@@ -264,17 +265,13 @@ struct Custom {
 };
 
 // Q*(-lambda) at the solution of a step, where lambda is inside its domain and z is known too. A user's loss has no
-// other formula; the logistic one saves a logarithm: a log a + b log b = log b - a z with a = sigma(-z), b = 1 - a.
+// other formula.
 template <class Loss>
 double conjugate_at(const Loss& loss, double lambda, double, double y) {
   return loss.conjugate(lambda, y);
 }
 inline double conjugate_at(const PiecewiseQuadratic& loss, double lambda, double, double y) {
   return loss.conjugate_inside(lambda, y);
-}
-inline double conjugate_at(const Logistic&, double lambda, double z, double y) {
-  const double b = std::max(y, 0.0) - lambda, a = 1.0 - b, less = std::max(std::min(a, b), 0.0);
-  return log(1.0 - less) - less * std::fabs(z);
 }
 inline double conjugate_at(const Custom& loss, double lambda, double z, double y) {
   return loss.worth ? -lambda * z - loss.worth(z, y) : 0.0;  // never read without a value: see Learner

@@ -92,18 +92,39 @@ class Timeline {
     return {weight, ones_[now_ - from], sum};
   }
 
-  // Brings many coordinates up to date whose map is w = q slope: calls visit(carry), which calls carry(from, lane)
-  // for each. The same numbers as above; there are hardly ever other than two levels, so two have code of their own.
+  // The same for many coordinates whose map is w = q slope: calls visit(carry), which calls carry(from, lane) for each.
+  // The same numbers, without `ones`. Two and three levels, which is up to 262,144 events, have code of their own.
+  struct PlainCarry {
+    double weight, sum;
+  };
   template <class Visit>
-  void with_carry(Visit&& visit) const {
-    if (levels_.size() != 2) return visit([this](Position from, int lane) { return carry(from, lane); });
-    const double *const power = power_.data(), *const sum = levels_[0].sum.data(), *const above = levels_[1].sum.data();
-    visit([=, now = now_, lanes = static_cast<std::size_t>(lanes_)](Position from, int lane) {
-      const Position end = std::min(from | below(1), now);
-      const double after = power[now - end];
-      return Carry{after * power[end - from], 0.0,
-                   after * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane]};
-    });
+  [[gnu::always_inline]] void with_carry(Visit&& visit) const {
+    const double *const power = power_.data(), *const sum = levels_[0].sum.data();
+    const auto lanes = static_cast<std::size_t>(lanes_);
+    const Position now = now_;
+    if (levels_.size() == 2) {
+      const double* const above = levels_[1].sum.data();
+      visit([=](Position from, int lane) {
+        const Position end = std::min(from | below(1), now);
+        const double after = power[now - end];
+        return PlainCarry{after * power[end - from],
+                          after * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane]};
+      });
+    } else if (levels_.size() == 3) {
+      const double *const above = levels_[1].sum.data(), *const top = levels_[2].sum.data();
+      visit([=](Position from, int lane) {
+        const Position end = std::min(from | below(1), now), next = std::min(from | below(2), now);
+        const double after = power[next - end], last = power[now - next];
+        const double sum_above = after * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane];
+        return PlainCarry{last * (after * power[end - from]),
+                          last * sum_above + top[(from >> (2 * bits)) * lanes + lane]};
+      });
+    } else {
+      visit([this](Position from, int lane) {
+        const Carry missed = carry(from, lane);
+        return PlainCarry{missed.weight, missed.sum};
+      });
+    }
   }
 
   // The smoothed sum of one coordinate, which was last brought up to date at `from`, now. `slope` is v_j / a_j.
@@ -171,7 +192,7 @@ class Timeline {
 
   // Whether every level holds as much as `now` says: for a timeline that comes from outside.
   bool is_consistent() const {
-    if (now_ >= Position{1} << 28) return false;
+    if (now_ >= Position{1} << 31) return false;
     const auto all = [](const auto& values, auto holds) { return std::all_of(values.begin(), values.end(), holds); };
     const auto finite = [](double x) { return x - x == 0.0; };
     const auto number = [](double x) { return x == x; };

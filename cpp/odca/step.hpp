@@ -52,7 +52,7 @@ class Step {
     const double norm = project(h);
     if (!std::isfinite(norm)) throw InputError(describe_bad_row(h, event));
     transaction_.about_to_change(h);
-    show(h, event);
+    show_margin(h, event);
     const bool arrives_expired =
         config_.window.kind == Window::Kind::duration && config_.window.has_expired(event.time, state_.clock);
     if (!arrives_expired) {
@@ -96,7 +96,7 @@ class Step {
       if (event.weight[l] == 0.0) event.lambda[l] = event.z[l] = 0.0;
       if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]))
         throw InputError("refining event " + std::to_string(buffer.entry(id).number) +
-                         " would overflow: its dual variable would be " + show_number(event.lambda[l]));
+                         " would overflow: its dual variable would be " + show(event.lambda[l]));
       buffer.duals(id)[l] = event.lambda[l];
       buffer.conjugates(id)[l] =
           conjugate_at(loss_, event.lambda[l], event.z[l], event.y[l]) + event.lambda[l] * event.offset[l];
@@ -162,7 +162,7 @@ class Step {
 
   [[gnu::always_inline]] double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
 
-  [[gnu::always_inline]] void show(const Row& h, Event& event) {
+  [[gnu::always_inline]] void show_margin(const Row& h, Event& event) {
     if (state_.smoothing && state_.smooth_mass > 0.0) {
       bring_up(h);
       dot<Lanes>(h, state_.smooth.data(), lanes(), event.margin.data());
@@ -285,15 +285,13 @@ class Step {
     for (int l = 0; l < lanes(); ++l) {
       lane().mass[l] += event.weight[l];
       event.alpha[l] = event.weight[l] * refresh_q(l);
+      if (state_.smoothing && lane().q[l] > lane().scale[l] * 1.0000001e300) refuse_strength(l, event);
     }
     projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
                       event.lambda.data(), event.slope.data(), event.z.data());
     for (int l = 0; l < lanes(); ++l) {
       if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = event.z[l] = 0.0;
-      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]))
-        throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
-                         show_number(event.lambda[l]) + " and its margin " + show_number(event.z[l]) +
-                         "; scale the features, labels or weights");
+      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l])) refuse_dual(l, event);
     }
   }
 
@@ -377,7 +375,8 @@ class Step {
         state_.smooth[at] = config_.kappa * state_.smooth[at] + weights_[at];
     } else {
       state_.timeline.append(lane().q.data());
-      // A block ends when settling it costs little beside what it held; the tables of its events stay below the model.
+      // A block ends when settling it costs little beside what it held, and with at most about half as many events as
+      // there are features, so that its tables stay in proportion to the model.
       state_.smooth_work += work + 12;
       if (state_.smooth_work >= 7 * state_.features + 256) settle();
     }
@@ -405,7 +404,7 @@ class Step {
     if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())  // w = q v: nothing else to be looked up
       state_.timeline.with_carry([=](auto carry) {
         bring_each([=](double sum, std::int64_t j, std::size_t at, int l) {
-          const Timeline::Carry missed = carry(seen[j], l);
+          const Timeline::PlainCarry missed = carry(seen[j], l);
           return missed.weight * sum + dual[at] * missed.sum;
         });
       });
@@ -416,6 +415,22 @@ class Step {
                                           config_.shape.mean_of(at), penalty);
         });
       });
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_dual(int l, const Event& event) const {
+    if (std::is_same_v<Loss, Custom> && std::isnan(event.lambda[l]))
+      throw InputError("learning from " + at_row(event.row) +
+                       " of X is not possible: its dual variable would be nan, which the loss returned. Look at what " +
+                       "its dual or gradient does with y = " + show(event.y[l]));
+    throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
+                     show(event.lambda[l]) + " and its margin " + show(event.z[l]) +
+                     "; scale the features, labels or weights");
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_strength(int l, const Event& event) const {
+    throw InputError("with smoothing the strength rho * mass + prior_strength must be at least 1e-300; at " +
+                     at_row(event.row) + " it is " + show(config_.strength(l, state_.lane.mass[l])) +
+                     ". Choose a larger rho or prior_strength");
   }
 
   [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {
@@ -434,13 +449,12 @@ class Step {
     std::string fault = "the squared norm of " + at_row(event.row) + " of X overflows; scale the features";
     h.each([&](std::int64_t j, double value) {
       if (!std::isfinite(value))
-        fault = at_row(event.row) + " of X holds " + show_number(value) + " in column " +
+        fault = at_row(event.row) + " of X holds " + show(value) + " in column " +
                 std::to_string(j - (config_.intercept ? 1 : 0)) + "; drop the row or put a finite number there";
     });
     return fault;
   }
 
-  static std::string show_number(double x) { return odca::show(x); }
   static constexpr double smallest_scale = 0x1p-64;
 
   const Config& config_;

@@ -67,8 +67,8 @@ class Transaction {
   }
 
   void commit() {
-    before_ = State();
     state_.buffer.compact();
+    end();
   }
 
   void roll_back() {
@@ -76,7 +76,7 @@ class Transaction {
       undo(state_);
     else
       state_ = std::move(before_);
-    before_ = State();
+    end();
   }
 
   bool may_rearrange() const { return !logging_; }
@@ -90,6 +90,14 @@ class Transaction {
     EventBuffer::Mark buffer;
     Timeline::Mark timeline;
   };
+
+  // Short logs keep their memory for the next call.
+  void end() {
+    if (!logging_) before_ = State();
+    logging_ = false;
+    if (values_.capacity() <= 1 << 16) return;
+    features_ = {}, values_ = {}, seen_ = {}, smooth_ = {};
+  }
 
   void undo(State& state) const {
     const auto lanes = static_cast<std::size_t>(state.lanes);

@@ -78,12 +78,16 @@ def as_floats(values: Any, name: str) -> Array:
 
 def _numbers(values: Any, name: str) -> npt.NDArray[Any]:
     """Float32 and float64 stay what they are; whole numbers and booleans become float64."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} has masked entries. Fill them, or leave their rows out: they would be read as they lie."
+        )
     try:
         array = np.asarray(values)
         if array.dtype.type in {np.float32, np.float64} and array.dtype.isnative:
             return array
         if array.dtype.kind in "fiubO":
             return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must hold numbers, in rows of one length: {error}.") from error
     raise ValueError(f"{name} must hold numbers; got an array of {array.dtype}. Encode categories as features first.")

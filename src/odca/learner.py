@@ -12,8 +12,9 @@ import numpy.typing as npt
 from odca import _core, model_file
 from odca.inputs import Array, as_columns, as_matrix, as_times
 from odca.losses import as_native, label_rule
-from odca.options import Numbers, count_lanes, fixed_features, frozen, per_lane, real, shape_of, whole
+from odca.options import Numbers, count_lanes, fixed_features, frozen, per_lane, shape_of
 from odca.penalties import L2, Penalty
+from odca.scalars import real, whole
 from odca.windows import Infinite, Window
 
 
@@ -90,6 +91,9 @@ class Learner:
             raise TypeError(
                 f"window must be Infinite(), Exponential(...), HalfLife(...) or Sliding(...); got {window!r}."
             )
+        if not isinstance(intercept, bool | np.bool_):
+            raise ValueError(f"intercept must be True or False; got {intercept!r}.")  # noqa: TRY004 - an option's value
+        intercept = bool(intercept)
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,
@@ -100,14 +104,11 @@ class Learner:
             "prior_mean": frozen(prior_mean, "prior_mean"),
             "prior_intercept": prior_intercept,
             "penalty_weights": frozen(penalty_weights, "penalty_weights"),
-            "intercept": bool(intercept),
+            "intercept": intercept,
             "intercept_penalty": intercept_penalty,
             "lanes": lanes,
             "n_features": n_features,
         }
-        if not isinstance(intercept, bool | np.bool_):
-            raise ValueError(f"intercept must be True or False; got {intercept!r}.")  # noqa: TRY004 - an option's value
-        intercept = bool(intercept)
         if not 0.0 <= real(smoothing) <= 1.0:
             raise ValueError(f"smoothing must lie in [0, 1]; got {smoothing!r}. 0.999 averages about 1000 events.")
         count = count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
@@ -133,7 +134,7 @@ class Learner:
             rho=strengths,
             prior_strength=priors,
             kappa=float(smoothing),
-            intercept=bool(intercept),
+            intercept=intercept,
             fixed_features=fixed,
             inverse_weights=inverse_weights,
             means=means,
@@ -166,14 +167,14 @@ class Learner:
                 raise ValueError(f"{self.window!r} counts in event time; give learn the time of every event.")
             times = as_times(time, rows)
         weight, moved = self._columns("sample_weight", sample_weight, rows), self._columns("offset", offset, rows)
-        arrays = self._core.learn(matrix, labels, weight, moved, times, diagnostics)
+        arrays = self._core.learn(matrix, labels, weight, moved, times, bool(diagnostics))
         shaped = [self._per_event(array) for array in arrays]
         return Diagnostics(shaped[0], shaped[1], shaped[2], shaped[3].astype(bool)) if diagnostics else shaped[0]
 
     def predict(self, X: Any, *, offset: npt.ArrayLike | None = None, smoothed: bool | None = None) -> Array:
         """Return the margins b + hᵀw; by default w̄ takes the place of w where smoothing is on."""
         matrix, rows = self._matrix(X)
-        use_smoothed = self.smoothing > 0.0 if smoothed is None else smoothed
+        use_smoothed = self.smoothing > 0.0 if smoothed is None else bool(smoothed)
         margins: Array = self._per_event(
             self._core.predict(matrix, self._columns("offset", offset, rows), use_smoothed)
         )
@@ -320,6 +321,8 @@ class Learner:
 
     def merge(self, other: "Learner") -> Self:
         """Return a learner that has the events of both. See docs/merging.md for what each window means by that."""
+        if not isinstance(other, Learner):
+            raise TypeError(f"merge needs another Learner; got {other!r}.")
         self._require_same_problem(other._configuration(), "merge")
         merged = self.copy()
         merged._core.merge(other._core)
@@ -327,11 +330,15 @@ class Learner:
 
     def delta(self, base: "Learner") -> Delta:
         """Return what this learner has learned since it was `base` (an earlier copy of it)."""
+        if not isinstance(base, Learner):
+            raise TypeError(f"delta needs the Learner that this one was; got {base!r}.")
         self._require_same_problem(base._configuration(), "delta")
         return Delta(self._core.delta(base._core), self._configuration())
 
     def apply(self, delta: Delta) -> None:
         """Add what another learner has learned, as if its events had come after this one's."""
+        if not isinstance(delta, Delta):
+            raise TypeError(f"apply needs what Learner.delta returned; got {delta!r}.")
         self._require_same_problem(delta._configuration, "apply")
         self._core.apply(delta._native)
 

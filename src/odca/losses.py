@@ -20,13 +20,13 @@ from _ctypes import CFuncPtr
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
-from numbers import Real
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.scalars import real
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Values: TypeAlias = float | Array
@@ -375,7 +375,7 @@ def _check(
 ) -> None:
     """Make the parameter `name` of a new loss a float within its range, or say what is wrong."""
     given = getattr(loss, name)
-    number = float(given) if isinstance(given, Real) else math.nan
+    number = real(given)
     if not (above < number < below and least <= number):
         start = f"{least:g} <=" if above < least else f"{above:g} <"
         raise ValueError(f"{type(loss).__name__} needs {start} {name} < {below:g}; got {name}={given!r}. {advice}")

@@ -1,7 +1,6 @@
 """What a learner's options may be, and what they come to for the core."""
 
 import math
-import operator
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, TypeAlias
@@ -11,14 +10,11 @@ import numpy.typing as npt
 
 from odca.inputs import Array, as_floats
 from odca.penalties import KL, Box, NonNegative, Penalty
+from odca.scalars import real, whole
 from odca.windows import Window
 
+MOST_LANES = 2**20
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
-
-
-def real(value: object) -> float:
-    """`value` as a float; NaN if it is not a real number, so that every check of a range refuses it."""
-    return float(value) if isinstance(value, Real) else math.nan
 
 
 def frozen(value: Any, name: str) -> Any:
@@ -27,13 +23,6 @@ def frozen(value: Any, name: str) -> Any:
         return value
     array = as_floats(value, name)
     return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
-
-
-def whole(value: object, name: str, *, least: int = 1) -> int:
-    """`value` as a whole number."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-    return operator.index(value)
 
 
 def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
@@ -47,6 +36,8 @@ def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, win
     given = {name: count for name, count in named.items() if count is not None}
     if not given:
         return None
+    if max(given.values()) > MOST_LANES:
+        raise ValueError(f"there can be at most {MOST_LANES} lanes; the options name {max(given.values())}.")
     if len(set(given.values())) > 1 or 0 in given.values():
         raise ValueError(
             f"the options name different numbers of lanes: {given}. Make them agree, with at least one lane."
@@ -89,8 +80,9 @@ def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Arr
         raise ValueError(f"intercept_penalty must lie in [1e-300, 1e300]; got {factor!r}. Small is nearly free: 1e-6.")
     if not math.isfinite(real(prior_intercept)):
         raise ValueError(f"prior_intercept must be a finite number; got {prior_intercept!r}.")
-    if prior_intercept and not intercept:
-        raise ValueError("prior_intercept is given but there is no intercept. Set intercept=True.")
+    for name, default in (("prior_intercept", 0.0), ("intercept_penalty", 1.0)):
+        if options[name] != default and not intercept:
+            raise ValueError(f"{name} is given but there is no intercept. Set intercept=True.")
     if weights is None and mean is None and not (intercept and (factor != 1.0 or prior_intercept != 0.0)):
         return None, None
     if isinstance(penalty, KL):

@@ -14,13 +14,13 @@ where the bounds stay bounds on w_j itself.
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.scalars import real
 
 
 class Penalty:
@@ -109,7 +109,7 @@ class Box(Penalty):
     name: ClassVar[str] = "box"
 
     def __post_init__(self) -> None:
-        lo, hi = _number(self.lo), _number(self.hi)
+        lo, hi = real(self.lo), real(self.hi)
         if not (lo <= 0.0 <= hi and lo < hi):
             raise ValueError(
                 f"Box needs bounds lo <= 0 <= hi with lo < hi; got lo={self.lo!r}, hi={self.hi!r}. "
@@ -142,7 +142,7 @@ class KL(Penalty):
         if self.prior is None:
             return
         given = self.prior if np.ndim(self.prior) == 1 else ()
-        prior = tuple(_number(value) for value in given)
+        prior = tuple(real(value) for value in given)
         if not prior:
             raise ValueError(
                 f"KL needs a prior with one positive number per feature; got prior={self.prior!r}. "
@@ -174,13 +174,8 @@ class KL(Penalty):
 PENALTIES: tuple[type[Penalty], ...] = (L2, ElasticNet, NonNegative, Box, KL)
 
 
-def _number(value: object) -> float:
-    """`value` as a float; NaN if it is not a real number, so that every check of a range refuses it."""
-    return float(value) if isinstance(value, Real) else math.nan
-
-
 def _threshold(penalty: ElasticNet | NonNegative | Box) -> float:
-    delta = _number(penalty.delta)
+    delta = real(penalty.delta)
     if not 0.0 <= delta < math.inf:
         raise ValueError(
             f"{type(penalty).__name__} needs a finite threshold delta >= 0; got delta={penalty.delta!r}. "

@@ -13,13 +13,13 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from numbers import Real
 from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.scalars import real
 
 PerLane: TypeAlias = float | tuple[float, ...]
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
@@ -189,23 +189,18 @@ class Sliding(Window):
 WINDOWS: tuple[type[Window], ...] = (Infinite, Exponential, HalfLife, Sliding)
 
 
-def _number(value: object) -> float:
-    """`value` as a float; NaN if it is not a real number, so that every check of a range refuses it."""
-    return float(value) if isinstance(value, Real) else math.nan
-
-
 def _beta_of_half_life(value: object) -> float:
-    half_life = _number(value)
+    half_life = real(value)
     return 2.0 ** (-1.0 / half_life) if half_life > 0.0 else math.nan
 
 
 def _beta_of_span(value: object) -> float:
-    span = _number(value)
+    span = real(value)
     return 1.0 - 2.0 / (span + 1.0) if span > 1.0 else math.nan
 
 
 _BETA: dict[str, Callable[[object], float]] = {
-    "beta": _number,
+    "beta": real,
     "half_life": _beta_of_half_life,
     "span": _beta_of_span,
 }
@@ -224,7 +219,7 @@ def _seconds(value: object) -> float:
         # Months and years have no fixed length, and NumPy refuses to convert them.
         calendar = np.datetime_data(value.dtype)[0] in {"Y", "M"}
         return math.nan if calendar else float(value / np.timedelta64(1, "s"))
-    return _number(value)
+    return real(value)
 
 
 def _per_lane(value: object, read: Callable[[object], float]) -> PerLane:

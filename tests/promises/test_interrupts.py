@@ -147,9 +147,12 @@ def test_a_learn_in_another_thread_is_not_stopped_by_ctrl_c() -> None:
     assert learner.count == len(X)
 
 
+# A shell may have started the tests with Ctrl-C switched off, which children inherit: it is switched on again.
 CTRL_C = """
+import signal
 import sys
 import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from odca import Exponential, Hinge, Learner
 
 rng = np.random.default_rng(76)

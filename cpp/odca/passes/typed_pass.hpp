@@ -52,19 +52,25 @@ class TypedPass final : public Pass {
       event_.offset[l] = events.offset.at(row, l);
       if (!label_is_valid(loss_.labels, event_.y[l])) refuse_label(l);
       if (!(event_.weight[l] >= 0.0 && event_.weight[l] < infinity))
-        refuse("sample_weight must be finite and not negative", event_.weight[l]);
-      if (!std::isfinite(event_.offset[l])) refuse("offset must be finite", event_.offset[l]);
+        refuse("sample_weight must be finite and not negative", event_.weight[l], l, "0 leaves an event out");
+      if (!std::isfinite(event_.offset[l]))
+        refuse("offset must be finite", event_.offset[l], l, "Without one for this event, give 0");
     }
     event_.time = config_.window.uses_time() ? events.time[row] : 0.0;
-    if (!std::isfinite(event_.time)) refuse("time must be finite", event_.time);
+    if (!std::isfinite(event_.time))
+      refuse("time must be finite", event_.time, 0, "Leave events without a time out, or give them the one before");
   }
 
-  [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came) const {
-    throw InputError(rule + "; " + at_row(event_.row) + " is " + show(came));
+  [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came, int lane,
+                                          const std::string& remedy) const {
+    throw InputError(rule + "; " + place(lane) + " is " + show(came) + ". " + remedy);
   }
   [[noreturn, gnu::noinline]] void refuse_label(int lane) const {
-    throw InputError(config_.label_rule + "; " + at_row(event_.row) + " of y is " + show(event_.y[lane]) + ". " +
+    throw InputError(config_.label_rule + "; " + place(lane) + " of y is " + show(event_.y[lane]) + ". " +
                      config_.label_hint);
+  }
+  std::string place(int lane) const {
+    return at_row(event_.row) + (config_.lanes > 1 ? ", lane " + std::to_string(lane) + "," : "");
   }
 
   const Config& config_;
