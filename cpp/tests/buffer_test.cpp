@@ -70,7 +70,7 @@ struct Pair {
       REQUIRE(buffer.entry(id).time == wanted.time);
       REQUIRE(buffer.entry(id).reach == wanted.reach);
       REQUIRE(std::vector<double>(row.value, row.value + row.size) == wanted.value);
-      REQUIRE((buffer.entry(id).index_first < 0) == wanted.dense);
+      REQUIRE((buffer.entry(id).index_first < 0) == (wanted.dense || wanted.value.empty()));
       if (row.index) REQUIRE(std::vector<std::int32_t>(row.index, row.index + row.size) == wanted.index);
       std::vector<double> facts;
       for (const auto* column :
