@@ -143,10 +143,14 @@ def test_times_that_are_none_are_refused(time: Any, message: str) -> None:
     assert learner.count == 0
 
 
-def test_windows_that_do_not_count_in_time_ignore_it() -> None:
+def test_windows_that_do_not_count_in_time_take_times_and_do_not_use_them() -> None:
     for window in (Infinite(), Exponential(0.9), Sliding(2)):
-        learner = fresh(window=window)
-        learner.learn(X, Y, time=["not", "a", "time"])
+        learner, timeless = fresh(window=window), fresh(window=window)
+        with pytest.raises(ValueError, match="time must hold numbers"):
+            learner.learn(X, Y, time=["not", "a", "time"])
+        learner.learn(X, Y, time=[3.0, 1.0, 2.0])
+        timeless.learn(X, Y)
+        assert learner == timeless
         assert learner.count == 3
         assert learner.clock is None
 

@@ -38,13 +38,16 @@ struct NamedSpoil {
   Spoil spoil;
 };
 
-std::vector<Timeline::Level>& levels(Saved& saved) {
-  std::vector<Timeline::Level>* found = nullptr;
+// The timeline's field of this type.
+template <class Field>
+Field& in_timeline(Saved& saved) {
+  Field* found = nullptr;
   saved.state.timeline.each_field([&](const char*, auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::vector<Timeline::Level>>) found = &field;
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Field>) found = &field;
   });
   return *found;
 }
+std::vector<Timeline::Level>& levels(Saved& saved) { return in_timeline<std::vector<Timeline::Level>>(saved); }
 
 const double nan = std::nan("");
 
@@ -85,6 +88,11 @@ const NamedSpoil smoothed_state[] = {
     {"a timeline with a level too many", [](Saved& s) { levels(s).push_back(levels(s).back()); }},
     {"a timeline whose sums are too few", [](Saved& s) { levels(s)[0].sum.pop_back(); }},
     {"nan in a timeline's sums", [](Saved& s) { levels(s)[0].sum[0] = nan; }},
+    {"an infinite sum in a timeline", [](Saved& s) { levels(s)[0].sum[0] = infinity; }},
+    {"nan in a timeline's nodes", [](Saved& s) { levels(s)[0].node_sum[0] = nan; }},
+    {"nan in the least of a timeline's nodes", [](Saved& s) { levels(s)[0].node_low[0] = nan; }},
+    {"a node too few in a timeline", [](Saved& s) { levels(s)[0].node_high.pop_back(); }},
+    {"a timeline that is a node further on", [](Saved& s) { in_timeline<Timeline::Position>(s) += Timeline::fan; }},
 };
 
 const NamedSpoil windowed_state[] = {

@@ -156,16 +156,14 @@ class Learner:
         """Learn from events in order; return each event's prediction from before it was learned.
 
         X is dense or sparse, events by features. The predictions are margins b + hᵀw (hᵀw̄ with smoothing).
-        `offset` is b, `time` the event times that HalfLife and Sliding(duration=...) need (other windows ignore
-        them). With diagnostics=True a `Diagnostics` is returned instead.
+        `offset` is b, `time` the event times that HalfLife and Sliding(duration=...) need (other windows
+        check them and use them not). With diagnostics=True a `Diagnostics` is returned instead.
         """
         matrix, rows = self._matrix(X)
         labels = as_columns(y, "y", rows, self._lanes)
-        times = None
-        if self.window.uses_time:
-            if time is None:
-                raise ValueError(f"{self.window!r} counts in event time; give learn the time of every event.")
-            times = as_times(time, rows)
+        if time is None and self.window.uses_time:
+            raise ValueError(f"{self.window!r} counts in event time; give learn the time of every event.")
+        times = None if time is None else as_times(time, rows)
         weight, moved = self._columns("sample_weight", sample_weight, rows), self._columns("offset", offset, rows)
         arrays = self._core.learn(matrix, labels, weight, moved, times, bool(diagnostics))
         shaped = [self._per_event(array) for array in arrays]
