@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.losses import LOSSES, Loss
-from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
-from odca.windows import Exponential, HalfLife, Infinite, Sliding
+from odca.penalties import PENALTIES
+from odca.windows import WINDOWS
 
 VERSION = 1
 LONGEST_HEADER = 100_000_000
@@ -37,10 +37,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"),
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-VOCABULARY: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (*LOSSES, L2, ElasticNet, NonNegative, Box, KL, Infinite, Exponential, HalfLife, Sliding)
-}
+VOCABULARY: dict[str, Any] = {kind.__name__: kind for kind in (*LOSSES, *PENALTIES, *WINDOWS)}
 OF_THE_USER = "a loss of the user's own"
 NO_CHECKSUM = "0" * 64
 
