@@ -1,8 +1,10 @@
 #include "odca/learner.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 
@@ -39,7 +41,7 @@ Batch with_intercept(const PyMatrix& x, const Learner& learner) {
 
 std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule, const std::string& label_hint,
                               const PyPenalty& penalty, const PyWindow& window, int lanes, const Vector<double>& rho,
-                              const Vector<double>& prior_strength, double kappa, bool intercept,
+                              const Vector<double>& prior_strength, double kappa, bool intercept, bool scale,
                               std::int64_t fixed_features, const std::optional<Vector<double>>& inverse_weights,
                               const std::optional<Vector<double>>& means) {
   Config config;
@@ -53,6 +55,7 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule,
   config.prior_strength = to_vector(prior_strength);
   config.kappa = kappa;
   config.intercept = intercept;
+  config.scale = scale;
   config.fixed_features = fixed_features;
   if (inverse_weights) config.shape = {to_vector(*inverse_weights), to_vector(*means)};
   return std::make_unique<Learner>(std::move(config));
@@ -139,8 +142,8 @@ void bind_learner(nb::module_& m) {
   nb::class_<Learner>(m, "Learner")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("label_rule"), nb::arg("label_hint"),
            nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"), nb::arg("rho"), nb::arg("prior_strength"),
-           nb::arg("kappa"), nb::arg("intercept"), nb::arg("fixed_features"), nb::arg("inverse_weights").none(),
-           nb::arg("means").none())
+           nb::arg("kappa"), nb::arg("intercept"), nb::arg("scale"), nb::arg("fixed_features"),
+           nb::arg("inverse_weights").none(), nb::arg("means").none())
       .def(
           "copy", [](const Learner& self) { return std::make_unique<Learner>(self); }, Unlocked())
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("offset").none(),
@@ -153,6 +156,16 @@ void bind_learner(nb::module_& m) {
             return read_features(self, [=](const Learner& l) { return l.weights(smoothed); });
           },
           nb::arg("smoothed"))
+      .def("units",
+           [](const Learner& self) {
+             Units units;
+             {
+               const nb::gil_scoped_release free_threads;
+               units = self.units();
+             }
+             return std::pair(to_numpy(std::move(units.centres)), to_numpy(std::move(units.factors)));
+           })
+      .def("with_lanes", &Learner::with_lanes, nb::arg("source"), nb::arg("mirrored"), Unlocked())
       .def("dual_sum",
            [](const Learner& self) { return read_features(self, [](const Learner& l) { return l.dual_sum(); }); })
       .def("dual_objective",

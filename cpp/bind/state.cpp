@@ -33,6 +33,9 @@ void walk(State& state, EventBuffer::Table& table, Leaf leaf) {
   state.each_field(Walk<Leaf>{leaf, ""});
   if (state.smoothing) state.timeline.each_field(Walk<Leaf>{leaf, "timeline."});
   table.each_field(Walk<Leaf>{leaf, "window."});
+  if (!state.scaling.on) return;
+  state.scaling.each_field(Walk<Leaf>{leaf, "scaling."});
+  leaf("window.raw", table.raw);
 }
 
 struct Store {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "odca/lane_map.hpp"
 #include "odca/row.hpp"
 
 namespace odca {
@@ -24,7 +25,7 @@ class EventBuffer {
   };
   static constexpr int facts = 5;  // per lane: label, weight, offset, dual, and Q*(-dual) + dual * offset
 
-  explicit EventBuffer(int lanes = 1) : lanes_(lanes) {}
+  explicit EventBuffer(int lanes = 1, bool keeps_raw = false) : lanes_(lanes), keeps_raw_(keeps_raw) {}
 
   std::size_t size() const { return order_.size() - head_; }
   bool empty() const { return size() == 0; }
@@ -36,6 +37,12 @@ class EventBuffer {
   Row row(std::size_t id) const {
     const Entry& e = entries_[id];
     return {e.index_first < 0 ? nullptr : indices_.data() + e.index_first, values_.data() + e.first, e.size};
+  }
+  // The row as it came, before it was standardised; only where raw rows are kept.
+  Row raw_row(std::size_t id) const {
+    Row out = row(id);
+    out.value = raw_.data() + entries_[id].first;
+    return out;
   }
   double* labels(std::size_t id) { return fact(id, 0); }
   double* weights(std::size_t id) { return fact(id, 1); }
@@ -55,14 +62,16 @@ class EventBuffer {
     return true;
   }
 
-  // Appends an event behind all events of its time or earlier; its facts are the caller's to fill.
-  std::size_t push(const Row& row, std::uint64_t number, double time, double reach) {
+  // Appends an event behind all events of its time or earlier; its facts are the caller's to fill. `raw` is the row's
+  // values as they came.
+  std::size_t push(const Row& row, std::uint64_t number, double time, double reach, const double* raw = nullptr) {
     const std::size_t id = entries_.size();
     const auto first = static_cast<std::int64_t>(values_.size());
     const bool sparse = row.index && row.size > 0;  // where there is nothing, there is no difference
     const auto index_first = sparse ? static_cast<std::int64_t>(indices_.size()) : -1;
     entries_.push_back({first, row.size, index_first, number, time, reach});
     values_.insert(values_.end(), row.value, row.value + row.size);
+    if (keeps_raw_) raw_.insert(raw_.end(), raw, raw + row.size);
     if (sparse) indices_.insert(indices_.end(), row.index, row.index + row.size);
     facts_.resize(facts_.size() + static_cast<std::size_t>(facts * lanes_), 0.0);
     auto place = order_.end();
@@ -93,6 +102,7 @@ class EventBuffer {
       if (entries_[id].index_first >= 0) indices = entries_[id].index_first;
     }
     values_.erase(values_.begin(), values_.begin() + values);
+    if (keeps_raw_) raw_.erase(raw_.begin(), raw_.begin() + values);
     indices_.erase(indices_.begin(), indices_.begin() + indices);
     facts_.erase(facts_.begin(), facts_.begin() + first * facts * lanes_);
     entries_.erase(entries_.begin(), entries_.begin() + first);
@@ -108,7 +118,8 @@ class EventBuffer {
   // Takes over one event of another buffer, renumbered by `shift`.
   void copy_from(const EventBuffer& other, std::size_t id, std::uint64_t shift = 0) {
     const Entry& e = other.entries_[id];
-    const std::size_t mine = push(other.row(id), e.number + shift, e.time, e.reach);
+    const double* const raw = keeps_raw_ ? other.raw_row(id).value : nullptr;
+    const std::size_t mine = push(other.row(id), e.number + shift, e.time, e.reach, raw);
     std::copy_n(other.fact(id, 0), facts * lanes_, fact(mine, 0));
   }
 
@@ -120,6 +131,7 @@ class EventBuffer {
     std::vector<std::uint8_t> dense;
     std::vector<std::int32_t> index;  // of the sparse rows, one behind the other
     std::vector<double> value, facts;
+    std::vector<double> raw;  // values as they came, where the rows are standardised
 
     template <class Visit>
     void each_field(Visit&& visit) {
@@ -140,24 +152,41 @@ class EventBuffer {
       out.dense.push_back(e.index_first < 0);
       if (r.index) out.index.insert(out.index.end(), r.index, r.index + r.size);
       out.value.insert(out.value.end(), r.value, r.value + r.size);
+      if (keeps_raw_) out.raw.insert(out.raw.end(), raw_row(at(k)).value, raw_row(at(k)).value + r.size);
       out.facts.insert(out.facts.end(), fact(at(k), 0), fact(at(k), 0) + facts * lanes_);
     }
     return out;
   }
 
   // The reverse. The caller has checked that the columns fit together.
-  static EventBuffer from_table(const Table& table, int lanes) {
-    EventBuffer out(lanes);
+  static EventBuffer from_table(const Table& table, int lanes, bool keeps_raw = false) {
+    EventBuffer out(lanes, keeps_raw);
     std::int64_t value = 0, index = 0;
     for (std::size_t k = 0; k < table.number.size(); ++k) {
       const std::int64_t n = table.size[k];
       const Row row{table.dense[k] ? nullptr : table.index.data() + index, table.value.data() + value, n};
-      const std::size_t id = out.push(row, table.number[k], table.time[k], table.reach[k]);
+      const double* const raw = keeps_raw ? table.raw.data() + value : nullptr;
+      const std::size_t id = out.push(row, table.number[k], table.time[k], table.reach[k], raw);
       std::copy_n(table.facts.begin() + k * facts * lanes, facts * lanes, out.fact(id, 0));
       value += n;
       if (!table.dense[k]) index += n;
     }
     return out;
+  }
+
+  // A blank lane's labels are -1: its class has not been seen.
+  void take_lanes(const LaneMap& map) {
+    std::vector<double> facts_of_all;
+    for (std::size_t at = 0; at < facts_.size(); at += lanes_) {
+      const auto which = static_cast<int>(at / lanes_) % facts;
+      std::vector<double> fact(facts_.begin() + at, facts_.begin() + at + lanes_);
+      which == 1 || which == 4 ? map.copy(fact) : map.negate(fact);
+      for (std::size_t l = 0; l < fact.size(); ++l)
+        if (map.source[l] < 0 && which != 1) fact[l] = which == 0 ? -1.0 : 0.0;
+      facts_of_all.insert(facts_of_all.end(), fact.begin(), fact.end());
+    }
+    facts_ = std::move(facts_of_all);
+    lanes_ = static_cast<int>(map.source.size());
   }
 
   struct Mark {
@@ -172,6 +201,7 @@ class EventBuffer {
     std::erase_if(order_, [&](std::size_t id) { return id >= mark.entries; });
     entries_.resize(mark.entries);
     values_.resize(mark.values);
+    if (keeps_raw_) raw_.resize(mark.values);
     indices_.resize(mark.indices);
     facts_.resize(mark.entries * static_cast<std::size_t>(facts * lanes_));
     live_ = mark.live;
@@ -179,7 +209,7 @@ class EventBuffer {
 
   // The same events in the same order, wherever they lie.
   bool operator==(const EventBuffer& other) const {
-    if (size() != other.size() || lanes_ != other.lanes_) return false;
+    if (size() != other.size() || lanes_ != other.lanes_ || keeps_raw_ != other.keeps_raw_) return false;
     for (std::size_t k = 0; k < size(); ++k)
       if (!same_event(at(k), other, other.at(k))) return false;
     return true;
@@ -196,14 +226,17 @@ class EventBuffer {
     const Row r = row(id), s = other.row(other_id);
     return a.number == b.number && a.time == b.time && r.size == s.size && (a.index_first < 0) == (b.index_first < 0) &&
            std::equal(r.value, r.value + r.size, s.value) &&
+           (!keeps_raw_ || std::equal(raw_row(id).value, raw_row(id).value + r.size, other.raw_row(other_id).value)) &&
            (!r.index || std::equal(r.index, r.index + r.size, s.index)) &&
            std::equal(fact(id, 0), fact(id, 0) + facts * lanes_, other.fact(other_id, 0));
   }
 
   int lanes_;
+  bool keeps_raw_;
   std::vector<Entry> entries_;
   std::vector<std::int32_t> indices_;
   std::vector<double> values_;
+  std::vector<double> raw_;  // beside values_, where kept
   std::vector<double> facts_;
   std::vector<std::size_t> order_;  // entries by time; those before head_ have left
   std::size_t head_ = 0;

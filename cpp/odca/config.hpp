@@ -38,12 +38,13 @@ struct Config {
   std::vector<double> rho, prior_strength;  // [lane]
   double kappa = 0.0;
   bool intercept = false;
+  bool scale = false;               // standardise the rows
   std::int64_t fixed_features = 0;  // 0 where features may appear at any time
   Shape shape;
   std::int64_t shaped_features = 0;  // how many features the shape was given for
 
   State empty_state() const {
-    return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events());
+    return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events(), scale);
   }
 
   // The smallest strength A for which sums of 1 / A stay in range: smoothing adds up many.

@@ -57,20 +57,30 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
   // Few rows ask for few weights; many rows are served from all of them, and then the model is free again.
   const bool all_at_once = batch.stored() >= state_.features || std::holds_alternative<KL>(config_.penalty);
   const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
+  const Units units = all_at_once ? Units(state_.scaling, config_.intercept) : Units();
   const std::int64_t features = state_.features;
   const int lanes = config_.lanes;
   if (all_at_once) hold.unlock();
+  const auto standardise = [&](const Row& row, std::vector<double>& values) -> Row {
+    return all_at_once ? odca::standardise(units, row, config_.intercept, values)
+                       : odca::standardise(state_.scaling, row, config_.intercept, values);
+  };
   const auto predict_rows = [&](auto&& margins) {
     Gate nobody;
     nobody.lock();
     Lookout lookout(nobody, interrupted);
     Batch::Scratch scratch;
+    std::vector<double> standardised;
     for (std::int64_t i = 0; i < batch.rows; ++i) {
       Row h = batch.row(i, scratch);
       if (lookout.look(h.size * lanes + 16)) return;
       // A feature the model has never seen has weight zero, but must be a number.
       bool finite = true;
       for (; h.size > 0 && h.feature(h.size - 1) >= features; --h.size) finite &= std::isfinite(h.value[h.size - 1]);
+      if (config_.scale) {
+        for (std::int64_t k = 0; k < h.size; ++k) finite &= std::isfinite(h.value[k]);
+        h = standardise(h, standardised);
+      }
       double* margin = out + i * lanes;
       margins(h, margin);
       for (int l = 0; l < lanes; ++l) {
@@ -127,6 +137,11 @@ std::vector<double> Learner::weights_unlocked(bool smoothed) const {
 std::vector<double> Learner::weights(bool smoothed) const {
   const std::scoped_lock hold(gate_);
   return weights_unlocked(smoothed);
+}
+
+Units Learner::units() const {
+  const std::scoped_lock hold(gate_);
+  return Units(state_.scaling, config_.intercept);
 }
 
 std::vector<double> Learner::dual_sum() const {

@@ -35,6 +35,11 @@ class Learner {
 
   std::vector<double> weights(bool smoothed) const;  // [feature][lane], the intercept first if there is one
   std::vector<double> dual_sum() const;              // S, in the same order
+  Units units() const;                               // of the rows, where they are standardised
+
+  // A learner whose lane k is this one's lane source[k], mirrored (as if all labels had been negated) where asked for.
+  // Where source[k] is negative, it is a lane whose labels were all -1 and whose duals are still zero.
+  std::unique_ptr<Learner> with_lanes(const std::vector<int>& source, const std::vector<bool>& mirrored) const;
 
   // (1/mass) (-sum delta Q*(-lambda) - A R*(S/A)); 0 where there is no mass.
   std::vector<double> dual_objective() const;

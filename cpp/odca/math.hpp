@@ -200,4 +200,22 @@ inline double wright_omega(double x) {
   return w - w * (((u - x) + w) / (1.0 + w));  // one step in w itself: log w is only known to its own ulp
 }
 
+// Below this a scale hands a power of two over to what it multiplies, exactly.
+inline constexpr double smallest_scale = 0x1p-64;
+
+struct PowerOfTwo {
+  int exponent;
+  // In two factors, because 2^exponent itself may lie below the smallest double.
+  double once = std::ldexp(1.0, exponent / 2), again = std::ldexp(1.0, exponent - exponent / 2);
+
+  void multiply(double& x) const { x = x * once * again; }
+};
+
+// scale <- scale * factor without its power of two, which is returned.
+inline PowerOfTwo split_scale(double& scale, double factor) {
+  int scale_exponent = 0, factor_exponent = 0;
+  scale = std::frexp(scale, &scale_exponent) * std::frexp(factor, &factor_exponent);
+  return PowerOfTwo{scale_exponent + factor_exponent};
+}
+
 }  // namespace odca

@@ -12,7 +12,12 @@ namespace odca {
 
 namespace {
 
-void require_mergeable(const Window& window) {
+void require_mergeable(const Config& config) {
+  if (config.scale)
+    throw InputError(
+        "learners with scale=True cannot be merged: each has standardised its rows in units of its own; "
+        "standardise the data beforehand, in the same way for all");
+  const Window& window = config.window;
   if (window.kind == Window::Kind::count)
     throw InputError(
         "a Sliding(length) window cannot be merged: the parts have no common order of events; "
@@ -141,12 +146,12 @@ void Learner::absorb(const State& other, const std::vector<double>& factor, doub
 }
 
 void Learner::merge(const Learner& other) {
-  require_mergeable(config_.window);
+  require_mergeable(config_);
   absorb(other.state(), std::vector<double>(config_.lanes, 1.0), 1.0);
 }
 
 Delta Learner::delta(const Learner& base) const {
-  require_mergeable(config_.window);
+  require_mergeable(config_);
   const Learner frozen(*this);  // what follows must not see the features grow
   const State before = base.state();
   const State& mine = frozen.state_;
@@ -180,7 +185,7 @@ Delta Learner::delta(const Learner& base) const {
 }
 
 void Learner::apply(const Delta& delta) {
-  require_mergeable(config_.window);
+  require_mergeable(config_);
   if (delta.gain.lanes != config_.lanes)
     throw InputError("the delta has " + std::to_string(delta.gain.lanes) + " lanes, this learner " +
                      std::to_string(config_.lanes));

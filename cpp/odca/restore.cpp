@@ -33,6 +33,16 @@ void check_lanes(LaneState lane, int lanes) {
   }
 }
 
+void check_scaling(const Scaling& scaling, std::int64_t features) {
+  const auto n = static_cast<std::size_t>(scaling.on ? features : 0);
+  for (const auto* each : {&scaling.mass, &scaling.first, &scaling.second, &scaling.pivot, &scaling.count})
+    require(each->size() == n && all_finite(*each), "the scaling's sums have the wrong length or are not finite");
+  for (std::size_t j = 0; j < n; ++j)
+    require(scaling.mass[j] >= 0.0 && scaling.second[j] >= 0.0 && scaling.count[j] >= 0.0,
+            "the scaling's sums must not be negative");
+  require(scaling.scale > 0.0 && scaling.scale <= 1.0 && scaling.kind <= Scaling::plain, "the scaling is of no kind");
+}
+
 void check_table(const EventBuffer::Table& table, const State& state) {
   const std::size_t n = table.number.size();
   require(table.time.size() == n && table.reach.size() == n && table.size.size() == n && table.dense.size() == n,
@@ -57,6 +67,9 @@ void check_table(const EventBuffer::Table& table, const State& state) {
     }
     indices += size;
   }
+  require(table.raw.size() == (state.scaling.on && state.sliding ? values : 0),
+          "the window's raw values are too few or too many");
+  require(all_finite(table.raw), "the window holds a raw value that is not finite");
   require(values == table.value.size() && indices == table.index.size(), "the window's rows do not add up");
 }
 
@@ -87,6 +100,7 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
     require(state.timeline.is_consistent(), "the timeline does not fit together");
     state.timeline.fit_tables();
   }
+  check_scaling(state.scaling, state.features);
   check_table(table, state);
   const Labels labels = labels_of(config_.loss);
   for (std::size_t at = 0; at < table.facts.size(); ++at) {  // label, weight, offset, dual, conjugate; by lane
@@ -101,7 +115,7 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
     require(std::isfinite(state.lane.q[l]), "its strength is out of range");
   }
   require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
-  state.buffer = EventBuffer::from_table(table, config_.lanes);
+  state.buffer = EventBuffer::from_table(table, config_.lanes, config_.scale && config_.window.keeps_events());
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(gate_);
   state_ = std::move(state);

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "odca/lane_map.hpp"
 #include "odca/math.hpp"
 #include "odca/penalties.hpp"
 
@@ -182,6 +183,11 @@ class Timeline {
         ++kept;
       }
     }
+  }
+
+  void take_lanes(const LaneMap& map) {
+    lanes_ = static_cast<int>(map.source.size());
+    for (Level& level : levels_) level.each_field([&](auto, auto& values) { map.copy(values); });
   }
 
   // The tables are not compared: they follow from kappa.

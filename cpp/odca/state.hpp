@@ -8,6 +8,7 @@
 #include "odca/aligned.hpp"
 #include "odca/buffer.hpp"
 #include "odca/math.hpp"
+#include "odca/scaling.hpp"
 #include "odca/smoothing.hpp"
 
 namespace odca {
@@ -53,6 +54,7 @@ struct State {
   double clock = -infinity;  // the newest event time
   LaneState lane;
   ModelVector dual;  // v[feature][lane]
+  Scaling scaling;
 
   // sum_n kappa^(N-n) w_n of each coordinate, up to the event at which it was last brought up to date.
   double smooth_mass = 0.0;              // sum_n kappa^(N-n)
@@ -66,24 +68,27 @@ struct State {
   std::int64_t evicted_work = 0;  // non-zeros that left since S was last rebuilt: decides when it is again
 
   State() = default;
-  State(int lane_count, double kappa, bool pieces, bool slides)
+  State(int lane_count, double kappa, bool pieces, bool slides, bool scales)
       : lanes(lane_count),
         smoothing(kappa > 0.0),
         sliding(slides),
         lane(lane_count),
         timeline(kappa, lane_count, pieces),
-        buffer(lane_count) {}
+        buffer(lane_count, scales && slides) {
+    scaling.on = scales;
+  }
 
   void resize(std::int64_t wanted) {
     features = wanted;
     const auto n = static_cast<std::size_t>(wanted);
     dual.resize(n * static_cast<std::size_t>(lanes), 0.0);
+    if (scaling.on) scaling.resize(wanted);
     if (!smoothing) return;
     smooth.resize(n * static_cast<std::size_t>(lanes), 0.0);
     seen.resize(n, timeline.now());
   }
 
-  // Everything but the timeline and the buffer, which say themselves what they hold.
+  // Everything but the scaling, the timeline and the buffer, which say themselves what they hold.
   template <class Visit>
   void each_field(Visit&& visit) {
     visit("count", count), visit("clock", clock);

@@ -8,6 +8,7 @@
 // w = grad R*(S / A) (eq. mainAlgorithm3) is never stored: it is a function of S and the strength A.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "odca/config.hpp"
 #include "odca/errors.hpp"
 #include "odca/solve.hpp"
+#include "odca/standardiser.hpp"
 #include "odca/transaction.hpp"
 
 namespace odca {
@@ -46,19 +48,23 @@ class Step {
         penalty_(penalty),
         state_(state),
         transaction_(transaction),
+        standardiser_(config, state, transaction),
         projection_(config.lanes) {}
 
-  void learn(const Row& h, Event& event) {
-    const double norm = project(h);
-    if (!std::isfinite(norm)) throw InputError(describe_bad_row(h, event));
-    transaction_.about_to_change(h);
-    show_margin(h, event);
+  void learn(const Row& raw, Event& event) {
     const bool arrives_expired =
         config_.window.kind == Window::Kind::duration && config_.window.has_expired(event.time, state_.clock);
+    const Standardiser::Arrival arrival(standardiser_);
+    const double weight = arrives_expired ? 0.0 : largest(event.weight.data());
+    const Row h = state_.scaling.on ? standardiser_.arrive(raw, weight, event.time, event.row) : raw;
+    const double norm = project(h);
+    if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
+    if (!state_.scaling.on) transaction_.about_to_change(h);
+    show_margin(h, event);
     if (!arrives_expired) {
       if (forget(event)) project(h);
       solve(event);
-      add_to_dual_sum(h, norm, event);
+      add_to_dual_sum(h, raw.value, norm, event);
     } else {
       for (int l = 0; l < lanes(); ++l) event.lambda[l] = event.slope[l] = 0.0;
     }
@@ -117,6 +123,7 @@ class Step {
       if (!buffer.is_at_rest(id)) add_times(buffer.row(id), buffer.weights(id), buffer.duals(id), 1.0, leaving_);
     }
     recount();
+    standardiser_.recount();
     lane().peak_bound = lane().bound;
     state_.evicted_work = 0;
   }
@@ -154,6 +161,9 @@ class Step {
     state_.timeline.clear();
     state_.smooth_work = 0;
   }
+
+  // The event's weight where all lanes share one number.
+  double largest(const double* of_lanes) const { return *std::max_element(of_lanes, of_lanes + lanes()); }
 
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
   LaneState& lane() { return state_.lane; }
@@ -213,14 +223,9 @@ class Step {
   [[gnu::noinline]] void fold(int l, double factor) {
     settle();
     transaction_.about_to_change_everything();
-    int scale_exponent = 0, factor_exponent = 0;
-    lane().scale[l] = std::frexp(lane().scale[l], &scale_exponent) * std::frexp(factor, &factor_exponent);
-    const int exponent = scale_exponent + factor_exponent;
-    // In two factors, because 2^exponent itself may lie below the smallest double.
-    const double once = std::ldexp(1.0, exponent / 2), again = std::ldexp(1.0, exponent - exponent / 2);
-    for (std::int64_t j = 0; j < state_.features; ++j)
-      state_.dual[j * lanes() + l] = state_.dual[j * lanes() + l] * once * again;
-    lane().bound[l] = std::ldexp(lane().bound[l], exponent);
+    const PowerOfTwo moved = split_scale(lane().scale[l], factor);
+    for (std::int64_t j = 0; j < state_.features; ++j) moved.multiply(state_.dual[j * lanes() + l]);
+    lane().bound[l] = std::ldexp(lane().bound[l], moved.exponent);
   }
 
   [[gnu::noinline]] void clear_lane(int l) {
@@ -242,6 +247,7 @@ class Step {
     for (; must_leave(); left = true) {
       const std::size_t id = buffer.at(0);
       changed |= let_go(id);
+      if (state_.scaling.on) standardiser_.leave(id);
       for (int l = 0; l < lanes(); ++l) {
         lane().mass[l] -= buffer.weights(id)[l];
         lane().squared_mass[l] -= buffer.weights(id)[l] * buffer.weights(id)[l];
@@ -273,6 +279,7 @@ class Step {
     bool scalars = state_.buffer.empty();
     for (int l = 0; l < lanes(); ++l) scalars |= shows(l) || lane().peak_mass[l] > 1024.0 * lane().mass[l];
     if (scalars) recount();
+    if (state_.scaling.rough) standardiser_.recount();
     bool anew = state_.evicted_work >= 16 * state_.buffer.stored() + state_.features;
     for (int l = 0; l < lanes(); ++l)
       anew |=
@@ -295,7 +302,7 @@ class Step {
     }
   }
 
-  [[gnu::always_inline]] void add_to_dual_sum(const Row& h, double norm, Event& event) {
+  [[gnu::always_inline]] void add_to_dual_sum(const Row& h, const double* raw, double norm, Event& event) {
     LaneState& s = lane();
     const double reach = std::max(1.0, norm);  // at least max |h_j|
     bool moves = false;
@@ -318,12 +325,12 @@ class Step {
       s.peak_bound[l] = std::max(s.peak_bound[l], s.bound[l]);
       s.peak_mass[l] = std::max(s.peak_mass[l], s.mass[l]);
     }
-    remember(h, reach, event);
+    remember(h, raw, reach, event);
   }
 
-  void remember(const Row& h, double reach, const Event& event) {
+  void remember(const Row& h, const double* raw, double reach, const Event& event) {
     EventBuffer& buffer = state_.buffer;
-    const std::size_t id = buffer.push(h, state_.count, event.time, reach);
+    const std::size_t id = buffer.push(h, state_.count, event.time, reach, raw);
     for (int l = 0; l < lanes(); ++l) {
       buffer.labels(id)[l] = event.y[l];
       buffer.weights(id)[l] = event.weight[l];
@@ -445,23 +452,12 @@ class Step {
                        "labels or weights");
   }
 
-  [[gnu::noinline]] std::string describe_bad_row(const Row& h, const Event& event) const {
-    std::string fault = "the squared norm of " + at_row(event.row) + " of X overflows; scale the features";
-    h.each([&](std::int64_t j, double value) {
-      if (!std::isfinite(value))
-        fault = at_row(event.row) + " of X holds " + show(value) + " in column " +
-                std::to_string(j - (config_.intercept ? 1 : 0)) + "; drop the row or put a finite number there";
-    });
-    return fault;
-  }
-
-  static constexpr double smallest_scale = 0x1p-64;
-
   const Config& config_;
   const Loss& loss_;
   const Penalty& penalty_;
   State& state_;
   Transaction& transaction_;
+  Standardiser standardiser_;
   Projection<Penalty, Lanes> projection_;
   Event leaving_{config_.lanes};
   std::vector<double> weights_;

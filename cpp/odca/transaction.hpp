@@ -26,11 +26,15 @@ class Transaction {
     features_.clear();
     values_.clear();
     seen_.clear();
+    moments_.clear();
     smooth_.clear();
     mark_.lane = state_.lane;
     mark_.features = state_.features;
     mark_.count = state_.count;
     mark_.clock = state_.clock;
+    mark_.scale = state_.scaling.scale;
+    mark_.kind = state_.scaling.kind;
+    mark_.rough = state_.scaling.rough;
     mark_.smooth_mass = state_.smooth_mass;
     mark_.smooth_work = state_.smooth_work;
     mark_.evicted_work = state_.evicted_work;
@@ -47,6 +51,10 @@ class Transaction {
       const auto width = static_cast<std::ptrdiff_t>(lanes);
       features_.push_back(j);
       values_.insert(values_.end(), state_.dual.begin() + at, state_.dual.begin() + at + width);
+      if (state_.scaling.on) {
+        const Scaling& s = state_.scaling;
+        for (const auto* each : {&s.mass, &s.first, &s.second, &s.pivot, &s.count}) moments_.push_back((*each)[j]);
+      }
       if (!state_.smoothing) return;
       values_.insert(values_.end(), state_.smooth.begin() + at, state_.smooth.begin() + at + width);
       seen_.push_back(state_.seen[static_cast<std::size_t>(j)]);
@@ -86,7 +94,8 @@ class Transaction {
     LaneState lane;
     std::int64_t features, smooth_work, evicted_work;
     std::uint64_t count;
-    double clock, smooth_mass;
+    double clock, smooth_mass, scale;
+    std::uint8_t kind, rough;
     EventBuffer::Mark buffer;
     Timeline::Mark timeline;
   };
@@ -96,12 +105,13 @@ class Transaction {
     if (!logging_) before_ = State();
     logging_ = false;
     if (values_.capacity() <= 1 << 16) return;
-    features_ = {}, values_ = {}, seen_ = {}, smooth_ = {};
+    features_ = {}, values_ = {}, seen_ = {}, moments_ = {}, smooth_ = {};
   }
 
   void undo(State& state) const {
     const auto lanes = static_cast<std::size_t>(state.lanes);
     auto value = values_.end();
+    auto moment = moments_.end();
     const auto put_back = [&](ModelVector& vector, std::int64_t j) {
       value -= static_cast<std::ptrdiff_t>(lanes);
       std::copy_n(value, lanes, vector.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(j) * lanes));
@@ -111,12 +121,19 @@ class Transaction {
         put_back(state.smooth, features_[k]);
         state.seen[static_cast<std::size_t>(features_[k])] = seen_[k];
       }
+      if (state.scaling.on) {
+        Scaling& s = state.scaling;
+        for (auto* each : {&s.count, &s.pivot, &s.second, &s.first, &s.mass}) (*each)[features_[k]] = *--moment;
+      }
       put_back(state.dual, features_[k]);
     }
     if (!smooth_.empty()) state.smooth = smooth_;
     state.lane = mark_.lane;
     state.count = mark_.count;
     state.clock = mark_.clock;
+    state.scaling.scale = mark_.scale;
+    state.scaling.kind = mark_.kind;
+    state.scaling.rough = mark_.rough;
     state.smooth_mass = mark_.smooth_mass;
     state.smooth_work = mark_.smooth_work;
     state.evicted_work = mark_.evicted_work;
@@ -130,7 +147,7 @@ class Transaction {
   State before_;  // a copy, while not logging
   Mark mark_;     // while logging: the scalars, and
   std::vector<std::int64_t> features_;
-  std::vector<double> values_;
+  std::vector<double> values_, moments_;
   std::vector<Timeline::Position> seen_;  // what was there, oldest first
   ModelVector smooth_;                    // all smoothed sums, where they change at once
 };

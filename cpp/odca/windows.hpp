@@ -1,6 +1,7 @@
 // How the past counts: every window of the paper is one rule on (S, mass), applied before an event is added.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,20 @@ struct Window {
   // The weight that an event's own time gives it when it comes `late` after the newest one.
   double late_factor(int lane, double late) const {
     return kind == Kind::half_life && late > 0.0 ? exp2_decay(-late / of_lane(lane)) : 1.0;
+  }
+
+  // The same for what all lanes share: the lane that remembers longest sets it.
+  double longest_factor(double elapsed) const {
+    double longest = 0.0;
+    for (std::size_t l = 0; l < parameter.size(); ++l)
+      longest = std::max(longest, factor(static_cast<int>(l), elapsed));
+    return longest;
+  }
+  double longest_late_factor(double late) const {
+    double longest = 0.0;
+    for (std::size_t l = 0; l < parameter.size(); ++l)
+      longest = std::max(longest, late_factor(static_cast<int>(l), late));
+    return longest;
   }
 
   bool has_expired(double time, double newest) const { return newest - time >= duration; }

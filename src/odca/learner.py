@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,8 +13,8 @@ from odca import _core, model_file
 from odca.inputs import Array, as_columns, as_matrix, as_times
 from odca.losses import as_native, label_rule
 from odca.options import Numbers, count_lanes, fixed_features, frozen, per_lane, shape_of
-from odca.penalties import L2, Penalty
-from odca.scalars import real, whole
+from odca.penalties import KL, L2, Penalty
+from odca.scalars import real, whole, yes_or_no
 from odca.windows import Infinite, Window
 
 
@@ -60,6 +60,10 @@ class Learner:
     penalty_weights: a_j > 0, a factor on the penalty of each feature; features beyond its end have 1.
     intercept: adds a constant feature, always under L2; intercept_penalty is its factor (small: nearly free),
         prior_intercept its w₀.
+    scale: standardise the rows as they come, by the events of the window (the longest, where lanes differ). Dense rows
+        are centred and divided by the standard deviation; sparse rows are divided by the root mean square of each
+        feature's non-zero values. The penalty is on the weights of the standardised features; `coef` and `intercept`
+        are in the units of X.
     lanes: how many models to learn over one read of the rows. Then y is (n, lanes), or (n,) for all of them, and
         rho, prior_strength and the window's parameter may be sequences. Left out, it is their length, or there is one model and y is (n,).
     n_features: the number of features, for KL without a prior.
@@ -82,6 +86,7 @@ class Learner:
         penalty_weights: npt.ArrayLike | None = None,
         intercept: bool = False,
         intercept_penalty: float = 1.0,
+        scale: bool = False,
         lanes: int | None = None,
         n_features: int | None = None,
     ) -> None:
@@ -91,9 +96,11 @@ class Learner:
             raise TypeError(
                 f"window must be Infinite(), Exponential(...), HalfLife(...) or Sliding(...); got {window!r}."
             )
-        if not isinstance(intercept, bool | np.bool_):
-            raise ValueError(f"intercept must be True or False; got {intercept!r}.")  # noqa: TRY004 - an option's value
-        intercept = bool(intercept)
+        intercept, scale = yes_or_no(intercept, "intercept"), yes_or_no(scale, "scale")
+        if scale and (isinstance(penalty, KL) or prior_mean is not None):
+            raise ValueError(
+                "scale=True does not go with KL or prior_mean, whose weights are in the units of X. Scale X beforehand."
+            )
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,
@@ -106,6 +113,7 @@ class Learner:
             "penalty_weights": frozen(penalty_weights, "penalty_weights"),
             "intercept": intercept,
             "intercept_penalty": intercept_penalty,
+            "scale": scale,
             "lanes": lanes,
             "n_features": n_features,
         }
@@ -135,6 +143,7 @@ class Learner:
             prior_strength=priors,
             kappa=float(smoothing),
             intercept=intercept,
+            scale=scale,
             fixed_features=fixed,
             inverse_weights=inverse_weights,
             means=means,
@@ -183,22 +192,24 @@ class Learner:
     @property
     def coef(self) -> Array:
         """The weights w, of shape (n_features,), or (lanes, n_features)."""
-        return self._features(self._core.weights(False))
+        return self._weights(smoothed=False)
 
     @property
     def smoothed_coef(self) -> Array:
         """The smoothed weights w̄, in the shape of `coef`; w itself without smoothing."""
-        return self._features(self._core.weights(True))
+        return self._weights(smoothed=True)
 
     @property
     def intercept(self) -> float | Array:
-        """The weight of the constant feature; 0 without one."""
-        return self._intercept(self._core.weights(False))
+        """The weight of the constant feature; 0 without one. (With scale=True dense rows are centred: then it is what a
+        row of zeros gets.)
+        """
+        return self._intercept(smoothed=False)
 
     @property
     def smoothed_intercept(self) -> float | Array:
         """The smoothed weight of the constant feature."""
-        return self._intercept(self._core.weights(True))
+        return self._intercept(smoothed=True)
 
     @property
     def dual_sum(self) -> Array:
@@ -340,6 +351,23 @@ class Learner:
         self._require_same_problem(delta._configuration, "apply")
         self._core.apply(delta._native)
 
+    def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> "Learner":
+        """Return a learner whose lane k is this one's lane `sources[k]`: lanes reordered, left out or doubled.
+
+        A mirrored lane is what it would be had all its labels been negated, to the bit (margin losses only, under a
+        penalty that treats both signs alike). A source of -1 is a lane of which all labels were -1 and all duals are still
+        zero. This is how a class that appears in the middle of a stream gets a lane.
+        """
+        flips = [False] * len(sources) if mirrored is None else [bool(flip) for flip in mirrored]
+        lanes = [whole(source, "a source", least=-1) for source in sources]
+        core = self._core.with_lanes(lanes, flips)
+        options = {**self._options, "lanes": len(lanes)}
+        for name in ("rho", "prior_strength"):
+            options[name] = options[name][0] if isinstance(options[name], tuple) else options[name]
+        learner = type(self)(**options)
+        learner._core, learner._loss = core, self._loss
+        return learner
+
     def copy(self) -> Self:
         """Return an independent learner in the same state."""
         twin = object.__new__(type(self))
@@ -434,8 +462,17 @@ class Learner:
         by_lane = np.ascontiguousarray(array[int(self._options["intercept"]) :].T)
         return by_lane[0] if self._single else by_lane
 
-    def _intercept(self, array: Array) -> float | Array:
-        return self._per_model(array[0].copy() if self._options["intercept"] else np.zeros(self._lanes))
+    def _weights(self, *, smoothed: bool) -> Array:
+        weights = self._core.weights(smoothed)
+        return self._features(weights * self._core.units()[1][:, None] if self._options["scale"] else weights)
+
+    def _intercept(self, *, smoothed: bool) -> float | Array:
+        weights = self._core.weights(smoothed)
+        constant = weights[0].copy() if self._options["intercept"] else np.zeros(self._lanes)
+        if self._options["scale"]:
+            centres, factors = self._core.units()
+            constant -= (centres * factors) @ weights
+        return self._per_model(constant)
 
 
 def _require_room(options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -4,6 +4,8 @@ import math
 import operator
 from numbers import Real
 
+import numpy as np
+
 
 def real(value: object) -> float:
     """`value` as a float; NaN if it is not a real number of that range, so that every check refuses it."""
@@ -11,6 +13,13 @@ def real(value: object) -> float:
         return float(value) if isinstance(value, Real) else math.nan
     except OverflowError:
         return math.nan
+
+
+def yes_or_no(value: object, name: str) -> bool:
+    """`value` as a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")  # noqa: TRY004 - an option's value
+    return bool(value)
 
 
 def whole(value: object, name: str, *, least: int = 1) -> int:

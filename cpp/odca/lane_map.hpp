@@ -1,0 +1,39 @@
+// Which lanes become which.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace odca {
+
+struct LaneMap {
+  int lanes;                       // before
+  const std::vector<int>& source;  // of each lane after; negative for a blank one
+  const std::vector<bool>& mirrored;
+
+  // values[..][lane], as it is: a blank lane has what lane 0 has.
+  template <class Vector>
+  void copy(Vector& values) const {
+    each(values, [](double value, int, bool) { return value; });
+  }
+  // The same for what is negated in a mirrored lane, and zero in a blank one.
+  template <class Vector>
+  void negate(Vector& values) const {
+    each(values, [](double value, int from, bool mirror) {
+      return from < 0 ? 0.0 : mirror ? 0.0 - value : value;  // never -0, which no lane that learned it would hold
+    });
+  }
+
+  template <class Vector, class Become>
+  void each(Vector& values, Become become) const {
+    Vector out;
+    out.reserve(values.size() / lanes * source.size());
+    for (std::size_t first = 0; first < values.size(); first += lanes)
+      for (std::size_t l = 0; l < source.size(); ++l)
+        out.push_back(become(values[first + (source[l] < 0 ? 0 : source[l])], source[l], mirrored[l]));
+    values = std::move(out);
+  }
+};
+
+}  // namespace odca

@@ -1,0 +1,116 @@
+"""Losses, penalties and windows by name, and options in the terms of other libraries."""
+
+from typing import Any
+
+from odca.losses import LOSSES, Loss
+from odca.penalties import L2, ElasticNet, NonNegative, Penalty
+from odca.scalars import real, whole
+from odca.windows import Exponential, HalfLife, Infinite, Sliding, Window
+
+LOSS_NAMES: dict[str, type[Loss]] = {kind.name: kind for kind in LOSSES}
+DEFAULT_DELTA = 0.15 / 0.85  # scikit-learn's l1_ratio = 0.15
+PENALTY_NAMES: dict[str, Penalty] = {
+    "l2": L2(),
+    "elasticnet": ElasticNet(DEFAULT_DELTA),
+    "nonnegative": NonNegative(),
+}
+
+
+def as_loss(loss: object) -> object:
+    """A loss from its name, with its own defaults; objects are what they are."""
+    if not isinstance(loss, str):
+        return loss
+    if loss not in LOSS_NAMES:
+        raise ValueError(f"there is no loss named {loss!r}. There are {', '.join(sorted(LOSS_NAMES))}, and objects.")
+    return LOSS_NAMES[loss]()
+
+
+def as_penalty(penalty: Penalty | str) -> Penalty:
+    """A penalty from its name."""
+    if isinstance(penalty, Penalty):
+        return penalty
+    if penalty not in PENALTY_NAMES:
+        raise ValueError(
+            f"penalty must be one of {', '.join(sorted(PENALTY_NAMES))}, or an object such as ElasticNet(0.2); "
+            f"got {penalty!r}."
+        )
+    return PENALTY_NAMES[penalty]
+
+
+def as_window(window: Window | str | float) -> Window:
+    """A window from "infinite", from a whole number (the last events) or a number below one (the factor β)."""
+    if isinstance(window, Window):
+        return window
+    if window == "infinite":
+        return Infinite()
+    if not isinstance(window, str | bool):
+        if hasattr(window, "__index__"):
+            return Sliding(whole(window, "window"))
+        if 0.0 < real(window) < 1.0:
+            return Exponential(float(window))
+    raise ValueError(
+        "window must be 'infinite', a whole number (a sliding window of so many events), a number between 0 and 1 "
+        f"(exponential forgetting), or an object such as HalfLife(3600.0); got {window!r}."
+    )
+
+
+def smoothing_for(window: Window) -> float:
+    """κ that averages over about a tenth of the events that a window remembers, and over at most 10,000."""
+    if isinstance(window, Infinite):
+        events = 1e5
+    elif isinstance(window, Exponential):
+        events = 1.0 / (1.0 - max(window.beta) if isinstance(window.beta, tuple) else 1.0 - window.beta)
+    elif isinstance(window, Sliding) and window.length is not None:
+        events = float(window.length)
+    else:
+        assert isinstance(window, HalfLife | Sliding)  # in time: how many events that is, nobody knows
+        events = 1e3
+    return max(0.0, 1.0 - 1.0 / min(1e4, max(1.0, 0.1 * events)))
+
+
+# Between scikit-learn's and LIBLINEAR's terms and ours. Ours is the mean loss plus ρ(δ‖w‖₁ + ½‖w‖²).
+
+
+def from_sgd(alpha: float, l1_ratio: float = 0.0) -> dict[str, Any]:
+    """Options for the problem of SGDClassifier, SGDRegressor or ElasticNet: mean loss + α(r‖w‖₁ + (1-r)/2 ‖w‖²).
+
+    ρ = α(1-r) and δ = r/(1-r).
+    """
+    if not real(alpha) > 0.0:
+        raise ValueError(f"alpha must be a number > 0; got {alpha!r}.")
+    if not 0.0 <= real(l1_ratio) < 1.0:
+        raise ValueError(
+            f"l1_ratio must lie in [0, 1); got {l1_ratio!r}. Without any l2 the dual has no w; 0.99 is nearly pure l1."
+        )
+    rho = float(alpha) * (1.0 - float(l1_ratio))
+    return {"rho": rho, "penalty": ElasticNet(l1_ratio / (1.0 - l1_ratio)) if l1_ratio > 0.0 else L2()}
+
+
+def to_sgd(rho: float, penalty: Penalty | str = "l2") -> dict[str, float]:
+    """The `alpha` and `l1_ratio` of (ρ, δ): the reverse of `from_sgd`."""
+    known = as_penalty(penalty)
+    if not isinstance(known, L2 | ElasticNet):
+        raise ValueError(f"scikit-learn's SGD has l2, l1 and elasticnet; there is no {penalty!r}.")  # noqa: TRY004 - an option's value
+    delta = known.delta if isinstance(known, ElasticNet) else 0.0
+    return {"alpha": rho * (1.0 + delta), "l1_ratio": delta / (1.0 + delta)}
+
+
+def from_liblinear(C: float, n_samples: int) -> dict[str, Any]:
+    """Options for the problem of LinearSVC, LinearSVR or LogisticRegression: C Σ loss + ½‖w‖². ρ = 1/(C n)."""
+    if not real(C) > 0.0:
+        raise ValueError(f"C must be a number > 0; got {C!r}.")
+    return {"rho": 1.0 / (float(C) * whole(n_samples, "n_samples")), "penalty": L2()}
+
+
+def to_liblinear(rho: float, n_samples: int) -> float:
+    """The `C` of ρ: the reverse of `from_liblinear`."""
+    if not real(rho) > 0.0:
+        raise ValueError(f"rho must be a number > 0; got {rho!r}.")
+    return 1.0 / (float(rho) * whole(n_samples, "n_samples"))
+
+
+def from_ridge(alpha: float, n_samples: int) -> dict[str, Any]:
+    """Options for the problem of Ridge: Σ (y - z)² + α‖w‖². ρ = α/n."""
+    if not real(alpha) > 0.0:
+        raise ValueError(f"alpha must be a number > 0; got {alpha!r}.")
+    return {"rho": float(alpha) / whole(n_samples, "n_samples"), "penalty": L2()}
