@@ -11,6 +11,8 @@
 True
 """
 
+from typing import Any
+
 from odca.learner import Delta, Diagnostics, Learner
 from odca.losses import (
     AbsoluteError,
@@ -32,6 +34,22 @@ from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
 from odca.windows import Exponential, HalfLife, Infinite, Sliding
 
 __version__ = "0.1.0"
+
+_ESTIMATORS = ("ODCAClassifier", "ODCARegressor")  # imported when asked for: they need scikit-learn
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ESTIMATORS:
+        raise AttributeError(f"module 'odca' has no attribute {name!r}")
+    try:
+        from odca import sklearn  # noqa: PLC0415 - only when used
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{name} needs scikit-learn >= 1.6: pip install 'odca[sklearn]'.") from error
+    return getattr(sklearn, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ESTIMATORS])
 
 __all__ = [
     "KL",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core, model_file
-from odca.inputs import Array, as_columns, as_matrix, as_times
+from odca.inputs import Array, as_columns, as_floats, as_matrix, as_times
 from odca.losses import as_native, label_rule
 from odca.options import Numbers, count_lanes, fixed_features, frozen, per_lane, shape_of
 from odca.penalties import KL, L2, Penalty
@@ -308,6 +308,12 @@ class Learner:
             )
         losses = self._loss.value(z.ravel(), labels.ravel()).reshape(z.shape)
         return self._per_model(np.average(losses, axis=0, weights=weights) + self._core.penalty_term(smoothed))
+
+    def loss_of(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """Return Q(margin; y) of each pair, in the shape of `margins`."""
+        z, labels = np.broadcast_arrays(as_floats(margins, "margins"), as_floats(y, "y"))
+        values: Array = self._loss.value(np.ravel(z), np.ravel(labels)).reshape(z.shape)
+        return values
 
     # Sliding windows
 

@@ -1,0 +1,98 @@
+"""Probabilities from margins, learned as the stream goes.
+
+The margins of hinge and its relatives are no log-odds. Each lane has a map of its own, P(+1) = σ(a·margin + b), learned by
+O-DCA under log loss from (margin, 1), where the margin is that from before the event was learned: an honest score. It
+forgets as the model forgets. It begins at a = 1, b = 0.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.inputs import Array
+from odca.learner import Learner
+from odca.losses import LogLoss
+from odca.names import smoothing_for
+from odca.windows import Window
+
+# Chosen on a6a, rcv1sub and w8a under two losses and two strengths: ECE falls from 0.07 ... 0.29 to 0.006 ... 0.017.
+STRENGTH, PRIOR_STRENGTH = 1e-3, 10.0
+
+
+class Calibration:
+    """One map from margins to probabilities for each lane."""
+
+    def __init__(self, lanes: int, window: Window) -> None:
+        self._window = window
+        self._maps = [self._new_map() for _ in range(lanes)]
+
+    def _new_map(self) -> Learner:
+        return Learner(
+            loss=LogLoss(),
+            rho=STRENGTH,
+            prior_strength=PRIOR_STRENGTH,
+            prior_mean=[1.0],
+            intercept=True,
+            window=self._window,
+            smoothing=smoothing_for(self._window),
+        )
+
+    def learn(
+        self, margins: Array, labels: Array, *, sample_weight: Array | None = None, time: npt.ArrayLike | None = None
+    ) -> None:
+        """Learn from the margins (n, lanes) of events, from before they were learned, and their labels."""
+        for lane, each in enumerate(self._maps):
+            each.learn(margins[:, [lane]], labels[:, lane], sample_weight=sample_weight, time=time)
+
+    def probabilities(self, margins: Array) -> Array:
+        """P(+1) of each lane, for margins (n, at most lanes)."""
+        columns = [each.predict(margins[:, [lane]]) for lane, each in enumerate(self._maps[: margins.shape[1]])]
+        return sigmoid(np.column_stack(columns))
+
+    def rearranged(self, sources: Sequence[int], mirrored: Sequence[bool]) -> "Calibration":
+        """Follow `Learner.with_lanes`."""
+        other = Calibration(0, self._window)
+        other._maps = [
+            self._new_map() if source < 0 else _mirrored(self._maps[source]) if mirror else self._maps[source].copy()
+            for source, mirror in zip(sources, mirrored, strict=True)
+        ]
+        return other
+
+    def get_state(self) -> dict[str, npt.NDArray[Any]]:
+        """The state of every map, under `<lane>.`."""
+        return {f"{lane}.{name}": array for lane, each in enumerate(self._maps) for name, array in each.get_state().items()}
+
+    def set_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
+        """The reverse."""
+        for lane, each in enumerate(self._maps):
+            first = f"{lane}."
+            each.set_state({name.removeprefix(first): a for name, a in state.items() if name.startswith(first)})
+
+
+def sigmoid(z: Array) -> Array:
+    """1 / (1 + e^-z), without overflow."""
+    e = np.exp(-np.abs(z))
+    return np.where(z >= 0.0, 1.0, e) / (1.0 + e)
+
+
+def _mirrored(calibrated: Learner) -> Learner:
+    """The map of a lane whose margins and labels are the negatives: σ(az - b), exactly."""
+    twin, state = calibrated.copy(), calibrated.get_state()
+    for sums in ("dual", "smooth"):
+        state[sums][:1] = 0.0 - state[sums][:1]  # the intercept's; the slope's pulls are products of two negatives
+    if len(state["window.number"]):
+        state["window.value"].reshape(-1, 2)[:, 1] *= -1.0
+        state["window.facts"].reshape(-1, 5)[:, [0, 3]] *= -1.0  # label and dual
+    twin.set_state(state)
+    return twin
+
+
+def expected_calibration_error(probability: npt.ArrayLike, outcome: npt.ArrayLike, bins: int = 15) -> float:
+    """ECE: how far the stated probability is from the observed share, averaged over equal bins of probability."""
+    p, hit = np.asarray(probability, dtype=np.float64), np.asarray(outcome, dtype=np.float64)
+    place = np.minimum((p * bins).astype(int), bins - 1)
+    total = np.bincount(place, minlength=bins)
+    gap = np.abs(np.bincount(place, p, bins) - np.bincount(place, hit, bins))
+    return float(gap.sum() / max(total.sum(), 1))

@@ -1,0 +1,52 @@
+"""How well a model predicted each event before it learned from it."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from odca.inputs import Array
+
+
+@dataclass(slots=True)
+class Progress:
+    """Progressive validation: weighted sums over the events so far. Their order of addition is that of the events,
+    so no split of the stream into calls shows.
+    """
+
+    events: int = 0
+    weight: float = 0.0
+    loss_sum: float = 0.0
+    score_sum: float = 0.0
+
+    def add(self, loss: Array, score: Array, weight: Array | None = None) -> None:
+        """Count events by the loss of their prediction, and by whether it was right (or how far off it was)."""
+        c = np.ones(len(loss)) if weight is None else weight
+        self.events += len(loss)
+        self.weight = _add_in_order(self.weight, c)
+        self.loss_sum = _add_in_order(self.loss_sum, c * loss)
+        self.score_sum = _add_in_order(self.score_sum, c * score)
+
+    @property
+    def loss(self) -> float:
+        """The mean loss."""
+        return self.loss_sum / self.weight if self.weight else float("nan")
+
+    @property
+    def score(self) -> float:
+        """The mean score: accuracy for classes, absolute error for numbers."""
+        return self.score_sum / self.weight if self.weight else float("nan")
+
+    def as_array(self) -> Array:
+        """Its numbers, for a file."""
+        return np.array([float(getattr(self, each.name)) for each in fields(self)])
+
+    @classmethod
+    def from_array(cls, numbers: Array) -> "Progress":
+        """The reverse; ValueError for what `as_array` cannot have written."""
+        if numbers.shape != (4,) or not np.isfinite(numbers).all() or (numbers[:2] < 0.0).any():
+            raise ValueError("its progress is not four finite numbers.")
+        return cls(int(numbers[0]), *map(float, numbers[1:]))
+
+
+def _add_in_order(total: float, terms: Array) -> float:
+    return float(np.cumsum(np.concatenate([[total], terms]))[-1])

@@ -1,0 +1,81 @@
+"""Names and the terms of other libraries."""
+
+import numpy as np
+import pytest
+
+from odca import L2, ElasticNet, Exponential, HalfLife, Hinge, Infinite, NonNegative, Quantile, Sliding
+from odca.names import (
+    LOSS_NAMES,
+    as_loss,
+    as_penalty,
+    as_window,
+    from_liblinear,
+    from_ridge,
+    from_sgd,
+    smoothing_for,
+    to_liblinear,
+    to_sgd,
+)
+
+
+def test_every_loss_has_its_name() -> None:
+    assert as_loss("hinge") == Hinge()
+    assert as_loss(Quantile(0.1)) == Quantile(0.1)
+    assert len(LOSS_NAMES) == 13
+    for name, kind in LOSS_NAMES.items():
+        assert isinstance(as_loss(name), kind)
+
+
+def test_windows_from_numbers() -> None:
+    assert as_window("infinite") == Infinite()
+    assert as_window(0.99) == Exponential(0.99)
+    assert as_window(500) == Sliding(500)
+    assert as_window(np.int64(500)) == Sliding(500)
+    assert as_window(HalfLife(3.0)) == HalfLife(3.0)
+    for wrong in (0.0, 1.0, -1, "7 days", None, True):
+        with pytest.raises(ValueError, match="window must be"):
+            as_window(wrong)
+
+
+def test_smoothing_follows_the_window() -> None:
+    assert smoothing_for(Infinite()) == 0.9999
+    assert smoothing_for(Exponential(0.999)) == pytest.approx(0.99)
+    assert smoothing_for(Exponential([0.9, 0.999])) == pytest.approx(0.99)
+    assert smoothing_for(Sliding(5)) == 0.0
+    assert smoothing_for(Sliding(duration=5.0)) == smoothing_for(HalfLife(5.0)) == pytest.approx(0.99)
+
+
+def test_the_terms_of_scikit_learn() -> None:
+    assert from_sgd(1e-3) == {"rho": 1e-3, "penalty": L2()}
+    options = from_sgd(1e-3, l1_ratio=0.2)
+    w = np.array([1.0, -2.0])
+    mine = options["rho"] * (options["penalty"].delta * np.abs(w).sum() + 0.5 * w @ w)
+    assert mine == pytest.approx(1e-3 * (0.2 * np.abs(w).sum() + 0.8 * 0.5 * w @ w))
+    back = to_sgd(**options)
+    assert back["alpha"] == pytest.approx(1e-3)
+    assert back["l1_ratio"] == pytest.approx(0.2)
+    assert to_liblinear(from_liblinear(0.5, 100)["rho"], 100) == pytest.approx(0.5)
+    assert from_ridge(2.0, 100)["rho"] == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: from_sgd(0.0),
+        lambda: from_sgd(1e-3, l1_ratio=1.0),
+        lambda: to_sgd(1e-3, NonNegative()),
+        lambda: from_liblinear(-1.0, 5),
+        lambda: from_liblinear(1.0, 0),
+        lambda: to_liblinear(0.0, 5),
+        lambda: from_ridge(0.0, 5),
+        lambda: as_penalty("l1"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused(call) -> None:
+    with pytest.raises(ValueError, match="must|there is no"):
+        call()
+
+
+def test_elastic_net_by_name_is_scikit_learns() -> None:
+    assert to_sgd(1.0, "elasticnet")["l1_ratio"] == pytest.approx(0.15)
+    assert as_penalty(ElasticNet(1.0)) == ElasticNet(1.0)
