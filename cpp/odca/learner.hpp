@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "odca/config.hpp"
@@ -29,12 +30,20 @@ class Learner {
   // loss throws, with the model as it was.
   std::int64_t learn(const Events& events, const Report& report, const Interrupted& interrupted);
 
+  // The same for a short call of one who must not wait. False if it is not short or somebody else is inside: then nothing
+  // has happened.
+  bool try_learn(const Events& events, const Report& report);
+
   // out[row][lane] = offset + h'w, or h'w-bar
   void predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
                const Interrupted& interrupted) const;
+  // One row, the intercept in front of it if there is one; for one who must not wait, as above.
+  bool try_predict(const Row& row, double offset, bool smoothed, double* out) const;
 
   std::vector<double> weights(bool smoothed) const;  // [feature][lane], the intercept first if there is one
   std::vector<double> dual_sum() const;              // S, in the same order
+  // Of some features; 0 of those that the model has never seen (-1 is such a one).
+  std::vector<double> weights_at(std::span<const std::int32_t> features, bool smoothed) const;
 
   // (1/mass) (-sum delta Q*(-lambda) - A R*(S/A)); 0 where there is no mass.
   std::vector<double> dual_objective() const;
@@ -70,6 +79,8 @@ class Learner {
 
  private:
   void grow(std::int64_t features);
+  std::int64_t learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted);
+  void predict_row(const Row& row, bool as_of_many, bool smoothed, double* margin) const;
   double weight_of(std::int64_t j, int lane, bool smoothed) const;
   std::vector<double> weights_unlocked(bool smoothed) const;
   std::vector<double> dual_objective_unlocked() const;

@@ -48,6 +48,11 @@ class Step {
         transaction_(transaction),
         projection_(config.lanes) {}
 
+  // Room for the features that this row is the first to have.
+  void widen(const Row& h) {
+    if (h.size > 0 && h.feature(h.size - 1) >= state_.features) state_.resize(h.feature(h.size - 1) + 1);
+  }
+
   void learn(const Row& h, Event& event) {
     const double norm = project(h);
     if (!std::isfinite(norm)) throw InputError(describe_bad_row(h, event));

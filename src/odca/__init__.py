@@ -11,6 +11,7 @@
 True
 """
 
+from odca.events import EventLearner
 from odca.learner import Delta, Diagnostics, Learner
 from odca.losses import (
     AbsoluteError,
@@ -43,6 +44,7 @@ __all__ = [
     "Diagnostics",
     "ElasticNet",
     "EpsilonInsensitive",
+    "EventLearner",
     "Expectile",
     "Exponential",
     "HalfLife",
