@@ -57,6 +57,7 @@ struct Rows {
   std::vector<std::int32_t> start{0}, index;
   std::vector<double> value;
 
+  void add(std::int32_t feature, double number) { index.push_back(feature), value.push_back(number); }
   void clear() { start.resize(1), index.clear(), value.clear(); }
   std::int64_t size() const { return static_cast<std::int64_t>(start.size()) - 1; }
   Row first() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
@@ -83,22 +84,24 @@ class Encoder {
 
   // Appends an event as a row, its features sorted. New names are added if it is to `grow`, else left out.
   void encode(nb::handle event, bool grow, Rows& rows) {
-    // Numbers of the caller's own types run Python code, which may come back here: it finds no entries and makes its own.
-    Entries entries = std::exchange(entries_, {});
-    entries.clear();
+    const std::size_t first = rows.index.size();
+    if (shift_) rows.add(0, 1.0);
     bool sorted = true;
     std::int32_t last = -1;
     const std::int64_t visible = bits_ || grow ? most_ : known_;
-    each(event, [&](std::size_t place, nb::handle name, nb::handle category, double number) {
-      const std::int64_t index = category.is_valid() ? find(name, category, grow) : find_at(place, name, grow);
-      if (index < 0 || index >= visible) return;
-      const std::int32_t feature = static_cast<std::int32_t>(index) + shift_;
-      sorted &= feature > last;
-      last = feature;
-      entries.emplace_back(feature, number);
-    });
-    append(entries, sorted, rows);
-    entries_ = std::move(entries);
+    each(event,
+         [&](std::size_t place, nb::handle name, nb::handle category, double number) __attribute__((always_inline)) {
+           const std::int64_t index = category.is_valid() ? find(name, category, grow) : find_at(place, name, grow);
+           if (index < 0 || index >= visible) return;
+           const std::int32_t feature = static_cast<std::int32_t>(index) + shift_;
+           sorted &= feature > last;
+           last = feature;
+           rows.add(feature, number);
+         });
+    if (!sorted) sort(rows, first);
+    if (rows.index.size() > 0x7fffffff)
+      throw InputError("these are too many events at once; learn them in several calls");
+    rows.start.push_back(static_cast<std::int32_t>(rows.index.size()));
   }
 
   // Calls visit(feature, index, number) for what the event holds, in its own order; the index is negative if unknown.
@@ -139,7 +142,14 @@ class Encoder {
   std::int64_t width() const { return (bits_ ? most_ : size()) + shift_; }
 
  private:
-  using Entries = std::vector<std::pair<std::int32_t, double>>;
+  struct Entry {
+    std::int32_t feature;
+    std::size_t place;  // values of one feature are added in the event's order
+    double number;
+    bool operator<(const Entry& other) const {
+      return feature != other.feature ? feature < other.feature : place < other.place;
+    }
+  };
   struct Place {
     nb::object name;
     std::int64_t index;
@@ -222,30 +232,30 @@ class Encoder {
 
   // Rows
 
-  void append(Entries& entries, bool sorted, Rows& rows) const {
-    if (shift_) rows.index.push_back(0), rows.value.push_back(1.0);
-    if (!sorted)
-      std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [feature, number] : entries) {
-      const bool again =
-          !sorted && rows.index.size() > static_cast<std::size_t>(rows.start.back()) && rows.index.back() == feature;
-      if (again) {
-        rows.value.back() += number;  // hashes may meet
-      } else {
-        rows.index.push_back(feature);
-        rows.value.push_back(number);
-      }
+  // Sorts what comes from `first` on by feature. Hashes may meet: values of one feature are added up.
+  void sort(Rows& rows, std::size_t first) {
+    entries_.clear();
+    for (std::size_t k = first; k < rows.index.size(); ++k) entries_.push_back({rows.index[k], k, rows.value[k]});
+    std::sort(entries_.begin(), entries_.end());
+    rows.index.resize(first);
+    rows.value.resize(first);
+    for (const auto& [feature, place, number] : entries_) {
+      if (rows.index.size() > first && rows.index.back() == feature)
+        rows.value.back() += number;
+      else
+        rows.add(feature, number);
     }
-    if (rows.index.size() > 0x7fffffff)
-      throw InputError("these are too many events at once; learn them in several calls");
-    rows.start.push_back(static_cast<std::int32_t>(rows.index.size()));
   }
 
   // Names
 
   // A number's index: its name is first looked for where the last event had it.
-  std::int64_t find_at(std::size_t place, nb::handle name, bool grow) {
+  [[gnu::always_inline]] std::int64_t find_at(std::size_t place, nb::handle name, bool grow) {
     if (place < places_.size() && same_text(places_[place].name.ptr(), name.ptr())) return places_[place].index;
+    return find_and_note(place, name, grow);
+  }
+
+  [[gnu::noinline]] std::int64_t find_and_note(std::size_t place, nb::handle name, bool grow) {
     const std::int64_t index = find(name, nb::handle(), grow);
     if (index < 0 || place >= most_places) return index;
     if (place >= places_.size()) places_.resize(place + 1);
@@ -349,8 +359,8 @@ class Encoder {
   nb::dict numbers_, categories_;  // name -> index, name -> {string or None -> index}
   nb::list features_;              // by index
   std::int64_t known_ = 0;
-  std::vector<Place> places_;  // the numbers of the last event
-  Entries entries_;            // memory for the next event
+  std::vector<Place> places_;   // the numbers of the last event
+  std::vector<Entry> entries_;  // memory for the next event that is not sorted
 };
 
 }  // namespace odca::bind

@@ -65,6 +65,11 @@ class EventCore {
     return margins([&](double* margin) { learn(events, margin, names); });
   }
 
+  // Whether learn_one takes it as it is.
+  bool is_label(nb::handle y) const {
+    return PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr()) || single_ || nb::isinstance<Vector<double>>(y);
+  }
+
   nb::object predict_one(nb::handle event, double offset) {
     Rows rows = std::exchange(spare_, {});  // several threads may predict
     rows.clear();
@@ -246,6 +251,33 @@ class EventCore {
   Rows learned_, spare_;  // memory for the next event
 };
 
+// The base of odca.EventLearner: its two methods that are called for every event are native ones, because a Python
+// function around them would cost a fifth of what they do. What is out of the ordinary is left to Python.
+class OneByOne {
+ public:
+  explicit OneByOne(nb::object core) : kept_(std::move(core)), core_(nb::cast<EventCore&>(kept_)) {}
+
+  nb::object learn_one(nb::handle event, nb::handle y, double weight, double offset, nb::handle time) {
+    double moment = std::nan("");
+    if (PyFloat_CheckExact(time.ptr()))
+      moment = PyFloat_AS_DOUBLE(time.ptr());
+    else if (!time.is_none())
+      moment = nb::cast<double>(nb::find(*this).attr("_moment")(time));
+    if (core_.is_label(y)) return core_.learn_one(event, y, weight, offset, moment);
+    return core_.learn_one(event, nb::find(*this).attr("_labels")(y), weight, offset, moment);
+  }
+
+  nb::object predict_one(nb::handle event, double offset, nb::handle id) {
+    nb::object margin = core_.predict_one(event, offset);
+    if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset);
+    return margin;
+  }
+
+ private:
+  nb::object kept_;
+  EventCore& core_;
+};
+
 std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, std::optional<int> bits,
                                 const std::string& missing) {
   const Missing policy = missing == "indicate" ? Missing::indicate
@@ -262,8 +294,6 @@ void bind_events(nb::module_& m) {
   nb::class_<EventCore>(m, "EventCore")
       .def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("bits").none(),
            nb::arg("missing"))
-      .def("learn_one", &EventCore::learn_one, event, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time"))
-      .def("predict_one", &EventCore::predict_one, event, nb::arg("offset"))
       .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none())
       .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
@@ -272,6 +302,20 @@ void bind_events(nb::module_& m) {
       .def("while_still", &EventCore::while_still, nb::arg("look"))
       .def("restore", &EventCore::restore, nb::arg("features"))
       .def_prop_ro("features", &EventCore::features);
+  nb::class_<OneByOne>(m, "OneByOne")
+      .def(nb::init<nb::object>(), nb::arg("core"))
+      .def("learn_one", &OneByOne::learn_one, nb::arg("x"), y, nb::kw_only(), nb::arg("weight") = 1.0,
+           nb::arg("offset") = 0.0, nb::arg("time") = nb::none(),
+           nb::sig("def learn_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], y: object, *, "
+                   "weight: float = 1.0, offset: float = 0.0, time: object = None) -> typing.Any"),
+           "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
+      .def("predict_one", &OneByOne::predict_one, nb::arg("x"), nb::kw_only(), nb::arg("offset") = 0.0,
+           nb::arg("id") = nb::none(),
+           nb::sig("def predict_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], *, "
+                   "offset: float = 0.0, id: str | int | None = None) -> typing.Any"),
+           "The margin of one event: a number, or one for each lane. Neither the model nor the names change.\n\n"
+           "With `id`, the event and its offset are kept until `learn_label(id, y)`. If an event of that id is kept\n"
+           "already, the new one takes its place, as the newest.");
 }
 
 }  // namespace odca::bind

@@ -26,7 +26,6 @@ Missing: TypeAlias = Literal["ignore", "indicate", "error"]
 MOST_BITS = 30
 INTERCEPT = ""
 """The key of the intercept among weights and contributions. No feature has it: a name cannot be empty."""
-_NO_TIME = math.nan
 _PREFIX = "events."
 
 
@@ -45,7 +44,7 @@ class LearnerOptions(TypedDict, total=False):
     n_features: int | None
 
 
-class EventLearner:
+class EventLearner(_core.OneByOne):
     """Learns from events that are dictionaries, {"price": 3.2, "country": "NZ", "new": True}, of any names at any time.
 
     A number (or True, False) is a feature of its name. A string is a category: the name and the string together are a
@@ -104,28 +103,13 @@ class EventLearner:
         self._core = _core.EventCore(
             learner._core, self._single, learner.smoothing > 0.0, own["bits"], str(own["missing"])
         )
+        super().__init__(self._core)
         self._pending: dict[Hashable, tuple[int, dict[str, Any], float]] = {}  # id: number, event, offset
         self._kept = 0  # events that were ever put there; also the number of the next
         self._dropped = 0
         self._shelf = threading.Lock()  # around _pending, _kept and _dropped; never held while learning
 
-    # One event
-
-    def learn_one(self, x: Event, y: Any, *, weight: float = 1.0, offset: float = 0.0, time: Any = None) -> Any:
-        """Learn from one event; return its margin from before. With lanes, y is a number for all or one for each."""
-        label = y if self._single else self._labels(y)
-        return self._core.learn_one(x, label, weight, offset, _NO_TIME if time is None else _moment(time))
-
-    def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> Any:  # noqa: A002
-        """The margin of one event: a number, or one for each lane. Neither the model nor the names change.
-
-        With `id`, the event and its offset are kept until `learn_label(id, y)`. If an event of that id is kept already,
-        the new one takes its place, as the newest.
-        """
-        margin = self._core.predict_one(x, offset)
-        if id is not None:
-            self._keep(_checked(id), self._core.plain(x), float(offset))
-        return margin
+    # One event: `learn_one` and `predict_one` are native, and call _moment, _labels and _keep where they are needed.
 
     def learn_label(self, id: str | int, y: Any, *, weight: float = 1.0, time: Any = None) -> Any:  # noqa: A002
         """Learn from the event that `predict_one` kept under `id`; return its margin from before, by the model of now.
@@ -234,7 +218,7 @@ class EventLearner:
     def copy(self) -> Self:
         """Return an independent learner in the same state, the events that wait for labels among it."""
         learner, features = self._while_still(self.learner.copy)
-        twin = object.__new__(type(self))
+        twin = type(self).__new__(type(self))
         twin._assemble(learner, self._own)
         twin._core.restore(features)
         twin._shelve(*self._shelved())
@@ -298,8 +282,13 @@ class EventLearner:
     def _per_event(self, array: Array) -> Array:
         return array[:, 0] if self._single else array
 
-    def _labels(self, y: Any) -> Any:
-        return y if isinstance(y, float | int) else np.atleast_1d(as_floats(y, "y"))
+    @staticmethod
+    def _moment(time: object) -> float:
+        return float(as_times([time], 1)[0])
+
+    @staticmethod
+    def _labels(y: object) -> Array:
+        return np.atleast_1d(as_floats(y, "y"))
 
     def _while_still(self, look: Callable[[], Any]) -> tuple[Any, list[Feature]]:
         """What `look` returns, and the features of the same moment."""
@@ -320,10 +309,13 @@ class EventLearner:
             raise ValueError(f"its {len(features)} names do not go with its {count} features.")
         self._core.restore(features)
 
-    def _keep(self, id: str | int, event: dict[str, Any], offset: float) -> None:  # noqa: A002
+    def _keep(self, id: object, x: Event, offset: float) -> None:  # noqa: A002
+        if not isinstance(id, str | int) or isinstance(id, bool):
+            raise TypeError(f"an id must be a string or a whole number; got {id!r}.")
+        event = self._core.plain(x)
         with self._shelf:
             self._pending.pop(id, None)  # so that the new one is the newest
-            self._pending[id] = (self._kept, event, offset)
+            self._pending[id] = (self._kept, event, float(offset))
             self._kept += 1
             self._drop_oldest()
 
@@ -349,7 +341,7 @@ class EventLearner:
         for id, event, offset in pending:  # noqa: A001
             if not isinstance(event, dict) or not math.isfinite(offset):
                 raise ValueError("an event that waits for its label is none.")
-            self._keep(_checked(id), self._core.plain(event), float(offset))
+            self._keep(id, event, offset)
         if self._dropped or len(pending) != self.pending or dropped < 0:
             raise ValueError("the events that wait for labels do not fit together.")
         self._dropped = dropped
@@ -368,16 +360,6 @@ def _as_events(events: Any) -> list[Any]:
     if isinstance(events, Mapping) or not isinstance(events, Iterable):
         raise TypeError(f"events must be many dictionaries, or a data frame; got one {type(events).__name__}.")
     return list(events)
-
-
-def _moment(time: Any) -> float:
-    return time if type(time) is float else float(as_times([time], 1)[0])
-
-
-def _checked(id: object) -> str | int:  # noqa: A002
-    if not isinstance(id, str | int) or isinstance(id, bool):
-        raise TypeError(f"an id must be a string or a whole number; got {id!r}.")
-    return id
 
 
 # Files
