@@ -4,7 +4,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <optional>
 #include <vector>
+
+#include "odca/batch.hpp"
 
 namespace odca::bind {
 
@@ -17,6 +20,12 @@ using Matrix2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device:
 template <class T>
 std::vector<T> to_vector(const Vector<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.shape(0));
+}
+
+// Labels, weights or offsets; `otherwise` where there is no array.
+inline Columns columns(const std::optional<Matrix2>& array, double otherwise) {
+  if (!array) return {nullptr, 0, 0, otherwise};
+  return {array->data(), array->stride(0), array->shape(1) == 1 ? 0 : array->stride(1), otherwise};
 }
 
 // Hands a vector's memory over to NumPy.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bind/arrays.hpp"
+#include "bind/signals.hpp"
 #include "bind/state.hpp"
 #include "bind/topics.hpp"
 
@@ -17,21 +18,6 @@ namespace odca::bind {
 namespace {
 
 using Reports = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
-
-// True once Python has a signal to handle, which then waits as an exception.
-bool signal_arrived() {
-  const nb::gil_scoped_acquire gil;
-  return PyErr_CheckSignals() != 0;
-}
-
-void raise_if_interrupted() {
-  if (PyErr_Occurred()) throw nb::python_error();
-}
-
-Columns columns(const std::optional<Matrix2>& array, double otherwise) {
-  if (!array) return {nullptr, 0, 0, otherwise};
-  return {array->data(), array->stride(0), array->shape(1) == 1 ? 0 : array->stride(1), otherwise};
-}
 
 Batch with_intercept(const PyMatrix& x, const Learner& learner) {
   Batch batch = x.batch;

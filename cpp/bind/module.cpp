@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
   odca::bind::bind_windows(m);
   odca::bind::bind_matrices(m);
   odca::bind::bind_learner(m);
+  odca::bind::bind_events(m);
 }

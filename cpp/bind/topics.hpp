@@ -34,5 +34,6 @@ void bind_penalties(nanobind::module_& m);
 void bind_windows(nanobind::module_& m);
 void bind_matrices(nanobind::module_& m);
 void bind_learner(nanobind::module_& m);
+void bind_events(nanobind::module_& m);
 
 }  // namespace odca::bind

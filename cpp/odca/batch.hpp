@@ -43,6 +43,7 @@ class Batch {
   AnyMatrix matrix;
   std::int64_t rows = 0, width = 0;
   bool intercept = false;  // puts a constant feature in front: it becomes feature 0, column j feature j + 1
+  bool widens = false;     // a feature appears with the first row that has it, instead of all at the beginning
 
   std::int64_t features() const { return width + (intercept ? 1 : 0); }
 

@@ -37,10 +37,28 @@ void Learner::grow(std::int64_t features) {
 std::int64_t Learner::learn(const Events& events, const Report& report, const Interrupted& interrupted) {
   const std::scoped_lock only_writer(writing_);
   const std::unique_lock hold(gate_);
+  return learn_unlocked(events, report, interrupted);
+}
+
+bool Learner::try_learn(const Events& events, const Report& report) {
+  const std::int64_t each = config_.fixed_features + 16;
+  if (!Lookout::is_never_asked(events.batch.stored() * config_.lanes + events.batch.rows * each)) return false;
+  const std::unique_lock only_writer(writing_, std::try_to_lock);
+  if (!only_writer) return false;
+  const std::unique_lock hold(gate_, std::try_to_lock);
+  if (!hold) return false;
+  learn_unlocked(events, report, {});
+  return true;
+}
+
+std::int64_t Learner::learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted) {
   Lookout lookout(gate_, interrupted);
   transaction_.begin(events.batch.stored());
   try {
-    grow(events.batch.features());
+    if (events.batch.widens)
+      config_.shape.resize(std::max(events.batch.features(), state_.features), config_.lanes);
+    else
+      grow(events.batch.features());
     const std::int64_t learned = pass_->learn(events, report, lookout);
     transaction_.commit();
     return learned;
@@ -51,59 +69,99 @@ std::int64_t Learner::learn(const Events& events, const Report& report, const In
   }
 }
 
+namespace {
+
+// Cuts off what the model has never seen: its weight is zero. False if there was something that is no number.
+bool cut_unknown(Row& row, std::int64_t features) {
+  bool finite = true;
+  for (; row.size > 0 && row.feature(row.size - 1) >= features; --row.size)
+    finite &= std::isfinite(row.value[row.size - 1]);
+  return finite;
+}
+
+bool is_finite(const Row& row) {
+  return std::all_of(row.value, row.value + row.size, [](double x) { return std::isfinite(x); });
+}
+
+void add_offset(const Columns& offset, std::int64_t i, int lanes, bool finite, double* margin) {
+  for (int l = 0; l < lanes; ++l) {
+    if (!std::isfinite(offset.at(i, l)))
+      throw InputError("offset must be finite; " + at_row(i) + " is " + show(offset.at(i, l)));
+    margin[l] += offset.at(i, l);
+    if (!finite || !std::isfinite(margin[l]))
+      throw InputError("the prediction for " + at_row(i) +
+                       " of X is not finite; look for nan, inf or huge values in that row");
+  }
+}
+
+}  // namespace
+
 void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
                       const Interrupted& interrupted) const {
   std::unique_lock hold(gate_);
   // Few rows ask for few weights; many rows are served from all of them, and then the model is free again.
-  const bool all_at_once = batch.stored() >= state_.features || std::holds_alternative<KL>(config_.penalty);
+  const bool as_of_many = batch.stored() >= state_.features;
+  const bool all_at_once = (as_of_many && batch.rows > 1) || std::holds_alternative<KL>(config_.penalty);
   const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
   const Units units = all_at_once ? Units(state_.scaling, config_.intercept) : Units();
   const std::int64_t features = state_.features;
   const int lanes = config_.lanes;
   if (all_at_once) hold.unlock();
-  const auto standardise = [&](const Row& row, std::vector<double>& values) -> Row {
-    return all_at_once ? odca::standardise(units, row, config_.intercept, values)
-                       : odca::standardise(state_.scaling, row, config_.intercept, values);
-  };
-  const auto predict_rows = [&](auto&& margins) {
-    Gate nobody;
-    nobody.lock();
-    Lookout lookout(nobody, interrupted);
-    Batch::Scratch scratch;
-    std::vector<double> standardised;
-    for (std::int64_t i = 0; i < batch.rows; ++i) {
-      Row h = batch.row(i, scratch);
-      if (lookout.look(h.size * lanes + 16)) return;
-      // A feature the model has never seen has weight zero, but must be a number.
-      bool finite = true;
-      for (; h.size > 0 && h.feature(h.size - 1) >= features; --h.size) finite &= std::isfinite(h.value[h.size - 1]);
-      if (config_.scale) {
-        for (std::int64_t k = 0; k < h.size; ++k) finite &= std::isfinite(h.value[k]);
-        h = standardise(h, standardised);
-      }
-      double* margin = out + i * lanes;
-      margins(h, margin);
-      for (int l = 0; l < lanes; ++l) {
-        if (!std::isfinite(offset.at(i, l)))
-          throw InputError("offset must be finite; " + at_row(i) + " is " + show(offset.at(i, l)));
-        margin[l] += offset.at(i, l);
-        if (!finite || !std::isfinite(margin[l]))
-          throw InputError("the prediction for " + at_row(i) +
-                           " of X is not finite; look for nan, inf or huge values in that row");
-      }
+  Gate nobody;
+  nobody.lock();
+  Lookout lookout(nobody, interrupted);
+  Batch::Scratch scratch;
+  std::vector<double> standardised;
+  for (std::int64_t i = 0; i < batch.rows; ++i) {
+    Row h = batch.row(i, scratch);
+    if (lookout.look(h.size * lanes + 16)) return;
+    bool finite = cut_unknown(h, features);
+    if (config_.scale) {
+      finite &= is_finite(h);
+      h = all_at_once ? standardise(units, h, config_.intercept, standardised)
+                      : standardise(state_.scaling, h, config_.intercept, standardised);
     }
-  };
-  if (all_at_once)
-    predict_rows([&](const Row& h, double* margin) {
+    double* margin = out + i * lanes;
+    if (!all_at_once)
+      predict_row(h, as_of_many, smoothed, margin);
+    else
       lanes == 1 ? dot<1>(h, all.data(), 1, margin) : dot<0>(h, all.data(), lanes, margin);
-    });
-  else
-    predict_rows([&](const Row& h, double* margin) {
-      std::fill_n(margin, lanes, 0.0);
-      h.each([&](std::int64_t j, double value) {
-        for (int l = 0; l < lanes; ++l) margin[l] += value * weight_of(j, l, smoothed);
-      });
-    });
+    add_offset(offset, i, lanes, finite, margin);
+  }
+}
+
+bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* out) const {
+  if (!Lookout::is_never_asked(row.size * config_.lanes + config_.fixed_features)) return false;
+  const std::unique_lock hold(gate_, std::try_to_lock);
+  if (!hold) return false;
+  Row h = row;
+  bool finite = cut_unknown(h, state_.features);
+  if (config_.scale) {
+    finite &= is_finite(h);
+    h = standardise(state_.scaling, h, config_.intercept, standardised_);
+  }
+  if (std::holds_alternative<KL>(config_.penalty)) {
+    const std::vector<double> all = weights_unlocked(smoothed);
+    config_.lanes == 1 ? dot<1>(h, all.data(), 1, out) : dot<0>(h, all.data(), config_.lanes, out);
+  } else
+    predict_row(h, row.size >= state_.features, smoothed, out);
+  add_offset({nullptr, 0, 0, offset}, 0, config_.lanes, finite, out);
+  return true;
+}
+
+// The weights that the row asks for and no others. A row that has every feature is summed in the order in which many
+// such rows are: then its prediction does not depend on the rows beside it.
+void Learner::predict_row(const Row& h, bool as_of_many, bool smoothed, double* margin) const {
+  const int lanes = config_.lanes;
+  if (lanes == 1 && as_of_many) {
+    *margin =
+        detail::sum_in_four(h.size, [&](std::int64_t i) { return h.value[i] * weight_of(h.feature(i), 0, smoothed); });
+    return;
+  }
+  std::fill_n(margin, lanes, 0.0);
+  h.each([&](std::int64_t j, double value) {
+    for (int l = 0; l < lanes; ++l) margin[l] += value * weight_of(j, l, smoothed);
+  });
 }
 
 // One weight under a penalty that is a sum over coordinates.
@@ -142,6 +200,18 @@ std::vector<double> Learner::weights(bool smoothed) const {
 Units Learner::units() const {
   const std::scoped_lock hold(gate_);
   return Units(state_.scaling, config_.intercept);
+}
+
+std::vector<double> Learner::weights_at(std::span<const std::int32_t> features, bool smoothed) const {
+  const std::scoped_lock hold(gate_);
+  const int lanes = config_.lanes;
+  const bool all_at_once = std::holds_alternative<KL>(config_.penalty);
+  const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
+  std::vector<double> out(features.size() * static_cast<std::size_t>(lanes), 0.0);
+  for (std::size_t k = 0; k < features.size(); ++k)
+    for (int l = 0; l < lanes && features[k] >= 0 && features[k] < state_.features; ++l)
+      out[k * lanes + l] = all_at_once ? all[features[k] * lanes + l] : weight_of(features[k], l, smoothed);
+  return out;
 }
 
 std::vector<double> Learner::dual_sum() const {

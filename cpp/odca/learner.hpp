@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "odca/config.hpp"
@@ -29,13 +30,21 @@ class Learner {
   // loss throws, with the model as it was.
   std::int64_t learn(const Events& events, const Report& report, const Interrupted& interrupted);
 
+  // The same for a short call of one who must not wait. False if it is not short or somebody else is inside: then nothing
+  // has happened.
+  bool try_learn(const Events& events, const Report& report);
+
   // out[row][lane] = offset + h'w, or h'w-bar
   void predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
                const Interrupted& interrupted) const;
+  // One row, the intercept in front of it if there is one; for one who must not wait, as above.
+  bool try_predict(const Row& row, double offset, bool smoothed, double* out) const;
 
   std::vector<double> weights(bool smoothed) const;  // [feature][lane], the intercept first if there is one
   std::vector<double> dual_sum() const;              // S, in the same order
-  Units units() const;                               // of the rows, where they are standardised
+  // Of some features; 0 of those that the model has never seen (-1 is such a one).
+  std::vector<double> weights_at(std::span<const std::int32_t> features, bool smoothed) const;
+  Units units() const;  // of the rows, where they are standardised
 
   // A learner whose lane k is this one's lane source[k], mirrored (as if all labels had been negated) where asked for.
   // Where source[k] is negative, it is a lane whose labels were all -1 and whose duals are still zero.
@@ -75,6 +84,8 @@ class Learner {
 
  private:
   void grow(std::int64_t features);
+  std::int64_t learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted);
+  void predict_row(const Row& row, bool as_of_many, bool smoothed, double* margin) const;
   double weight_of(std::int64_t j, int lane, bool smoothed) const;
   std::vector<double> weights_unlocked(bool smoothed) const;
   std::vector<double> dual_objective_unlocked() const;
@@ -93,9 +104,10 @@ class Learner {
   Config config_;
   State state_;
   Transaction transaction_{state_};
-  std::unique_ptr<Pass> pass_;  // of this configuration, on this state
-  mutable Gate writing_;        // held by one mutation from beginning to end
-  mutable Gate gate_;           // held while the state is looked at or changed
+  mutable std::vector<double> standardised_;  // scratch of whoever holds the gate
+  std::unique_ptr<Pass> pass_;                // of this configuration, on this state
+  mutable Gate writing_;                      // held by one mutation from beginning to end
+  mutable Gate gate_;                         // held while the state is looked at or changed
 };
 
 }  // namespace odca

@@ -16,6 +16,9 @@ class Lookout {
  public:
   Lookout(Gate& gate, const Interrupted& interrupted) : gate_(gate), interrupted_(interrupted) {}
 
+  // Whether a call of so much work ends before the first look: such a call keeps the gate, and asks nobody.
+  static bool is_never_asked(std::int64_t work) { return work < work_between_looks; }
+
   // True if the call should stop. The gate is open meanwhile.
   bool look(std::int64_t work) {
     work_ += work;

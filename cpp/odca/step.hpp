@@ -51,6 +51,11 @@ class Step {
         standardiser_(config, state, transaction),
         projection_(config.lanes) {}
 
+  // Room for the features that this row is the first to have.
+  void widen(const Row& h) {
+    if (h.size > 0 && h.feature(h.size - 1) >= state_.features) state_.resize(h.feature(h.size - 1) + 1);
+  }
+
   void learn(const Row& raw, Event& event) {
     const bool arrives_expired =
         config_.window.kind == Window::Kind::duration && config_.window.has_expired(event.time, state_.clock);

@@ -28,7 +28,10 @@ class Transaction {
     seen_.clear();
     moments_.clear();
     smooth_.clear();
-    mark_.lane = state_.lane;
+    mark_.lane.clear();
+    state_.lane.each_field([this](auto, auto& field) {
+      for (const double x : field) mark_.lane.push_back(x);
+    });
     mark_.features = state_.features;
     mark_.count = state_.count;
     mark_.clock = state_.clock;
@@ -45,18 +48,22 @@ class Transaction {
   // Before the row's coordinates change.
   void about_to_change(const Row& row) {
     if (!logging_) return;
-    const auto lanes = static_cast<std::size_t>(state_.lanes);
+    const auto lanes = static_cast<std::size_t>(state_.lanes), size = static_cast<std::size_t>(row.size);
+    const std::size_t logged = features_.size(), values = values_.size();
+    features_.resize(logged + size);
+    values_.resize(values + size * lanes * (state_.smoothing ? 2 : 1));
+    std::int64_t* feature = features_.data() + logged;
+    double* value = values_.data() + values;
     row.each([&](std::int64_t j, double) {
-      const auto at = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(j) * lanes);
-      const auto width = static_cast<std::ptrdiff_t>(lanes);
-      features_.push_back(j);
-      values_.insert(values_.end(), state_.dual.begin() + at, state_.dual.begin() + at + width);
+      const std::size_t at = static_cast<std::size_t>(j) * lanes;
+      *feature++ = j;
+      for (std::size_t l = 0; l < lanes; ++l) *value++ = state_.dual[at + l];
       if (state_.scaling.on) {
         const Scaling& s = state_.scaling;
         for (const auto* each : {&s.mass, &s.first, &s.second, &s.pivot, &s.count}) moments_.push_back((*each)[j]);
       }
       if (!state_.smoothing) return;
-      values_.insert(values_.end(), state_.smooth.begin() + at, state_.smooth.begin() + at + width);
+      for (std::size_t l = 0; l < lanes; ++l) *value++ = state_.smooth[at + l];
       seen_.push_back(state_.seen[static_cast<std::size_t>(j)]);
     });
   }
@@ -91,7 +98,7 @@ class Transaction {
 
  private:
   struct Mark {
-    LaneState lane;
+    std::vector<double> lane;  // field by field
     std::int64_t features, smooth_work, evicted_work;
     std::uint64_t count;
     double clock, smooth_mass, scale;
@@ -128,7 +135,9 @@ class Transaction {
       put_back(state.dual, features_[k]);
     }
     if (!smooth_.empty()) state.smooth = smooth_;
-    state.lane = mark_.lane;
+    state.lane.each_field([marked = mark_.lane.begin()](auto, auto& field) mutable {
+      for (double& x : field) x = *marked++;
+    });
     state.count = mark_.count;
     state.clock = mark_.clock;
     state.scaling.scale = mark_.scale;

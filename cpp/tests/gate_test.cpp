@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -52,6 +53,39 @@ TEST_CASE("whoever is inside cannot enter again, and loses nothing by trying") {
   gate.unlock();
   gate.lock();
   gate.unlock();
+}
+
+TEST_CASE("who must not wait enters a free gate, and no other") {
+  Gate gate;
+  REQUIRE(gate.try_lock());
+  CHECK_FALSE(gate.try_lock());
+  CHECK_THROWS_AS(gate.lock(), odca::InputError);
+  bool entered = true;
+  std::thread([&] { entered = gate.try_lock(); }).join();
+  CHECK_FALSE(entered);
+  CHECK_FALSE(gate.somebody_waits());
+  gate.unlock();
+  CHECK(gate.try_lock());
+  gate.unlock();
+}
+
+TEST_CASE("one at a time is inside, whether they wait or only try") {
+  Gate gate;
+  int inside = 0, most = 0, turns = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int n = 0; n < 2000; ++n) {
+        if (t % 2 == 0 || !gate.try_lock()) gate.lock();
+        most = std::max(most, ++inside);
+        ++turns;
+        --inside;
+        gate.unlock();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(most == 1);
+  CHECK(turns == 8000);
 }
 
 TEST_CASE("nobody waits at a gate that is free, or held by one") {

@@ -13,6 +13,7 @@ True
 
 from typing import Any
 
+from odca.events import EventLearner
 from odca.learner import Delta, Diagnostics, Learner
 from odca.losses import (
     AbsoluteError,
@@ -61,6 +62,7 @@ __all__ = [
     "Diagnostics",
     "ElasticNet",
     "EpsilonInsensitive",
+    "EventLearner",
     "Expectile",
     "Exponential",
     "HalfLife",

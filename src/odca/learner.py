@@ -411,20 +411,13 @@ class Learner:
         `loss` is needed for a learner that was saved with a loss of your own. A file that is damaged, of another kind or
         of a newer version is refused with a ValueError.
         """
-        saved = model_file.read(path)
-        options = saved.options if loss is None else {**saved.options, "loss": loss}
-        try:
-            if saved.kind != "Learner":
-                raise ValueError(f"it holds a {saved.kind}.")
-            if isinstance(options["loss"], model_file.UsersLoss):
-                raise ValueError(  # noqa: TRY004 - the file's fault
-                    f"its loss was {options['loss'].name}, which is code. Give it again: load(path, loss=...)."
-                )
-            _require_room(options, saved.arrays)
-            learner = cls(**options)
-            learner.set_state(saved.arrays)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+        return model_file.load(path, {"Learner": lambda saved: cls.restored(saved, loss)})
+
+    @classmethod
+    def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
+        """Return the learner that a file holds. ValueError (or the like) if it holds none."""
+        learner = cls(**saved_options(saved.options, saved.arrays, loss))
+        learner.set_state(saved.arrays)
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
@@ -481,9 +474,15 @@ class Learner:
         return self._per_model(constant)
 
 
-def _require_room(options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Refuse options that ask for more memory than the saved state takes."""
+def saved_options(options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], loss: object) -> dict[str, Any]:
+    """The options of a saved learner, with the user's own loss in its place; they ask for no more than its state takes."""
+    given = dict(options) if loss is None else {**options, "loss": loss}
+    if isinstance(given["loss"], model_file.UsersLoss):
+        raise ValueError(  # noqa: TRY004 - the file's fault
+            f"its loss was {given['loss'].name}, which is code. Give it again: load(path, loss=...)."
+        )
     named = ("lanes", "rho", "prior_strength", "window")
     lanes = count_lanes(**{name: options[name] for name in named}) or 1
     if arrays["mass"].size != lanes or (options["n_features"] or 0) > arrays["dual"].size:
         raise ValueError("its options and its state do not fit together.")
+    return given

@@ -14,10 +14,10 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 VOCABULARY: dict[str, Any] = {kind.__name__: kind for kind in (*LOSSES, *PENALTIES, *WINDOWS)}
 OF_THE_USER = "a loss of the user's own"
 NO_CHECKSUM = "0" * 64
+Model = TypeVar("Model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,26 @@ class UsersLoss:
     """Stands for a loss that a file cannot hold, because it is code."""
 
     name: str
+
+
+# Texts
+
+
+def pack_texts(texts: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Texts as arrays: their UTF-8 one behind the other, and where each begins and ends."""
+    encoded = [text.encode() for text in texts]
+    ends = itertools.accumulate(map(len, encoded), initial=0)
+    return {"text": np.frombuffer(b"".join(encoded), np.uint8), "text_ends": np.array(list(ends), np.int64)}
+
+
+def unpack_texts(arrays: Mapping[str, npt.NDArray[Any]]) -> list[str]:
+    """The reverse; ValueError for what `pack_texts` cannot have made."""
+    text, ends = arrays["text"], arrays["text_ends"]
+    ordered = ends.ndim == text.ndim == 1 and len(ends) > 0 and bool(np.all(ends[:-1] <= ends[1:]))
+    if not ordered or text.dtype != np.uint8 or ends[0] != 0 or ends[-1] != len(text):
+        raise ValueError("its texts do not add up.")
+    data = text.tobytes()
+    return [data[begin:end].decode() for begin, end in itertools.pairwise(ends.tolist())]
 
 
 # Writing
@@ -162,7 +183,7 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
     if length > min(len(data) - 8, LONGEST_HEADER):
         refuse(f"its header should have {length} bytes, which it has not. Was it cut short?")
     try:
-        header = json.loads(data[8 : 8 + length], object_pairs_hook=_without_repeats)
+        header = json.loads(data[8 : 8 + length], object_pairs_hook=without_repeats)
     except (ValueError, RecursionError):
         refuse("its header is not JSON. It is of another kind, or damaged.")
     about = header.pop("__metadata__", None) if isinstance(header, dict) else None
@@ -181,13 +202,25 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
         refuse("its checksum is wrong: it was damaged or changed after it was saved.")
     try:
         arrays = _arrays(header, memoryview(data)[8 + length :])
-        options = json.loads(about["options"], object_pairs_hook=_without_repeats)
+        options = json.loads(about["options"], object_pairs_hook=without_repeats)
         return ModelFile(str(about["kind"]), {name: decode(value) for name, value in options.items()}, arrays)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         refuse(str(error))
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def load(path: str | os.PathLike[str], kinds: Mapping[str, Callable[[ModelFile], Model]]) -> Model:
+    """Read a model and let the function that `kinds` has for it rebuild it. ValueError for whatever goes wrong there."""
+    saved = read(path)
+    try:
+        if saved.kind not in kinds:
+            raise ValueError(f"it holds a {saved.kind}.")
+        return kinds[saved.kind](saved)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+
+
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object as a dictionary; one that names something twice is refused."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name is given twice.")

@@ -27,6 +27,7 @@ class TypedPass final : public Pass {
       if (lookout.look(h.size * lanes + extra)) return row;
       if (fetches) batch.peek(row + 1, [this](std::int64_t j) { step_.fetch(j); });
       load(events, row);
+      if (batch.widens) step_.widen(h);
       step_.learn(h, event_);
       for (int l = 0; l < lanes; ++l) {
         const std::int64_t at = row * lanes + l;

@@ -1,0 +1,321 @@
+// A learner of events: names and model change together, or not at all.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "bind/arrays.hpp"
+#include "bind/encoder.hpp"
+#include "bind/signals.hpp"
+#include "bind/state.hpp"
+#include "bind/topics.hpp"
+#include "odca/learner.hpp"
+
+namespace odca::bind {
+
+namespace {
+
+using EventList = nb::typed<nb::list, nb::any>;
+using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+using Look = nb::typed<nb::callable, nb::object()>;
+
+// Waits without the GIL: whoever is inside may need it.
+class Turn {
+ public:
+  explicit Turn(Gate& gate) : gate_(gate) {
+    if (gate_.try_lock()) return;
+    const nb::gil_scoped_release free_threads;
+    gate_.lock();
+  }
+  ~Turn() { gate_.unlock(); }
+  Turn(const Turn&) = delete;
+
+ private:
+  Gate& gate_;
+};
+
+// One event is learned or predicted while the GIL is held, if nobody else is at the model: that is faster than to let go
+// of the GIL. Nobody ever waits for a gate with the GIL in his hands.
+class EventCore {
+ public:
+  EventCore(nb::object learner, bool single, bool smoothed, std::optional<int> bits, Missing missing)
+      : kept_(std::move(learner)),
+        learner_(*nb::inst_ptr<Learner>(kept_)),
+        single_(single),
+        smoothed_(smoothed),
+        widens_(!bits && learner_.config().fixed_features == 0),
+        encoder_(bits, missing, most_features(bits), learner_.config().intercept ? 1 : 0) {}
+
+  nb::object learn_one(nb::handle event, nb::handle y, double weight, double offset, double time) {
+    if (std::isnan(time) && learner_.config().window.uses_time())
+      throw InputError("the window counts in event time; give the time of every event");
+    std::array<double, 1> one{};
+    std::optional<Vector<double>> many;
+    const Columns labels = labels_of(y, one, many);
+    const Turn turn(writing_);
+    learned_.clear();
+    Names names(encoder_);
+    encoder_.encode(event, true, learned_);
+    const Events events{batch(learned_), labels, {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time};
+    return margins([&](double* margin) { learn(events, margin, names); });
+  }
+
+  // Whether learn_one takes it as it is.
+  bool is_label(nb::handle y) const {
+    return PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr()) || single_ || nb::isinstance<Vector<double>>(y);
+  }
+
+  nb::object predict_one(nb::handle event, double offset) {
+    Rows rows = std::exchange(spare_, {});  // several threads may predict
+    rows.clear();
+    encoder_.encode(event, false, rows);
+    nb::object out = margins([&](double* margin) {
+      if (learner_.try_predict(rows.first(), offset, smoothed_, margin)) return;
+      {
+        const nb::gil_scoped_release free_threads;
+        learner_.predict(batch(rows), {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
+      }
+      raise_if_interrupted();
+    });
+    spare_ = std::move(rows);
+    return out;
+  }
+
+  nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Matrix2& y,
+                                            const std::optional<Matrix2>& weight, const std::optional<Matrix2>& offset,
+                                            const std::optional<Vector<double>>& time) {
+    const Turn turn(writing_);
+    Rows rows;
+    Names names(encoder_);
+    encode_many(events, true, rows);
+    const Events all{batch(rows), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
+                     time ? time->data() : nullptr};
+    std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
+    learn(all, out.data(), names);
+    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
+  }
+
+  nb::ndarray<nb::numpy, double> predict_many(const EventList& events, const std::optional<Matrix2>& offset) {
+    Rows rows;
+    encode_many(events, false, rows);
+    std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
+    {
+      const nb::gil_scoped_release free_threads;
+      learner_.predict(batch(rows), columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
+    }
+    raise_if_interrupted();
+    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
+  }
+
+  // The event's features and what each adds to the margin, [feature][lane]; the intercept, whose name is empty, first.
+  Explanation explain(nb::handle event) {
+    nb::list features;
+    std::vector<std::int32_t> index;
+    std::vector<double> value;
+    if (learner_.config().intercept) features.append(nb::str("")), index.push_back(0), value.push_back(1.0);
+    encoder_.explain(event, [&](const nb::object& feature, std::int32_t j, double number) {
+      features.append(feature);
+      index.push_back(j);
+      value.push_back(number);
+    });
+    std::vector<double> parts;
+    {
+      const nb::gil_scoped_release free_threads;
+      parts = learner_.weights_at(index, smoothed_);
+    }
+    for (std::size_t at = 0; at < parts.size(); ++at) parts[at] *= value[at / lanes()];
+    return nb::make_tuple(features, to_numpy(std::move(parts), {index.size(), lanes()}));
+  }
+
+  // The event as a dictionary of its own, of plain strings, floats and None.
+  Fields plain(nb::handle event) const { return Fields(encoder_.plain(event)); }
+
+  // Calls `look` while nothing is learned through here.
+  nb::object while_still(const Look& look) {
+    const Turn turn(writing_);
+    return look();
+  }
+
+  EventList features() const {
+    return nb::steal<EventList>(
+        PyList_GetSlice(encoder_.features().ptr(), 0, static_cast<Py_ssize_t>(encoder_.known())));
+  }
+
+  void restore(const EventList& features) {
+    const Turn turn(writing_);
+    encoder_.restore(features);
+  }
+
+ private:
+  // Names that came with a call that failed are forgotten again.
+  class Names {
+   public:
+    explicit Names(Encoder& encoder) : encoder_(encoder), known_(encoder.known()) {}
+    ~Names() { encoder_.settle(known_); }
+    void keep(std::int64_t known) { known_ = known; }
+
+   private:
+    Encoder& encoder_;
+    std::int64_t known_;
+  };
+
+  std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().lanes); }
+
+  std::int64_t most_features(std::optional<int> bits) const {
+    if (bits) return std::int64_t{1} << *bits;
+    const std::int64_t fixed = learner_.config().fixed_features;
+    return fixed ? fixed : std::numeric_limits<std::int32_t>::max() - 1;
+  }
+
+  // The rows hold the intercept already.
+  Batch batch(const Rows& rows) const {
+    Batch out;
+    out.matrix = SparseMatrix<std::int32_t, double>{rows.start.data(), rows.index.data(), rows.value.data(),
+                                                    static_cast<std::int64_t>(rows.index.size())};
+    out.rows = rows.size();
+    out.width = learner_.config().fixed_features ? learner_.config().fixed_features : encoder_.width();
+    out.widens = widens_;
+    return out;
+  }
+
+  void learn(const Events& events, double* margin, Names& names) {
+    std::int64_t learned = events.batch.rows;
+    if (events.batch.rows > 1 || !learner_.try_learn(events, {margin})) {
+      const nb::gil_scoped_release free_threads;
+      learned = learner_.learn(events, {margin}, signal_arrived);
+    }
+    names.keep(learned == events.batch.rows ? encoder_.size() : known_after(events.batch, learned));
+    raise_if_interrupted();
+  }
+
+  // How many names there were when only these rows had come.
+  std::int64_t known_after(const Batch& batch, std::int64_t rows) const {
+    const auto& all = std::get<SparseMatrix<std::int32_t, double>>(batch.matrix);
+    std::int64_t known = encoder_.known();
+    for (std::int64_t k = 0; k < all.start[rows]; ++k)
+      known = std::max<std::int64_t>(known, all.index[k] + 1 - (learner_.config().intercept ? 1 : 0));
+    return known;
+  }
+
+  void encode_many(const nb::list& events, bool grow, Rows& rows) {
+    const auto at_event = [&](const char* fault) {
+      return "event " + std::to_string(rows.size()) + " is at fault: " + fault;
+    };
+    for (std::size_t i = 0; i < nb::len(events); ++i)
+      try {  // the list may change: numbers of own types run Python code
+        encoder_.encode(nb::object(events[i]), grow, rows);
+      } catch (const InputError& error) {
+        throw InputError(at_event(error.what()));
+      } catch (const nb::builtin_exception& error) {
+        throw nb::type_error(at_event(error.what()).c_str());
+      }
+  }
+
+  // Of one event: a number for all lanes, or one for each.
+  Columns labels_of(nb::handle y, std::array<double, 1>& one, std::optional<Vector<double>>& many) const {
+    if (single_ || PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr())) {
+      one[0] = PyFloat_AsDouble(y.ptr());
+      if (one[0] == -1.0 && PyErr_Occurred()) throw nb::python_error();
+      return {one.data(), 0, 0, 0.0};
+    }
+    many = nb::cast<Vector<double>>(y);
+    if (many->shape(0) != lanes())
+      throw InputError("y must be a number, or have one for each of " + std::to_string(lanes()) + " lanes; it has " +
+                       std::to_string(many->shape(0)));
+    return {many->data(), 0, 1, 0.0};
+  }
+
+  // What fill(margin) puts there: a number, or an array of one for each lane.
+  template <class Fill>
+  nb::object margins(Fill fill) const {
+    if (single_) {
+      double margin = 0.0;
+      fill(&margin);
+      return nb::steal(PyFloat_FromDouble(margin));
+    }
+    std::vector<double> margin(lanes());
+    fill(margin.data());
+    return nb::cast(to_numpy(std::move(margin)));
+  }
+
+  nb::object kept_;
+  Learner& learner_;
+  bool single_, smoothed_, widens_;
+  Encoder encoder_;
+  Gate writing_;          // held by whoever may add names, until the model has learned them too
+  Rows learned_, spare_;  // memory for the next event
+};
+
+// The base of odca.EventLearner: its two methods that are called for every event are native ones, because a Python
+// function around them would cost a fifth of what they do. What is out of the ordinary is left to Python.
+class OneByOne {
+ public:
+  explicit OneByOne(nb::object core) : kept_(std::move(core)), core_(nb::cast<EventCore&>(kept_)) {}
+
+  nb::object learn_one(nb::handle event, nb::handle y, double weight, double offset, nb::handle time) {
+    double moment = std::nan("");
+    if (PyFloat_CheckExact(time.ptr()))
+      moment = PyFloat_AS_DOUBLE(time.ptr());
+    else if (!time.is_none())
+      moment = nb::cast<double>(nb::find(*this).attr("_moment")(time));
+    if (core_.is_label(y)) return core_.learn_one(event, y, weight, offset, moment);
+    return core_.learn_one(event, nb::find(*this).attr("_labels")(y), weight, offset, moment);
+  }
+
+  nb::object predict_one(nb::handle event, double offset, nb::handle id) {
+    nb::object margin = core_.predict_one(event, offset);
+    if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset);
+    return margin;
+  }
+
+ private:
+  nb::object kept_;
+  EventCore& core_;
+};
+
+std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, std::optional<int> bits,
+                                const std::string& missing) {
+  const Missing policy = missing == "indicate" ? Missing::indicate
+                         : missing == "error"  ? Missing::error
+                                               : Missing::ignore;
+  if (!nb::isinstance<Learner>(learner)) throw nb::type_error("an EventCore needs a native Learner");
+  return std::make_unique<EventCore>(std::move(learner), single, smoothed, bits, policy);
+}
+
+}  // namespace
+
+void bind_events(nb::module_& m) {
+  const auto event = nb::arg("event"), events = nb::arg("events"), y = nb::arg("y");
+  nb::class_<EventCore>(m, "EventCore")
+      .def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("bits").none(),
+           nb::arg("missing"))
+      .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
+           nb::arg("time").none())
+      .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
+      .def("explain", &EventCore::explain, event)
+      .def("plain", &EventCore::plain, event)
+      .def("while_still", &EventCore::while_still, nb::arg("look"))
+      .def("restore", &EventCore::restore, nb::arg("features"))
+      .def_prop_ro("features", &EventCore::features);
+  nb::class_<OneByOne>(m, "OneByOne")
+      .def(nb::init<nb::object>(), nb::arg("core"))
+      .def("learn_one", &OneByOne::learn_one, nb::arg("x"), y, nb::kw_only(), nb::arg("weight") = 1.0,
+           nb::arg("offset") = 0.0, nb::arg("time") = nb::none(),
+           nb::sig("def learn_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], y: object, *, "
+                   "weight: float = 1.0, offset: float = 0.0, time: object = None) -> typing.Any"),
+           "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
+      .def("predict_one", &OneByOne::predict_one, nb::arg("x"), nb::kw_only(), nb::arg("offset") = 0.0,
+           nb::arg("id") = nb::none(),
+           nb::sig("def predict_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], *, "
+                   "offset: float = 0.0, id: str | int | None = None) -> typing.Any"),
+           "The margin of one event: a number, or one for each lane. Neither the model nor the names change.\n\n"
+           "With `id`, the event and its offset are kept until `learn_label(id, y)`. If an event of that id is kept\n"
+           "already, the new one takes its place, as the newest.");
+}
+
+}  // namespace odca::bind
