@@ -171,6 +171,7 @@ double Learner::weight_of(std::int64_t j, int lane, bool smoothed) const {
   const double v = state_.dual[at] * config_.shape.inverse_weight_of(j), w0 = config_.shape.mean_of(at);
   const auto weight = [&](const auto& own) {
     if (!bar) return own.map(state_.lane.q[lane] * v, w0);
+    if (state_.timeline.now() == 0) return state_.smooth[at] / state_.smooth_mass;
     return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], lane, v, w0, own) / state_.smooth_mass;
   };
   const auto* separable = std::get_if<Separable>(&config_.penalty);

@@ -34,12 +34,12 @@ void check_lanes(LaneState lane, int lanes) {
 }
 
 void check_scaling(const Scaling& scaling, std::int64_t features) {
-  const auto n = static_cast<std::size_t>(scaling.on ? features : 0);
-  for (const auto* each : {&scaling.mass, &scaling.first, &scaling.second, &scaling.pivot, &scaling.count})
-    require(each->size() == n && all_finite(*each), "the scaling's sums have the wrong length or are not finite");
-  for (std::size_t j = 0; j < n; ++j)
-    require(scaling.mass[j] >= 0.0 && scaling.second[j] >= 0.0 && scaling.count[j] >= 0.0,
-            "the scaling's sums must not be negative");
+  require(scaling.features() == (scaling.on ? features : 0) && scaling.sums.size() % Scaling::sums_per_feature == 0 &&
+              all_finite(scaling.sums),
+          "the scaling's sums have the wrong length or are not finite");
+  for (std::int64_t j = 0; j < scaling.features(); ++j)
+    for (const auto sum : {Scaling::mass, Scaling::second, Scaling::count})
+      require(scaling.of(j)[sum] >= 0.0, "the scaling's sums must not be negative");
   require(scaling.scale > 0.0 && scaling.scale <= 1.0 && scaling.kind <= Scaling::plain, "the scaling is of no kind");
 }
 

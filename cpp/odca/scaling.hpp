@@ -20,80 +20,97 @@ namespace odca {
 struct Scaling {
   enum Kind : std::uint8_t { undecided, centred, plain };  // what the rows are: the first one decides
 
+  // Of one feature. `count` is of the values that are not the pivot: it says when a sliding window has none left.
+  enum Sum { mass, first, second, pivot, count, sums_per_feature };
+
   bool on = false;
   std::uint8_t kind = undecided;
+  std::uint8_t rough = 0;  // whether rounding shows in the sums of a sliding window: they must be taken anew
   double scale = 1.0;
-  std::vector<double> mass, first, second, pivot;  // [feature]
-  std::vector<double> count;  // of the values that are not the pivot: says when a sliding window has none left
-  std::uint8_t rough = 0;     // whether rounding shows in the sums of a sliding window: they must be taken anew
+  std::vector<double> sums;  // [feature][Sum]
 
-  void resize(std::int64_t features) {
-    for (auto* each : {&mass, &first, &second, &pivot, &count}) each->resize(static_cast<std::size_t>(features), 0.0);
-  }
+  std::int64_t features() const { return static_cast<std::int64_t>(sums.size()) / sums_per_feature; }
+  double* of(std::int64_t j) { return sums.data() + j * sums_per_feature; }
+  const double* of(std::int64_t j) const { return sums.data() + j * sums_per_feature; }
+
+  void resize(std::int64_t features) { sums.resize(static_cast<std::size_t>(features) * sums_per_feature, 0.0); }
 
   void clear() {
-    for (auto* each : {&mass, &first, &second, &count}) std::fill(each->begin(), each->end(), 0.0);
+    std::fill(sums.begin(), sums.end(), 0.0);
     scale = 1.0;
     rough = 0;
   }
 
-  void add(std::int64_t j, double x, double weight) {
-    if (kind == plain && x == 0.0) return;
-    if (mass[j] == 0.0) pivot[j] = kind == centred ? x : 0.0, first[j] = second[j] = 0.0;
-    const double c = scale == 1.0 ? weight : weight / scale, d = x - pivot[j];
-    mass[j] += c;
-    first[j] += c * d;
-    second[j] += c * d * d;
-    if (d == 0.0) return;
-    count[j] += 1.0;
-    const double shift = first[j] / mass[j], spread = variance(j);
-    if (kind == centred && second[j] < 1e300 && shift * shift > 0x1p20 * spread) {
-      pivot[j] += shift;
-      second[j] = mass[j] * spread;
-      first[j] = 0.0;
-      count[j] = 0x1p60;  // not known now
-      rough = 1;
-    }
+  // False if the sums would overflow.
+  [[gnu::always_inline]] bool add(std::int64_t j, double x, double weight) {
+    if (kind == plain && x == 0.0) return true;
+    double* const s = of(j);
+    if (s[mass] == 0.0) s[pivot] = kind == centred ? x : 0.0, s[first] = s[second] = 0.0;
+    const double c = scale == 1.0 ? weight : weight / scale, d = x - s[pivot];
+    s[mass] += c;
+    s[first] += c * d;
+    s[second] += c * d * d;
+    if (!(s[second] < 1e300 && s[mass] < 1e300)) return false;
+    if (d == 0.0) return true;
+    s[count] += 1.0;
+    if (kind == centred) follow(s);
+    return true;
   }
 
   void remove(std::int64_t j, double x, double weight) {
     if (kind == plain && x == 0.0) return;
-    const double d = x - pivot[j];
-    mass[j] = std::fmax(mass[j] - weight, 0.0);
-    first[j] -= weight * d;
-    second[j] = std::fmax(second[j] - weight * d * d, 0.0);
-    if (d != 0.0 && --count[j] == 0.0) {
-      first[j] = second[j] = 0.0;
-      if (kind == plain) mass[j] = 0.0;
-    } else if (weight * d * d > 0x1p24 * second[j]) {
+    double* const s = of(j);
+    const double d = x - s[pivot];
+    s[mass] = std::fmax(s[mass] - weight, 0.0);
+    s[first] -= weight * d;
+    s[second] = std::fmax(s[second] - weight * d * d, 0.0);
+    if (d != 0.0 && --s[count] == 0.0) {
+      s[first] = s[second] = 0.0;
+      if (kind == plain) s[mass] = 0.0;
+    } else if (weight * d * d > 0x1p24 * s[second]) {
       rough = 1;
     }
-    if (weight > 0x1p24 * mass[j] && mass[j] != 0.0) rough = 1;
+    if (weight > 0x1p24 * s[mass] && s[mass] != 0.0) rough = 1;
   }
 
-  double centre(std::int64_t j) const { return kind == centred && mass[j] > 0.0 ? pivot[j] + first[j] / mass[j] : 0.0; }
+  double centre(std::int64_t j) const {
+    const double* const s = of(j);
+    return kind == centred && s[mass] > 0.0 ? s[pivot] + s[first] / s[mass] : 0.0;
+  }
 
   // What a value, less the centre, is multiplied by: 0 for a feature that was never seen.
   double factor(std::int64_t j) const {
-    if (!(mass[j] > 0.0)) return 0.0;
-    const double v = kind == centred ? variance(j) : second[j] / mass[j];
-    const double rounding = 0x1p-50 * centre(j);
+    const double* const s = of(j);
+    if (!(s[mass] > 0.0)) return 0.0;
+    if (kind == plain) return s[second] >= 1e-300 * s[mass] ? std::sqrt(s[mass] / s[second]) : 1.0;
+    const double v = variance(s), rounding = 0x1p-50 * centre(j);
     return v > rounding * rounding && v >= 1e-300 ? 1.0 / std::sqrt(v) : 1.0;  // a constant stays what it is
   }
 
+  double standardised(std::int64_t j, double x) const { return (x - centre(j)) * factor(j); }
+
   template <class Visit>
   void each_field(Visit&& visit) {
-    visit("kind", kind), visit("scale", scale), visit("mass", mass), visit("first", first);
-    visit("second", second), visit("pivot", pivot), visit("count", count);
-    visit("rough", rough);
+    visit("kind", kind), visit("rough", rough), visit("scale", scale), visit("sums", sums);
   }
 
   bool operator==(const Scaling&) const = default;
 
  private:
-  double variance(std::int64_t j) const {
-    const double shift = first[j] / mass[j];
-    return std::fmax(second[j] / mass[j] - shift * shift, 0.0);
+  static double variance(const double* s) {
+    const double shift = s[first] / s[mass];
+    return std::fmax(s[second] / s[mass] - shift * shift, 0.0);
+  }
+
+  // Moves the pivot to the mean once they are so far apart that digits cancel.
+  void follow(double* s) {
+    const double shift = s[first] / s[mass], spread = variance(s);
+    if (!(shift * shift > 0x1p20 * spread)) return;
+    s[pivot] += shift;
+    s[second] = s[mass] * spread;
+    s[first] = 0.0;
+    s[count] = 0x1p60;  // not known now
+    rough = 1;
   }
 };
 
@@ -103,14 +120,12 @@ struct Units {
 
   Units() = default;
   Units(const Scaling& scaling, bool intercept) {
-    const auto features = static_cast<std::int64_t>(scaling.mass.size());
-    for (std::int64_t j = 0; j < features; ++j) {
+    for (std::int64_t j = 0; j < scaling.features(); ++j) {
       centres.push_back(scaling.centre(j));
       factors.push_back(intercept && j == 0 ? 1.0 : scaling.factor(j));
     }
   }
-  double centre(std::int64_t j) const { return centres[j]; }
-  double factor(std::int64_t j) const { return factors[j]; }
+  double standardised(std::int64_t j, double x) const { return (x - centres[j]) * factors[j]; }
 };
 
 // A row by a scaling, or by its units of an earlier moment, in `out`; the intercept, feature 0, stays as it is.
@@ -119,7 +134,7 @@ Row standardise(const Scale& scale, const Row& row, bool intercept, std::vector<
   out.resize(static_cast<std::size_t>(row.size));
   for (std::int64_t i = 0; i < row.size; ++i) {
     const std::int64_t j = row.feature(i);
-    out[i] = intercept && j == 0 ? row.value[i] : (row.value[i] - scale.centre(j)) * scale.factor(j);
+    out[i] = intercept && j == 0 ? row.value[i] : scale.standardised(j, row.value[i]);
   }
   return {row.index, out.data(), row.size};
 }

@@ -32,20 +32,26 @@ class Standardiser {
     const std::uint8_t kind = raw.index ? Scaling::plain : Scaling::centred;
     const bool says_its_kind = raw.size > (config_.intercept ? 1 : 0);
     if (says_its_kind && scaling_.kind != kind && scaling_.kind != Scaling::undecided) refuse_other_kind(row);
-    for (std::int64_t i = 0; i < raw.size; ++i)
-      if (!std::isfinite(raw.value[i])) refuse_row(config_, raw, row);
     transaction_.about_to_change(raw);
     if (says_its_kind) scaling_.kind = kind;
     const double elapsed = state_.clock == -infinity ? 0.0 : time - state_.clock;
     if (!config_.window.keeps_events()) fade(config_.window.longest_factor(elapsed));
     if (elapsed < 0.0) weight *= config_.window.longest_late_factor(-elapsed);
-    count(raw, weight);
-    raw.each([&](std::int64_t j, double) {
-      if (!(scaling_.second[j] < 1e300 && scaling_.mass[j] < 1e300)) refuse_size(j, row);
-    });
+    standardised_.resize(static_cast<std::size_t>(raw.size));
+    for (std::int64_t i = 0; i < raw.size; ++i) {
+      const std::int64_t j = raw.feature(i);
+      const double x = raw.value[i];
+      if (!std::isfinite(x)) refuse_row(config_, raw, row);
+      if (config_.intercept && j == 0) {
+        standardised_[i] = x;
+        continue;
+      }
+      if (weight > 0.0 && !scaling_.add(j, x, weight)) refuse_size(j, row);
+      standardised_[i] = scaling_.standardised(j, x);
+    }
     arriving_ = raw;
     arriving_weight_ = weight;
-    return standardise(scaling_, raw, config_.intercept, standardised_);
+    return {raw.index, standardised_.data(), raw.size};
   }
 
   // An event leaves a sliding window.
@@ -106,8 +112,8 @@ class Standardiser {
     } else {
       transaction_.about_to_change_everything();
       const PowerOfTwo moved = split_scale(scaling_.scale, factor);
-      for (auto* sums : {&scaling_.mass, &scaling_.first, &scaling_.second})
-        for (double& sum : *sums) moved.multiply(sum);
+      for (std::int64_t j = 0; j < scaling_.features(); ++j)
+        for (const auto sum : {Scaling::mass, Scaling::first, Scaling::second}) moved.multiply(scaling_.of(j)[sum]);
     }
   }
 

@@ -385,6 +385,8 @@ class Step {
       for (int l = 0; l < lanes(); ++l) softmax(penalty_, state_, l, lane().q[l], weights_.data() + l, lanes());
       for (std::size_t at = 0; at < weights_.size(); ++at)
         state_.smooth[at] = config_.kappa * state_.smooth[at] + weights_[at];
+    } else if (state_.timeline.now() == 0 && state_.features <= 4 * work) {
+      smooth_all();  // a row that has most features leaves nothing to be lazy about
     } else {
       state_.timeline.append(lane().q.data());
       // A block ends when settling it costs little beside what it held, and with at most about half as many events as
@@ -394,9 +396,24 @@ class Step {
     }
   }
 
+  [[gnu::noinline]] void smooth_all() {
+    transaction_.about_to_change_smoothed_sums();
+    const double kappa = config_.kappa;
+    double *const smooth = state_.smooth.data(), *const dual = state_.dual.data();
+    for (std::int64_t j = 0; j < state_.features; ++j)
+      with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
+        for (int l = 0; l < lanes(); ++l) {
+          const std::size_t at = j * lanes() + l;
+          const double x = lane().q[l] * (dual[at] * config_.shape.inverse_weight_of(j));
+          smooth[at] = kappa * smooth[at] + penalty.map(x, config_.shape.mean_of(at));
+        }
+      });
+  }
+
   void bring_up(const Row& h) {
     if constexpr (may_be_lazy)
-      if (state_.smoothing) bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
+      if (state_.smoothing && state_.timeline.now() > 0)
+        bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
   }
 
   // Brings the smoothed sums of some coordinates up to date: each(visit) calls visit(j) for them.

@@ -6,6 +6,7 @@
 // never begun keeps nothing.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -54,21 +55,21 @@ class Transaction {
     values_.resize(values + size * lanes * (state_.smoothing ? 2 : 1));
     std::int64_t* feature = features_.data() + logged;
     double* value = values_.data() + values;
+    const std::size_t moments = moments_.size();
+    if (state_.scaling.on) moments_.resize(moments + Scaling::sums_per_feature * size);
+    double* moment = moments_.data() + moments;
     row.each([&](std::int64_t j, double) {
       const std::size_t at = static_cast<std::size_t>(j) * lanes;
       *feature++ = j;
       for (std::size_t l = 0; l < lanes; ++l) *value++ = state_.dual[at + l];
-      if (state_.scaling.on) {
-        const Scaling& s = state_.scaling;
-        for (const auto* each : {&s.mass, &s.first, &s.second, &s.pivot, &s.count}) moments_.push_back((*each)[j]);
-      }
+      if (state_.scaling.on) moment = std::copy_n(state_.scaling.of(j), Scaling::sums_per_feature, moment);
       if (!state_.smoothing) return;
       for (std::size_t l = 0; l < lanes; ++l) *value++ = state_.smooth[at + l];
       seen_.push_back(state_.seen[static_cast<std::size_t>(j)]);
     });
   }
 
-  // Before all smoothed sums change at once, under a penalty that never changes them one by one.
+  // Before all smoothed sums change at once, and not after some of them have changed one by one.
   void about_to_change_smoothed_sums() {
     if (logging_ && smooth_.empty()) smooth_ = state_.smooth;
   }
@@ -129,8 +130,8 @@ class Transaction {
         state.seen[static_cast<std::size_t>(features_[k])] = seen_[k];
       }
       if (state.scaling.on) {
-        Scaling& s = state.scaling;
-        for (auto* each : {&s.count, &s.pivot, &s.second, &s.first, &s.mass}) (*each)[features_[k]] = *--moment;
+        moment -= Scaling::sums_per_feature;
+        std::copy_n(moment, Scaling::sums_per_feature, state.scaling.of(features_[k]));
       }
       put_back(state.dual, features_[k]);
     }

@@ -40,6 +40,20 @@ class OneAgainstRest:
         """The margins of the classes that have a lane, one column each."""
         return margins[:, : len(margins[0]) - self.spare] if len(margins) else margins
 
+    def distribution(self, p: Array, scores: Array) -> Array:
+        """Probabilities of all classes from P(+1) of every lane, given its score: they add up to one, and the class that
+        the scores speak for has the largest.
+        """
+        if len(self.classes) == 1:
+            return np.ones((len(p), 1))
+        if len(self.classes) == 2:
+            p, scores = np.hstack([1.0 - p, p]), np.hstack([-scores, scores])
+        chosen = (scores[:, 1] > 0.0).astype(int) if p.shape[1] == 2 else scores.argmax(axis=1)
+        unlike = np.flatnonzero(p.argmax(axis=1) != chosen)
+        p[unlike, chosen[unlike]] = p[unlike].max(axis=1) * (1.0 + 1e-12)
+        p[np.arange(len(p)), chosen] += np.finfo(float).tiny  # where all are zero
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
     def become(self, classes: Sequence[Any], *, spare: bool) -> tuple["OneAgainstRest", list[int], list[bool]]:
         """With more classes: the new layout, and for each of its lanes the lane it comes from and whether mirrored.
 

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, Unpack
 
 import numpy as np
@@ -40,6 +40,7 @@ class LearnerOptions(TypedDict, total=False):
     prior_strength: Numbers
     prior_intercept: float
     intercept_penalty: float
+    scale: bool
     lanes: int | None
     n_features: int | None
 
@@ -50,7 +51,7 @@ class EventLearner(_core.OneByOne):
     A number (or True, False) is a feature of its name. A string is a category: the name and the string together are a
     feature of value 1. Names may be whole numbers, which are taken as text.
 
-    loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, lanes: of the `Learner`,
+    loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, scale, lanes: of the `Learner`,
         which does the learning and is there to be read as `learner`. (What is learned through it, past the names, has none.)
     intercept: adds a constant feature.
     bits: hashes the names into 2**bits features instead of keeping them: memory is fixed, names that meet share a weight.
@@ -213,11 +214,18 @@ class EventLearner(_core.OneByOne):
                 out[key] = value
         return out
 
+    def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> Self:
+        """Return a learner with other lanes; see `Learner.with_lanes`."""
+        return self._twin(lambda: self.learner.with_lanes(sources, mirrored))
+
     # State
 
     def copy(self) -> Self:
         """Return an independent learner in the same state, the events that wait for labels among it."""
-        learner, features = self._while_still(self.learner.copy)
+        return self._twin(self.learner.copy)
+
+    def _twin(self, make: Callable[[], Learner]) -> Self:
+        learner, features = self._while_still(make)
         twin = type(self).__new__(type(self))
         twin._assemble(learner, self._own)
         twin._core.restore(features)

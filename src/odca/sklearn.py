@@ -411,13 +411,7 @@ class ODCAClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         margins = self._shown(self._margins(X, offset).T).T
         calibrated = hasattr(self, "calibration_")
         p = self.calibration_.probabilities(margins) if calibrated else sigmoid(margins)
-        if self._is_multilabel():
-            return p
-        if len(self.classes_) == 1:
-            return np.ones_like(p)
-        if len(self.classes_) == 2:
-            p, margins = np.hstack([1.0 - p, p]), np.hstack([-margins, margins])
-        return _normalised(p, margins)
+        return p if self._is_multilabel() else self._layout.distribution(p, margins)
 
     def predict_log_proba(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The logarithms of `predict_proba`."""
@@ -654,17 +648,6 @@ class ODCARegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         tags.target_tags.positive_only = counts
         tags.target_tags.multi_output = not counts  # it is, but scikit-learn's check of that gives negative targets
         return tags
-
-
-def _normalised(p: Array, margins: Array) -> Array:
-    """Probabilities that add up to one, where what `predict` chooses has the largest."""
-    rows = np.arange(len(p))
-    predicted = (margins[:, 1] > 0).astype(int) if p.shape[1] == 2 else margins.argmax(axis=1)
-    largest = np.maximum(p.max(axis=1), np.finfo(float).tiny)
-    unlike = p.argmax(axis=1) != predicted
-    p[rows[unlike], predicted[unlike]] = largest[unlike] * (1.0 + 1e-12)
-    total = p.sum(axis=1, keepdims=True)
-    return np.asarray(p / np.where(total > 0.0, total, 1.0))
 
 
 def _scalar(values: Array) -> float | Array:

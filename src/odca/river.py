@@ -1,0 +1,336 @@
+"""Estimators for river: events are dictionaries, learned one at a time or many at once, with the same result to the bit."""
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from river import base
+
+from odca.calibration import Calibration, sigmoid
+from odca.classes import OneAgainstRest
+from odca.events import Event, EventLearner, Missing
+from odca.inputs import Array
+from odca.losses import LogLoss, Poisson
+from odca.names import as_loss, as_penalty, as_window, smoothing_for
+from odca.penalties import Penalty
+from odca.windows import Window
+
+BOTH = (False, True)
+MOST_WAITING = 1000
+
+
+class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typed
+    """What classifier and regressor share: the options, and the learner behind them."""
+
+    def __init__(  # the parameters are explained where they are public
+        self,
+        *,
+        loss: object,
+        penalty: Penalty | str,
+        rho: float,
+        window: Window | str | float,
+        smoothing: float | str,
+        intercept: bool,
+        intercept_penalty: float,
+        scale: bool,
+        prior_strength: float,
+        bits: int | None,
+        missing: Missing,
+        max_pending: int,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.rho = rho
+        self.window = window
+        self.smoothing = smoothing
+        self.intercept = intercept
+        self.intercept_penalty = intercept_penalty
+        self.scale = scale
+        self.prior_strength = prior_strength
+        self.bits = bits
+        self.missing = missing
+        self.max_pending = max_pending
+        self.events = self._new_events(None)
+
+    def _new_events(self, lanes: int | None) -> EventLearner:
+        window = as_window(self.window)
+        return EventLearner(
+            loss=as_loss(self.loss),
+            penalty=as_penalty(self.penalty),
+            rho=self.rho,
+            window=window,
+            smoothing=smoothing_for(window) if self.smoothing == "auto" else self.smoothing,  # type: ignore[typeddict-item]
+            intercept=self.intercept,
+            intercept_penalty=self.intercept_penalty if self.intercept else 1.0,
+            scale=self.scale,
+            prior_strength=self.prior_strength,
+            lanes=lanes,
+            bits=self.bits,
+            missing=self.missing,
+            max_pending=self.max_pending,
+        )
+
+    def explain_one(self, x: Event) -> dict[str, Any]:
+        """What each named feature of an event adds to its margin. See `EventLearner.explain_one`."""
+        return self.events.explain_one(x)
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weights by name, that of the intercept under ""; of one lane, or arrays with one number for each lane."""
+        return self.events.weights()
+
+
+class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
+    """A linear classifier for streams of dictionaries, by online dual coordinate ascent. There is no step size.
+
+    Labels True and False make a binary model. Any other labels may be as many as there are, and may appear at any time: a late
+    one ends bit for bit as if it had been there from the start.
+
+    loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", or an object.
+    penalty, rho: "l2", "elasticnet", "nonnegative" or an object; and its strength.
+    window: "infinite", 0.999 (exponential forgetting), 5000 (the last events), or an object such as HalfLife(3600.0).
+    smoothing: how long predictions average over past weights; "auto" follows the window.
+    scale: divides each number by the root mean square of its non-zero values so far, under the model's own window.
+    bits, missing, max_pending: as for `EventLearner`: hashed names, what None and nan mean, how many events wait for labels.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> model = ODCAClassifier()
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 88.88%
+    """
+
+    def __init__(
+        self,
+        loss: object = "log_loss",
+        penalty: Penalty | str = "l2",
+        rho: float = 1e-5,
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool = True,
+        prior_strength: float = 0.0,
+        bits: int | None = None,
+        missing: Missing = "ignore",
+        max_pending: int = 10_000,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            penalty=penalty,
+            rho=rho,
+            window=window,
+            smoothing=smoothing,
+            intercept=intercept,
+            intercept_penalty=intercept_penalty,
+            scale=scale,
+            prior_strength=prior_strength,
+            bits=bits,
+            missing=missing,
+            max_pending=max_pending,
+        )
+        self.classes: tuple[Hashable, ...] = ()
+        self._layout = OneAgainstRest((), spare=True)
+        self._labels: dict[Hashable, Any] = {}
+        exact = isinstance(as_loss(loss), LogLoss)
+        self._calibration = None if exact else Calibration(1, as_window(window))
+        self._waiting: list[tuple[Any, Any, float, Any]] = []  # margin, label, weight, time: not yet calibrated on
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
+        """Learn from one event, of weight `w`."""
+        label = self._labels.get(y)
+        if label is None:
+            label = self._meet([y])[y]
+        if w == 1.0 and time is None and offset == 0.0:
+            margin = self.events.learn_one(x, label)
+        else:
+            margin = self.events.learn_one(x, label, weight=w, offset=offset, time=time)
+        if self._calibration is not None:
+            self._calibrate_on(margin, label, w, time)
+
+    def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> Any:  # noqa: A002
+        """Predict the label; None before the first was seen. With an `id` the event waits for `learn_label`."""
+        if not self.classes:
+            return None
+        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
+        if self._layout.spare:
+            return self.classes[self._place(margin)]
+        return margin > 0.0
+
+    def predict_proba_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> dict[Any, float]:  # noqa: A002
+        """The probability of each label seen so far. With an `id` the event waits for `learn_label`."""
+        if not self.classes:
+            return {}
+        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
+        if self._calibration is None and not self._layout.spare:
+            p = 1.0 / (1.0 + math.exp(-margin)) if margin > -700.0 else 0.0
+            return {False: 1.0 - p, True: p}
+        return dict(zip(self.classes, self._probabilities(np.atleast_2d(margin))[0].tolist(), strict=True))
+
+    def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
+        """Learn from the event that a prediction kept under `id`, now that its label has come."""
+        label = self._labels.get(y)
+        if label is None:
+            label = self._meet([y])[y]
+        margin = self.events.learn_label(id, label, weight=w, time=time)
+        if self._calibration is not None:
+            self._calibrate_on(margin, label, w, time)
+
+    def learn_many(self, X: Any, y: Any, w: Any = None, *, time: Any = None) -> None:
+        """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
+        labels = list(y)
+        known = self._meet(labels)
+        margins = self.events.learn_many(X, np.array([known[each] for each in labels]), weight=w, time=time)
+        if self._calibration is not None:
+            self._flush()
+            lanes = self.events.learner.lanes
+            columns = np.array([known[each] for each in labels], dtype=float).reshape(-1, lanes)
+            self._calibration.learn(margins.reshape(-1, lanes), columns, sample_weight=w, time=time)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probabilities of the rows of a data frame, one column for each label."""
+        import pandas as pd  # noqa: PLC0415 - river's own mini-batches are pandas
+
+        index = getattr(X, "index", None)
+        if not self.classes:
+            return pd.DataFrame(index=index)
+        margins = self.events.predict_many(X)
+        p = self._probabilities(margins.reshape(len(margins), -1))
+        return pd.DataFrame(p, columns=pd.Index(self.classes, dtype=object), index=index)
+
+    # Helpers
+
+    def _meet(self, labels: list[Hashable]) -> dict[Hashable, Any]:
+        """What every lane is told of each label, once all of these have their lanes."""
+        new = list(dict.fromkeys(label for label in labels if label not in self._labels))
+        if not new:
+            return self._labels
+        if not self.classes and all(isinstance(label, bool | np.bool_) for label in new):
+            self.classes, self._labels = BOTH, {False: -1.0, True: 1.0}
+            self._layout = OneAgainstRest(BOTH, spare=False)
+            return self._labels
+        if not self.classes:
+            layout = OneAgainstRest(tuple(new), spare=True)
+            events = self._new_events(len(layout.lanes))
+            calibration = self._calibration and Calibration(len(layout.lanes), as_window(self.window))
+        else:
+            self._flush()
+            layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
+            events = self.events.with_lanes(sources, mirrored)
+            calibration = self._calibration and self._calibration.rearranged(sources, mirrored)
+        self._layout, self.events, self._calibration, self.classes = layout, events, calibration, layout.classes
+        self._labels = dict(zip(self.classes, layout.labels(np.arange(len(self.classes))), strict=True))
+        return self._labels
+
+    def _margin(self, x: Event, offset: float, id: str | int | None) -> Any:  # noqa: A002
+        return self.events.predict_one(x, offset=offset, id=id)
+
+    def _place(self, margin: Array) -> int:
+        """The place of the class that the margins of all lanes speak for."""
+        if len(self.classes) == 1:
+            return 0
+        return int(margin[0] > 0.0) if len(self.classes) == 2 else int(margin[:-1].argmax())
+
+    def _probabilities(self, margins: Array) -> Array:
+        self._flush()
+        scores = self._layout.scores(margins)
+        p = self._calibration.probabilities(scores) if self._calibration is not None else sigmoid(scores)
+        return self._layout.distribution(p, scores)
+
+    def _calibrate_on(self, margin: Any, label: Any, w: float, time: Any) -> None:
+        self._waiting.append((margin, label, w, time))
+        if len(self._waiting) >= MOST_WAITING:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Learn the calibration from what has waited for it: one call for many events."""
+        if not self._waiting or self._calibration is None:
+            return
+        margins, labels, w, times = zip(*self._waiting, strict=True)
+        lanes = self.events.learner.lanes
+        self._waiting = []
+        self._calibration.learn(
+            np.array(margins, dtype=float).reshape(-1, lanes),
+            np.array(labels, dtype=float).reshape(-1, lanes),
+            sample_weight=np.array(w),
+            time=None if times[0] is None else np.array(times),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._flush()
+        return self.__dict__.copy()
+
+
+class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
+    """A linear regression for streams of dictionaries, by online dual coordinate ascent. There is no step size.
+
+    loss: "squared_error", "huber", "absolute_error", "quantile", "expectile", "epsilon_insensitive",
+        "squared_epsilon_insensitive", "poisson" (then predictions are the mean e^z), or an object such as Quantile(0.9).
+
+    The other parameters are those of `ODCAClassifier`.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> model = ODCARegressor()
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    MAE: 0.5
+    """
+
+    def __init__(
+        self,
+        loss: object = "squared_error",
+        penalty: Penalty | str = "l2",
+        rho: float = 1e-5,
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool = True,
+        prior_strength: float = 0.0,
+        bits: int | None = None,
+        missing: Missing = "ignore",
+        max_pending: int = 10_000,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            penalty=penalty,
+            rho=rho,
+            window=window,
+            smoothing=smoothing,
+            intercept=intercept,
+            intercept_penalty=intercept_penalty,
+            scale=scale,
+            prior_strength=prior_strength,
+            bits=bits,
+            missing=missing,
+            max_pending=max_pending,
+        )
+        self._counts = isinstance(as_loss(loss), Poisson)
+
+    def learn_one(self, x: Event, y: float, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
+        """Learn from one event, of weight `w`."""
+        self.events.learn_one(x, y, weight=w, offset=offset, time=time)
+
+    def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> float:  # noqa: A002
+        """Predict the number. With an `id` the event waits for `learn_label`."""
+        margin: float = self.events.predict_one(x, offset=offset, id=id)
+        return math.exp(min(margin, 709.0)) if self._counts else margin
+
+    def learn_label(self, id: str | int, y: float, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
+        """Learn from the event that a prediction kept under `id`, now that its number has come."""
+        self.events.learn_label(id, y, weight=w, time=time)
+
+    def learn_many(self, X: Any, y: Any, w: Any = None, *, time: Any = None) -> None:
+        """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
+        self.events.learn_many(X, np.asarray(y, dtype=np.float64), weight=w, time=time)
+
+    def predict_many(self, X: Any) -> Any:
+        """The predictions for the rows of a data frame."""
+        import pandas as pd  # noqa: PLC0415 - river's own mini-batches are pandas
+
+        margins = self.events.predict_many(X)
+        mean = np.exp(np.minimum(margins, 709.0)) if self._counts else margins
+        return pd.Series(mean, index=getattr(X, "index", None))
