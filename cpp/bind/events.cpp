@@ -96,7 +96,7 @@ class EventCore {
     const Events all{batch(rows), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
                      time ? time->data() : nullptr};
     std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
-    learn(all, out.data(), names);
+    if (rows.size() > 0) learn(all, out.data(), names);  // no event brings no features, hashed ones neither
     return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
   }
 
@@ -290,7 +290,9 @@ std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, 
 }  // namespace
 
 void bind_events(nb::module_& m) {
-  const auto event = nb::arg("event"), events = nb::arg("events"), y = nb::arg("y");
+  // What is None is refused with words of our own.
+  const auto event = nb::arg("event").none(), x = nb::arg("x").none(), y = nb::arg("y").none();
+  const auto events = nb::arg("events");
   nb::class_<EventCore>(m, "EventCore")
       .def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("bits").none(),
            nb::arg("missing"))
@@ -304,13 +306,12 @@ void bind_events(nb::module_& m) {
       .def_prop_ro("features", &EventCore::features);
   nb::class_<OneByOne>(m, "OneByOne")
       .def(nb::init<nb::object>(), nb::arg("core"))
-      .def("learn_one", &OneByOne::learn_one, nb::arg("x"), y, nb::kw_only(), nb::arg("weight") = 1.0,
-           nb::arg("offset") = 0.0, nb::arg("time") = nb::none(),
+      .def("learn_one", &OneByOne::learn_one, x, y, nb::kw_only(), nb::arg("weight") = 1.0, nb::arg("offset") = 0.0,
+           nb::arg("time") = nb::none(),
            nb::sig("def learn_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], y: object, *, "
                    "weight: float = 1.0, offset: float = 0.0, time: object = None) -> typing.Any"),
            "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
-      .def("predict_one", &OneByOne::predict_one, nb::arg("x"), nb::kw_only(), nb::arg("offset") = 0.0,
-           nb::arg("id") = nb::none(),
+      .def("predict_one", &OneByOne::predict_one, x, nb::kw_only(), nb::arg("offset") = 0.0, nb::arg("id") = nb::none(),
            nb::sig("def predict_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], *, "
                    "offset: float = 0.0, id: str | int | None = None) -> typing.Any"),
            "The margin of one event: a number, or one for each lane. Neither the model nor the names change.\n\n"
