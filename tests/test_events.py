@@ -430,7 +430,7 @@ def test_lanes_have_a_label_each_or_share_one() -> None:
     model, apart = a_model(lanes=3), [a_model() for _ in range(3)]
     events = [{"a": 1.0, "b": float(k)} for k in range(5)]
     for event in events:
-        for y in (np.array([1.0, -1.0, 0.5]), [1, -1, 0], 2.0, 3):
+        for y in (np.array([1.0, -1.0, 0.5]), np.array([1, -1, 0]), [1, -1, 0], (1.0, -1, True), 2.0, 3):
             margin = model.learn_one(event, y)
             each = [one.learn_one(event, label) for one, label in zip(apart, np.broadcast_to(y, 3), strict=True)]
             np.testing.assert_allclose(margin, each, rtol=1e-12)
@@ -440,7 +440,19 @@ def test_lanes_have_a_label_each_or_share_one() -> None:
     np.testing.assert_allclose(sum(model.explain_one(events[1]).values()), model.predict_one(events[1]), rtol=1e-12)
     with pytest.raises(ValueError, match="one for each of 3 lanes; it has 2"):
         model.learn_one(events[0], [1.0, 2.0])
+    for wrong in ([[1.0, 2.0, 3.0]], np.ones((1, 3))):
+        with pytest.raises((ValueError, TypeError)):
+            model.learn_one(events[0], wrong)
     assert a_model(lanes=1).learn_one({}, 1.0).shape == (1,)
+
+
+def test_a_wrapper_may_have_the_lanes_as_a_list() -> None:
+    model, other = a_model(lanes=2), a_model(lanes=2)
+    for event in ({"a": 1.0}, {"a": 2.0, "b": "x"}):
+        assert model._core.predict_lanes(event, 0.5) == (model.predict_one(event, offset=0.5)).tolist()
+        margins = model._core.learn_lanes(event, [1.0, 2.0], 1.0, 0.5, math.nan)
+        assert margins == other.learn_one(event, np.array([1.0, 2.0]), offset=0.5).tolist()
+    assert model == other
 
 
 def test_times_are_numbers_or_moments() -> None:

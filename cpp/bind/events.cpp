@@ -3,8 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -21,8 +21,15 @@ namespace odca::bind {
 namespace {
 
 using EventList = nb::typed<nb::list, nb::any>;
+using Floats = nb::typed<nb::list, double>;
 using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 using Look = nb::typed<nb::callable, nb::object()>;
+
+Floats as_list(const std::vector<double>& numbers) {
+  Floats out;
+  for (const double x : numbers) out.append(x);
+  return out;
+}
 
 // Waits without the GIL: whoever is inside may need it.
 class Turn {
@@ -51,39 +58,64 @@ class EventCore {
         widens_(!bits && learner_.config().fixed_features == 0),
         encoder_(bits, missing, most_features(bits), learner_.config().intercept ? 1 : 0) {}
 
-  nb::object learn_one(nb::handle event, nb::handle y, double weight, double offset, double time) {
+  bool single() const { return single_; }
+  std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().lanes); }
+
+  // Labels of one event: a number for all lanes, or one for each.
+  struct Labels {
+    double one = 0.0;
+    std::vector<double> many = {};
+    Columns columns() const { return many.empty() ? Columns{&one, 0, 0, 0.0} : Columns{many.data(), 0, 1, 0.0}; }
+  };
+
+  // False if y must be turned into an array of doubles first.
+  bool read_labels(nb::handle y, Labels& out) const {
+    if (single_ || PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr())) {
+      out.one = number_of(y);
+      return true;
+    }
+    if (!read_many(y, out.many)) return false;
+    if (out.many.size() == lanes()) return true;
+    throw InputError("y must be a number, or have one for each of " + std::to_string(lanes()) + " lanes; it has " +
+                     std::to_string(out.many.size()));
+  }
+
+  void learn_one(nb::handle event, const Labels& labels, double weight, double offset, double time, double* margin) {
     if (std::isnan(time) && learner_.config().window.uses_time())
       throw InputError("the window counts in event time; give the time of every event");
-    std::array<double, 1> one{};
-    std::optional<Vector<double>> many;
-    const Columns labels = labels_of(y, one, many);
     const Turn turn(writing_);
     learned_.clear();
     Names names(encoder_);
     encoder_.encode(event, true, learned_);
-    const Events events{batch(learned_), labels, {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time};
-    return margins([&](double* margin) { learn(events, margin, names); });
+    learn({batch(learned_), labels.columns(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time}, margin, names);
   }
 
-  // Whether learn_one takes it as it is.
-  bool is_label(nb::handle y) const {
-    return PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr()) || single_ || nb::isinstance<Vector<double>>(y);
-  }
-
-  nb::object predict_one(nb::handle event, double offset) {
+  void predict_one(nb::handle event, double offset, double* margin) {
     Rows rows = std::exchange(spare_, {});  // several threads may predict
     rows.clear();
     encoder_.encode(event, false, rows);
-    nb::object out = margins([&](double* margin) {
-      if (learner_.try_predict(rows.first(), offset, smoothed_, margin)) return;
+    if (!learner_.try_predict(rows.first(), offset, smoothed_, margin)) {
       {
         const nb::gil_scoped_release free_threads;
         learner_.predict(batch(rows), {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
       }
       raise_if_interrupted();
-    });
+    }
     spare_ = std::move(rows);
-    return out;
+  }
+
+  // The same for wrappers that want the margins of the lanes as a list, which is quicker to make than an array.
+  Floats learn_lanes(nb::handle event, nb::handle y, double weight, double offset, double time) {
+    Labels labels;
+    if (!read_labels(y, labels)) throw nb::type_error("y must be a number, a list, a tuple or an array of float64");
+    std::vector<double> margin(lanes());
+    learn_one(event, labels, weight, offset, time, margin.data());
+    return as_list(margin);
+  }
+  Floats predict_lanes(nb::handle event, double offset) {
+    std::vector<double> margin(lanes());
+    predict_one(event, offset, margin.data());
+    return as_list(margin);
   }
 
   nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Matrix2& y,
@@ -164,8 +196,6 @@ class EventCore {
     std::int64_t known_;
   };
 
-  std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().lanes); }
-
   std::int64_t most_features(std::optional<int> bits) const {
     if (bits) return std::int64_t{1} << *bits;
     const std::int64_t fixed = learner_.config().fixed_features;
@@ -216,31 +246,30 @@ class EventCore {
       }
   }
 
-  // Of one event: a number for all lanes, or one for each.
-  Columns labels_of(nb::handle y, std::array<double, 1>& one, std::optional<Vector<double>>& many) const {
-    if (single_ || PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr())) {
-      one[0] = PyFloat_AsDouble(y.ptr());
-      if (one[0] == -1.0 && PyErr_Occurred()) throw nb::python_error();
-      return {one.data(), 0, 0, 0.0};
+  // A list, a tuple, or an array of doubles; false for anything else.
+  static bool read_many(nb::handle y, std::vector<double>& out) {
+    if (PyList_CheckExact(y.ptr()) || PyTuple_CheckExact(y.ptr())) {
+      for (std::size_t k = 0; k < nb::len(y); ++k) out.push_back(number_of(nb::object(y[k])));
+      return true;
     }
-    many = nb::cast<Vector<double>>(y);
-    if (many->shape(0) != lanes())
-      throw InputError("y must be a number, or have one for each of " + std::to_string(lanes()) + " lanes; it has " +
-                       std::to_string(many->shape(0)));
-    return {many->data(), 0, 1, 0.0};
+    Py_buffer view;
+    if (PyObject_GetBuffer(y.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+      PyErr_Clear();
+      return false;
+    }
+    const bool doubles = view.ndim == 1 && view.format && std::strcmp(view.format, "d") == 0;
+    if (doubles) {
+      const auto* first = static_cast<const double*>(view.buf);
+      out.assign(first, first + view.shape[0]);
+    }
+    PyBuffer_Release(&view);
+    return doubles;
   }
 
-  // What fill(margin) puts there: a number, or an array of one for each lane.
-  template <class Fill>
-  nb::object margins(Fill fill) const {
-    if (single_) {
-      double margin = 0.0;
-      fill(&margin);
-      return nb::steal(PyFloat_FromDouble(margin));
-    }
-    std::vector<double> margin(lanes());
-    fill(margin.data());
-    return nb::cast(to_numpy(std::move(margin)));
+  static double number_of(nb::handle y) {
+    const double number = PyFloat_AsDouble(y.ptr());
+    if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
+    return number;
   }
 
   nb::object kept_;
@@ -263,17 +292,32 @@ class OneByOne {
       moment = PyFloat_AS_DOUBLE(time.ptr());
     else if (!time.is_none())
       moment = nb::cast<double>(nb::find(*this).attr("_moment")(time));
-    if (core_.is_label(y)) return core_.learn_one(event, y, weight, offset, moment);
-    return core_.learn_one(event, nb::find(*this).attr("_labels")(y), weight, offset, moment);
+    EventCore::Labels labels;
+    if (!core_.read_labels(y, labels) && !core_.read_labels(nb::find(*this).attr("_labels")(y), labels))
+      throw InputError("y must be a number, or a row of them, one for each lane");
+    return margins([&](double* margin) { core_.learn_one(event, labels, weight, offset, moment, margin); });
   }
 
   nb::object predict_one(nb::handle event, double offset, nb::handle id) {
-    nb::object margin = core_.predict_one(event, offset);
+    nb::object margin = margins([&](double* out) { core_.predict_one(event, offset, out); });
     if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset);
     return margin;
   }
 
  private:
+  // What fill(margin) puts there: a number, or an array of one for each lane.
+  template <class Fill>
+  nb::object margins(Fill fill) const {
+    if (core_.single()) {
+      double margin = 0.0;
+      fill(&margin);
+      return nb::steal(PyFloat_FromDouble(margin));
+    }
+    std::vector<double> margin(core_.lanes());
+    fill(margin.data());
+    return nb::cast(to_numpy(std::move(margin)));
+  }
+
   nb::object kept_;
   EventCore& core_;
 };
@@ -299,6 +343,8 @@ void bind_events(nb::module_& m) {
       .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none())
       .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
+      .def("learn_lanes", &EventCore::learn_lanes, event, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time"))
+      .def("predict_lanes", &EventCore::predict_lanes, event, nb::arg("offset"))
       .def("explain", &EventCore::explain, event)
       .def("plain", &EventCore::plain, event)
       .def("while_still", &EventCore::while_still, nb::arg("look"))
