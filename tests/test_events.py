@@ -341,6 +341,19 @@ def test_an_event_that_changes_while_it_is_read_is_refused() -> None:
         model.predict_one(event)
 
 
+@pytest.mark.parametrize("change", [list.clear, lambda events: events.extend([{"x": 1.0}] * 9)])
+def test_a_list_that_changes_while_it_is_read_is_refused(change: Callable[[list[Any]], object]) -> None:
+    model = a_model()
+    events: list[Any] = []
+    events += [{"a": Troublesome(lambda: change(events))}, {"b": 1.0}]
+    with pytest.raises(ValueError, match="the list of events changed"):
+        model.learn_many(events, [1.0, 2.0])
+    assert model == a_model()
+    events[:] = [{"a": Troublesome(lambda: change(events))}, {"b": 1.0}]
+    with pytest.raises(ValueError, match="the list of events changed"):
+        model.predict_many(events)
+
+
 def test_a_number_may_look_at_the_learner_but_not_teach_it() -> None:
     model = a_model()
     model.learn_one({"a": 1.0, "b": 1.0}, 1.0)

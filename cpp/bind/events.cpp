@@ -95,9 +95,10 @@ class EventCore {
     rows.clear();
     encoder_.encode(event, false, rows);
     if (!learner_.try_predict(rows.first(), offset, smoothed_, margin)) {
+      const Batch one = batch(rows);
       {
         const nb::gil_scoped_release free_threads;
-        learner_.predict(batch(rows), {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
+        learner_.predict(one, {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
       }
       raise_if_interrupted();
     }
@@ -124,7 +125,7 @@ class EventCore {
     const Turn turn(writing_);
     Rows rows;
     Names names(encoder_);
-    encode_many(events, true, rows);
+    encode_many(events, y.shape(0), true, rows);
     const Events all{batch(rows), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
                      time ? time->data() : nullptr};
     std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
@@ -134,11 +135,12 @@ class EventCore {
 
   nb::ndarray<nb::numpy, double> predict_many(const EventList& events, const std::optional<Matrix2>& offset) {
     Rows rows;
-    encode_many(events, false, rows);
+    encode_many(events, offset ? offset->shape(0) : nb::len(nb::handle(events)), false, rows);
+    const Batch all = batch(rows);
     std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
     {
       const nb::gil_scoped_release free_threads;
-      learner_.predict(batch(rows), columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
+      learner_.predict(all, columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
     }
     raise_if_interrupted();
     return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
@@ -232,12 +234,13 @@ class EventCore {
     return known;
   }
 
-  void encode_many(const nb::list& events, bool grow, Rows& rows) {
+  // So many events as there are labels.
+  void encode_many(const nb::list& events, std::size_t count, bool grow, Rows& rows) {
     const auto at_event = [&](const char* fault) {
       return "event " + std::to_string(rows.size()) + " is at fault: " + fault;
     };
-    for (std::size_t i = 0; i < nb::len(events); ++i)
-      try {  // the list may change: numbers of own types run Python code
+    for (std::size_t i = 0; i < count; ++i) try {  // numbers of types of their own run Python code
+        if (nb::len(events) != count) throw InputError("the list of events changed while it was read");
         encoder_.encode(nb::object(events[i]), grow, rows);
       } catch (const InputError& error) {
         throw InputError(at_event(error.what()));
