@@ -263,13 +263,18 @@ class Encoder {
     return index;
   }
 
-  static bool same_text(PyObject* a, PyObject* b) {
+  [[gnu::always_inline]] static bool same_text(PyObject* a, PyObject* b) {
     if (a == b) return true;
     if (!a || !PyUnicode_CheckExact(b)) return false;
     const auto hash = [](PyObject* text) { return reinterpret_cast<PyASCIIObject*>(text)->hash; };
     const Py_ssize_t length = PyUnicode_GET_LENGTH(a);
-    return hash(a) == hash(b) && length == PyUnicode_GET_LENGTH(b) && PyUnicode_KIND(a) == PyUnicode_KIND(b) &&
-           std::memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), static_cast<std::size_t>(length * PyUnicode_KIND(a))) == 0;
+    if (hash(a) != hash(b) || length != PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return false;
+    const auto *p = static_cast<const char*>(PyUnicode_DATA(a)), *q = static_cast<const char*>(PyUnicode_DATA(b));
+    const auto bytes = static_cast<std::size_t>(length * PyUnicode_KIND(a));
+    if (bytes > 16) return std::memcmp(p, q, bytes) == 0;
+    for (std::size_t k = 0; k < bytes; ++k)  // names are mostly short: a call would take longer
+      if (p[k] != q[k]) return false;
+    return true;
   }
 
   // The index of a feature, or -1. `category` is null for a number, a string, or None for a missing value.

@@ -3,8 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -21,8 +21,15 @@ namespace odca::bind {
 namespace {
 
 using EventList = nb::typed<nb::list, nb::any>;
+using Floats = nb::typed<nb::list, double>;
 using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 using Look = nb::typed<nb::callable, nb::object()>;
+
+Floats as_list(const std::vector<double>& numbers) {
+  Floats out;
+  for (const double x : numbers) out.append(x);
+  return out;
+}
 
 // Waits without the GIL: whoever is inside may need it.
 class Turn {
@@ -51,39 +58,65 @@ class EventCore {
         widens_(!bits && learner_.config().fixed_features == 0),
         encoder_(bits, missing, most_features(bits), learner_.config().intercept ? 1 : 0) {}
 
-  nb::object learn_one(nb::handle event, nb::handle y, double weight, double offset, double time) {
+  bool single() const { return single_; }
+  std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().lanes); }
+
+  // Labels of one event: a number for all lanes, or one for each.
+  struct Labels {
+    double one = 0.0;
+    std::vector<double> many = {};
+    Columns columns() const { return many.empty() ? Columns{&one, 0, 0, 0.0} : Columns{many.data(), 0, 1, 0.0}; }
+  };
+
+  // False if y must be turned into an array of doubles first.
+  bool read_labels(nb::handle y, Labels& out) const {
+    if (single_ || PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr())) {
+      out.one = number_of(y);
+      return true;
+    }
+    if (!read_many(y, out.many)) return false;
+    if (out.many.size() == lanes()) return true;
+    throw InputError("y must be a number, or have one for each of " + std::to_string(lanes()) + " lanes; it has " +
+                     std::to_string(out.many.size()));
+  }
+
+  void learn_one(nb::handle event, const Labels& labels, double weight, double offset, double time, double* margin) {
     if (std::isnan(time) && learner_.config().window.uses_time())
       throw InputError("the window counts in event time; give the time of every event");
-    std::array<double, 1> one{};
-    std::optional<Vector<double>> many;
-    const Columns labels = labels_of(y, one, many);
     const Turn turn(writing_);
     learned_.clear();
     Names names(encoder_);
     encoder_.encode(event, true, learned_);
-    const Events events{batch(learned_), labels, {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time};
-    return margins([&](double* margin) { learn(events, margin, names); });
+    learn({batch(learned_), labels.columns(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time}, margin, names);
   }
 
-  // Whether learn_one takes it as it is.
-  bool is_label(nb::handle y) const {
-    return PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr()) || single_ || nb::isinstance<Vector<double>>(y);
-  }
-
-  nb::object predict_one(nb::handle event, double offset) {
+  void predict_one(nb::handle event, double offset, double* margin) {
     Rows rows = std::exchange(spare_, {});  // several threads may predict
     rows.clear();
     encoder_.encode(event, false, rows);
-    nb::object out = margins([&](double* margin) {
-      if (learner_.try_predict(rows.first(), offset, smoothed_, margin)) return;
+    if (!learner_.try_predict(rows.first(), offset, smoothed_, margin)) {
+      const Batch one = batch(rows);
       {
         const nb::gil_scoped_release free_threads;
-        learner_.predict(batch(rows), {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
+        learner_.predict(one, {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
       }
       raise_if_interrupted();
-    });
+    }
     spare_ = std::move(rows);
-    return out;
+  }
+
+  // The same for wrappers that want the margins of the lanes as a list, which is quicker to make than an array.
+  Floats learn_lanes(nb::handle event, nb::handle y, double weight, double offset, double time) {
+    Labels labels;
+    if (!read_labels(y, labels)) throw nb::type_error("y must be a number, a list, a tuple or an array of float64");
+    std::vector<double> margin(lanes());
+    learn_one(event, labels, weight, offset, time, margin.data());
+    return as_list(margin);
+  }
+  Floats predict_lanes(nb::handle event, double offset) {
+    std::vector<double> margin(lanes());
+    predict_one(event, offset, margin.data());
+    return as_list(margin);
   }
 
   nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Matrix2& y,
@@ -92,21 +125,22 @@ class EventCore {
     const Turn turn(writing_);
     Rows rows;
     Names names(encoder_);
-    encode_many(events, true, rows);
+    encode_many(events, y.shape(0), true, rows);
     const Events all{batch(rows), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
                      time ? time->data() : nullptr};
     std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
-    learn(all, out.data(), names);
+    if (rows.size() > 0) learn(all, out.data(), names);  // no event brings no features, hashed ones neither
     return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
   }
 
   nb::ndarray<nb::numpy, double> predict_many(const EventList& events, const std::optional<Matrix2>& offset) {
     Rows rows;
-    encode_many(events, false, rows);
+    encode_many(events, offset ? offset->shape(0) : nb::len(nb::handle(events)), false, rows);
+    const Batch all = batch(rows);
     std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
     {
       const nb::gil_scoped_release free_threads;
-      learner_.predict(batch(rows), columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
+      learner_.predict(all, columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
     }
     raise_if_interrupted();
     return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
@@ -164,8 +198,6 @@ class EventCore {
     std::int64_t known_;
   };
 
-  std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().lanes); }
-
   std::int64_t most_features(std::optional<int> bits) const {
     if (bits) return std::int64_t{1} << *bits;
     const std::int64_t fixed = learner_.config().fixed_features;
@@ -202,12 +234,13 @@ class EventCore {
     return known;
   }
 
-  void encode_many(const nb::list& events, bool grow, Rows& rows) {
+  // So many events as there are labels.
+  void encode_many(const nb::list& events, std::size_t count, bool grow, Rows& rows) {
     const auto at_event = [&](const char* fault) {
       return "event " + std::to_string(rows.size()) + " is at fault: " + fault;
     };
-    for (std::size_t i = 0; i < nb::len(events); ++i)
-      try {  // the list may change: numbers of own types run Python code
+    for (std::size_t i = 0; i < count; ++i) try {  // numbers of types of their own run Python code
+        if (nb::len(events) != count) throw InputError("the list of events changed while it was read");
         encoder_.encode(nb::object(events[i]), grow, rows);
       } catch (const InputError& error) {
         throw InputError(at_event(error.what()));
@@ -216,31 +249,30 @@ class EventCore {
       }
   }
 
-  // Of one event: a number for all lanes, or one for each.
-  Columns labels_of(nb::handle y, std::array<double, 1>& one, std::optional<Vector<double>>& many) const {
-    if (single_ || PyFloat_Check(y.ptr()) || PyLong_Check(y.ptr())) {
-      one[0] = PyFloat_AsDouble(y.ptr());
-      if (one[0] == -1.0 && PyErr_Occurred()) throw nb::python_error();
-      return {one.data(), 0, 0, 0.0};
+  // A list, a tuple, or an array of doubles; false for anything else.
+  static bool read_many(nb::handle y, std::vector<double>& out) {
+    if (PyList_CheckExact(y.ptr()) || PyTuple_CheckExact(y.ptr())) {
+      for (std::size_t k = 0; k < nb::len(y); ++k) out.push_back(number_of(nb::object(y[k])));
+      return true;
     }
-    many = nb::cast<Vector<double>>(y);
-    if (many->shape(0) != lanes())
-      throw InputError("y must be a number, or have one for each of " + std::to_string(lanes()) + " lanes; it has " +
-                       std::to_string(many->shape(0)));
-    return {many->data(), 0, 1, 0.0};
+    Py_buffer view;
+    if (PyObject_GetBuffer(y.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+      PyErr_Clear();
+      return false;
+    }
+    const bool doubles = view.ndim == 1 && view.format && std::strcmp(view.format, "d") == 0;
+    if (doubles) {
+      const auto* first = static_cast<const double*>(view.buf);
+      out.assign(first, first + view.shape[0]);
+    }
+    PyBuffer_Release(&view);
+    return doubles;
   }
 
-  // What fill(margin) puts there: a number, or an array of one for each lane.
-  template <class Fill>
-  nb::object margins(Fill fill) const {
-    if (single_) {
-      double margin = 0.0;
-      fill(&margin);
-      return nb::steal(PyFloat_FromDouble(margin));
-    }
-    std::vector<double> margin(lanes());
-    fill(margin.data());
-    return nb::cast(to_numpy(std::move(margin)));
+  static double number_of(nb::handle y) {
+    const double number = PyFloat_AsDouble(y.ptr());
+    if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
+    return number;
   }
 
   nb::object kept_;
@@ -263,17 +295,32 @@ class OneByOne {
       moment = PyFloat_AS_DOUBLE(time.ptr());
     else if (!time.is_none())
       moment = nb::cast<double>(nb::find(*this).attr("_moment")(time));
-    if (core_.is_label(y)) return core_.learn_one(event, y, weight, offset, moment);
-    return core_.learn_one(event, nb::find(*this).attr("_labels")(y), weight, offset, moment);
+    EventCore::Labels labels;
+    if (!core_.read_labels(y, labels) && !core_.read_labels(nb::find(*this).attr("_labels")(y), labels))
+      throw InputError("y must be a number, or a row of them, one for each lane");
+    return margins([&](double* margin) { core_.learn_one(event, labels, weight, offset, moment, margin); });
   }
 
   nb::object predict_one(nb::handle event, double offset, nb::handle id) {
-    nb::object margin = core_.predict_one(event, offset);
+    nb::object margin = margins([&](double* out) { core_.predict_one(event, offset, out); });
     if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset);
     return margin;
   }
 
  private:
+  // What fill(margin) puts there: a number, or an array of one for each lane.
+  template <class Fill>
+  nb::object margins(Fill fill) const {
+    if (core_.single()) {
+      double margin = 0.0;
+      fill(&margin);
+      return nb::steal(PyFloat_FromDouble(margin));
+    }
+    std::vector<double> margin(core_.lanes());
+    fill(margin.data());
+    return nb::cast(to_numpy(std::move(margin)));
+  }
+
   nb::object kept_;
   EventCore& core_;
 };
@@ -290,13 +337,17 @@ std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, 
 }  // namespace
 
 void bind_events(nb::module_& m) {
-  const auto event = nb::arg("event"), events = nb::arg("events"), y = nb::arg("y");
+  // What is None is refused with words of our own.
+  const auto event = nb::arg("event").none(), x = nb::arg("x").none(), y = nb::arg("y").none();
+  const auto events = nb::arg("events");
   nb::class_<EventCore>(m, "EventCore")
       .def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("bits").none(),
            nb::arg("missing"))
       .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none())
       .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
+      .def("learn_lanes", &EventCore::learn_lanes, event, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time"))
+      .def("predict_lanes", &EventCore::predict_lanes, event, nb::arg("offset"))
       .def("explain", &EventCore::explain, event)
       .def("plain", &EventCore::plain, event)
       .def("while_still", &EventCore::while_still, nb::arg("look"))
@@ -304,13 +355,12 @@ void bind_events(nb::module_& m) {
       .def_prop_ro("features", &EventCore::features);
   nb::class_<OneByOne>(m, "OneByOne")
       .def(nb::init<nb::object>(), nb::arg("core"))
-      .def("learn_one", &OneByOne::learn_one, nb::arg("x"), y, nb::kw_only(), nb::arg("weight") = 1.0,
-           nb::arg("offset") = 0.0, nb::arg("time") = nb::none(),
+      .def("learn_one", &OneByOne::learn_one, x, y, nb::kw_only(), nb::arg("weight") = 1.0, nb::arg("offset") = 0.0,
+           nb::arg("time") = nb::none(),
            nb::sig("def learn_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], y: object, *, "
                    "weight: float = 1.0, offset: float = 0.0, time: object = None) -> typing.Any"),
            "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
-      .def("predict_one", &OneByOne::predict_one, nb::arg("x"), nb::kw_only(), nb::arg("offset") = 0.0,
-           nb::arg("id") = nb::none(),
+      .def("predict_one", &OneByOne::predict_one, x, nb::kw_only(), nb::arg("offset") = 0.0, nb::arg("id") = nb::none(),
            nb::sig("def predict_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], *, "
                    "offset: float = 0.0, id: str | int | None = None) -> typing.Any"),
            "The margin of one event: a number, or one for each lane. Neither the model nor the names change.\n\n"

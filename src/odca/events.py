@@ -53,6 +53,7 @@ class EventLearner(_core.OneByOne):
 
     loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, scale, lanes: of the `Learner`,
         which does the learning and is there to be read as `learner`. (What is learned through it, past the names, has none.)
+    n_features: for KL, how many names there is room for.
     intercept: adds a constant feature.
     bits: hashes the names into 2**bits features instead of keeping them: memory is fixed, names that meet share a weight.
         1 to 30. The hash is the same on every machine.
@@ -98,7 +99,7 @@ class EventLearner(_core.OneByOne):
             raise ValueError("KL has a fixed number of features, which hashing does not keep to. Leave bits out.")
 
     def _assemble(self, learner: Learner, own: dict[str, Any]) -> None:
-        self.learner = learner
+        self._learner = learner
         self._own = own
         self._single = learner._single
         self._core = _core.EventCore(
@@ -109,6 +110,11 @@ class EventLearner(_core.OneByOne):
         self._kept = 0  # events that were ever put there; also the number of the next
         self._dropped = 0
         self._shelf = threading.Lock()  # around _pending, _kept and _dropped; never held while learning
+
+    @property
+    def learner(self) -> Learner:
+        """The learner behind the names: its columns are `features`, in that order."""
+        return self._learner
 
     # One event: `learn_one` and `predict_one` are native, and call _moment, _labels and _keep where they are needed.
 

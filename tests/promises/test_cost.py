@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from odca import KL, L2, ElasticNet, Exponential, Infinite, Learner, Sliding, SquaredError
+from odca import KL, L2, ElasticNet, EventLearner, Exponential, Infinite, Learner, Sliding, SquaredError
 from odca.penalties import Penalty
 from odca.windows import Window
 from streams import window_name
@@ -63,3 +63,23 @@ def test_one_event_does_not_cost_a_large_window_on_the_simplex() -> None:
             learner.learn(X[k : k + 1], y[k : k + 1])
 
     assert best_of_three(calls) / CALLS < best_of_three(X.copy) / 5
+
+
+@pytest.mark.parametrize("bits", [None, 20])
+@pytest.mark.parametrize("kappa", [0.0, 0.99])
+def test_one_event_does_not_cost_the_names_that_were_ever_seen(kappa: float, bits: int | None) -> None:
+    names = 1_000_000
+    model = EventLearner(loss=SquaredError(), rho=0.01, smoothing=kappa, bits=bits)
+    for first in range(0, names, 100_000):
+        model.learn_one({f"n{k}": 1.0 for k in range(first, first + 100_000)}, 1.0)
+    rng = np.random.default_rng(3)
+    events = [{f"n{k}": 1.0 for k in rng.integers(names, size=14)} for _ in range(CALLS)]
+
+    def calls() -> None:
+        for event in events:
+            model.predict_one(event)
+            model.learn_one(event, 1.0)
+            model.explain_one(event)
+
+    copied = np.ones(names)
+    assert best_of_three(calls) / CALLS < best_of_three(copied.copy) / 5

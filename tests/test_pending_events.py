@@ -1,0 +1,82 @@
+"""Labels that come later: a bounded number of events waits for them."""
+
+import threading
+
+import pytest
+
+from odca import EventLearner, LogLoss, SquaredError
+
+
+def a_model(max_pending: int = 3) -> EventLearner:
+    return EventLearner(loss=SquaredError(), rho=0.1, max_pending=max_pending)
+
+
+def test_a_label_that_comes_later_teaches_as_it_would_have_then() -> None:
+    later, at_once = a_model(), a_model()
+    event = {"a": 2.0, "c": "x"}
+    assert later.predict_one(event, offset=0.5, id="n1") == 0.5
+    event["a"] = 99.0  # the caller's dictionary is the caller's
+    assert later.learn_label("n1", 1.0, weight=2.0) == 0.5
+    at_once.learn_one({"a": 2.0, "c": "x"}, 1.0, weight=2.0, offset=0.5)
+    assert later == at_once
+    assert later.pending == 0
+
+
+def test_the_oldest_event_goes_when_there_is_no_room() -> None:
+    model = a_model(max_pending=3)
+    for k in range(5):
+        model.predict_one({"a": float(k)}, id=k)
+    assert (model.pending, model.dropped) == (3, 2)
+    with pytest.raises(KeyError, match=r"no event waits for its label under the id 1.*max_pending=3 \(2 were"):
+        model.learn_label(1, 1.0)
+    for k in (4, 2, 3):
+        model.learn_label(k, 1.0)
+    assert (model.pending, model.dropped, model.learner.count) == (0, 2, 3)
+
+
+def test_an_id_given_again_stands_for_the_newer_event() -> None:
+    model, other = a_model(), a_model()
+    for k, value in ((0, 1.0), (1, 2.0), (0, 3.0), (2, 4.0), (3, 5.0)):
+        model.predict_one({"a": value}, id=k)
+    assert (model.pending, model.dropped) == (3, 1)  # 1 was the oldest: 0 had been given again
+    model.learn_label(0, 1.0)
+    other.learn_one({"a": 3.0}, 1.0)
+    assert model.learner == other.learner
+
+
+def test_a_refused_label_leaves_the_event_waiting_in_its_place() -> None:
+    model = EventLearner(loss=LogLoss(), max_pending=3)
+    for k in range(3):
+        model.predict_one({"a": float(k)}, id=k)
+    before = model.copy()
+    with pytest.raises(ValueError, match="y"):
+        model.learn_label(0, 7.0)
+    assert model == before
+    model.predict_one({"a": 3.0}, id=3)
+    with pytest.raises(KeyError):
+        model.learn_label(0, 1.0)  # still the oldest, so it was the one to go
+
+
+def test_an_id_is_a_string_or_a_whole_number() -> None:
+    model = a_model()
+    for wrong in (1.5, True, ("a",), b"a"):
+        with pytest.raises(TypeError, match="an id must be"):
+            model.predict_one({"a": 1.0}, id=wrong)
+    assert model.pending == 0
+
+
+def test_several_threads_may_keep_and_label() -> None:
+    model = a_model(max_pending=1000)
+
+    def serve(thread: int) -> None:
+        for k in range(300):
+            model.predict_one({f"t{thread}": 1.0}, id=f"{thread}-{k}")
+            model.learn_label(f"{thread}-{k}", 1.0)
+
+    threads = [threading.Thread(target=serve, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (model.pending, model.dropped, model.learner.count) == (0, 0, 1200)
+    assert sorted(model.features) == ["t0", "t1", "t2", "t3"]
