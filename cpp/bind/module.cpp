@@ -1,6 +1,7 @@
 #include "bind/topics.hpp"
 
 NB_MODULE(_core, m) {
+  nanobind::set_leak_warnings(false);  // a model that lives until Python ends is no mistake of its user
   m.doc() = "The native core of odca. Use it through odca.Learner.";
   odca::bind::bind_losses(m);
   odca::bind::bind_penalties(m);

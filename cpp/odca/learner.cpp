@@ -209,9 +209,13 @@ std::vector<double> Learner::weights_at(std::span<const std::int32_t> features, 
   const bool all_at_once = std::holds_alternative<KL>(config_.penalty);
   const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
   std::vector<double> out(features.size() * static_cast<std::size_t>(lanes), 0.0);
-  for (std::size_t k = 0; k < features.size(); ++k)
-    for (int l = 0; l < lanes && features[k] >= 0 && features[k] < state_.features; ++l)
-      out[k * lanes + l] = all_at_once ? all[features[k] * lanes + l] : weight_of(features[k], l, smoothed);
+  for (std::size_t k = 0; k < features.size(); ++k) {
+    const std::int64_t j = features[k];
+    if (j < 0 || j >= state_.features) continue;
+    const double unit = config_.scale && !(config_.intercept && j == 0) ? state_.scaling.factor(j) : 1.0;
+    for (int l = 0; l < lanes; ++l)
+      out[k * lanes + l] = unit * (all_at_once ? all[j * lanes + l] : weight_of(j, l, smoothed));
+  }
   return out;
 }
 

@@ -42,7 +42,7 @@ class Learner {
 
   std::vector<double> weights(bool smoothed) const;  // [feature][lane], the intercept first if there is one
   std::vector<double> dual_sum() const;              // S, in the same order
-  // Of some features; 0 of those that the model has never seen (-1 is such a one).
+  // Of some features, in the units of the rows as they came; 0 of those that the model has never seen (-1 is such).
   std::vector<double> weights_at(std::span<const std::int32_t> features, bool smoothed) const;
   Units units() const;  // of the rows, where they are standardised
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from odca.events import EventLearner
 from odca.learner import Delta, Diagnostics, Learner
+from odca.loading import load
 from odca.losses import (
     AbsoluteError,
     CompiledLoss,
@@ -52,6 +53,7 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     return sorted([*globals(), *_ESTIMATORS])
 
+
 __all__ = [
     "KL",
     "L2",
@@ -81,4 +83,5 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "__version__",
+    "load",
 ]

@@ -6,7 +6,6 @@ forgets as the model forgets. It begins at a = 1, b = 0.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from odca.inputs import Array
 from odca.learner import Learner
 from odca.losses import LogLoss
+from odca.model_file import ModelFile
 from odca.names import smoothing_for
 from odca.windows import Window
 
@@ -60,15 +60,27 @@ class Calibration:
         ]
         return other
 
-    def get_state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state of every map, under `<lane>.`."""
-        return {f"{lane}.{name}": array for lane, each in enumerate(self._maps) for name, array in each.get_state().items()}
+    def __len__(self) -> int:
+        return len(self._maps)
 
-    def set_state(self, state: dict[str, npt.NDArray[Any]]) -> None:
-        """The reverse."""
-        for lane, each in enumerate(self._maps):
-            first = f"{lane}."
-            each.set_state({name.removeprefix(first): a for name, a in state.items() if name.startswith(first)})
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Calibration) and self._maps == other._maps
+
+    __hash__ = None  # type: ignore[assignment] # it changes
+
+    def saved(self) -> ModelFile:
+        """What a file holds of it."""
+        parts = {str(lane): each.saved() for lane, each in enumerate(self._maps)}
+        return ModelFile("Calibration", {"window": self._window}, {}, parts)
+
+    @classmethod
+    def restored(cls, saved: ModelFile) -> "Calibration":
+        """The reverse. ValueError (or the like) for what `saved` cannot have made."""
+        calibration = cls(0, saved.options["window"])
+        calibration._maps = [Learner.restored(saved.parts[str(lane)]) for lane in range(len(saved.parts))]
+        if any(each.lanes != 1 or each.n_features > 1 for each in calibration._maps):
+            raise ValueError("its calibration is not of margins.")
+        return calibration
 
 
 def sigmoid(z: Array) -> Array:

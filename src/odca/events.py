@@ -126,15 +126,30 @@ class EventLearner(_core.OneByOne):
         with self._shelf:
             kept = self._pending.pop(id, None)
         if kept is None:
-            raise KeyError(
-                f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
-                f"dropped as the oldest of more than max_pending={self._own['max_pending']} ({self.dropped} were so far)."
-            )
+            raise self._nobody(id)
         try:
             return self.learn_one(kept[1], y, weight=weight, offset=kept[2], time=time)
         except BaseException:
             self._put_back(id, kept)
             raise
+
+    def waiting(self, id: str | int) -> Event:  # noqa: A002
+        """The event that waits for its label under `id`."""
+        with self._shelf:
+            if id not in self._pending:
+                raise self._nobody(id)
+            return dict(self._pending[id][1])
+
+    def with_waiting_of(self, other: "EventLearner") -> Self:
+        """Take over the events that wait for labels in another learner; return this one."""
+        self._shelve(*other._shelved())
+        return self
+
+    def _nobody(self, id: object) -> KeyError:  # noqa: A002
+        return KeyError(
+            f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
+            f"dropped as the oldest of more than max_pending={self._own['max_pending']} ({self.dropped} were so far)."
+        )
 
     @property
     def pending(self) -> int:
@@ -161,7 +176,7 @@ class EventLearner(_core.OneByOne):
 
         `events` are dictionaries, or a data frame (pandas, polars) whose columns are the names.
         """
-        rows = _as_events(events)
+        rows = as_events(events)
         lanes = self.learner.lanes
         if time is None and self.learner.window.uses_time:
             raise ValueError(f"{self.learner.window!r} counts in event time; give learn_many the time of every event.")
@@ -176,7 +191,7 @@ class EventLearner(_core.OneByOne):
 
     def predict_many(self, events: Iterable[Event], *, offset: npt.ArrayLike | None = None) -> Array:
         """The margins of many events."""
-        rows = _as_events(events)
+        rows = as_events(events)
         moved = None if offset is None else as_columns(offset, "offset", len(rows), self.learner.lanes)
         return self._per_event(np.asarray(self._core.predict_many(rows, moved)))
 
@@ -197,7 +212,7 @@ class EventLearner(_core.OneByOne):
             raise ValueError("hashed features have no names. Look at learner.coef, or at explain_one for an event.")
         first = [INTERCEPT] if self.learner._options["intercept"] else []
         features = [*first, *self._core.features]  # before the weights: those of newer names then come after their end
-        return self._keyed(features, self.learner._core.weights(self.learner.smoothing > 0.0))
+        return self._keyed(features, self.learner._rows_of_weights(smoothed=self.learner.smoothing > 0.0))
 
     @property
     def features(self) -> list[Feature]:
@@ -247,6 +262,10 @@ class EventLearner(_core.OneByOne):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to a file, names and waiting events included. As for `Learner.save` in everything else."""
+        model_file.write(path, self.saved())
+
+    def saved(self) -> model_file.ModelFile:
+        """What a file holds of the learner."""
         state, features = self._while_still(self.learner.get_state)
         pending, dropped = self._shelved()
         arrays = state | {
@@ -258,7 +277,7 @@ class EventLearner(_core.OneByOne):
                 "dropped": np.array([dropped], np.int64),
             }.items()
         }
-        model_file.write(path, model_file.ModelFile("EventLearner", self.learner._options | self._own, arrays))
+        return model_file.ModelFile("EventLearner", self.learner._options | self._own, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
@@ -364,7 +383,8 @@ class EventLearner(_core.OneByOne):
 # Input
 
 
-def _as_events(events: Any) -> list[Any]:
+def as_events(events: Any) -> list[Any]:
+    """Many events as a list of dictionaries."""
     if isinstance(events, list):
         return events
     if hasattr(events, "to_dicts"):  # polars

@@ -402,7 +402,11 @@ class Learner:
 
         A loss of your own is code, which a file does not hold: give it to `load` again.
         """
-        model_file.write(path, model_file.ModelFile("Learner", self._options, self.get_state()))
+        model_file.write(path, self.saved())
+
+    def saved(self) -> model_file.ModelFile:
+        """What a file holds of the learner."""
+        return model_file.ModelFile("Learner", self._options, self.get_state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
@@ -462,8 +466,12 @@ class Learner:
         return by_lane[0] if self._single else by_lane
 
     def _weights(self, *, smoothed: bool) -> Array:
-        weights = self._core.weights(smoothed)
-        return self._features(weights * self._core.units()[1][:, None] if self._options["scale"] else weights)
+        return self._features(self._rows_of_weights(smoothed=smoothed))
+
+    def _rows_of_weights(self, *, smoothed: bool) -> Array:
+        """The weights by feature (the intercept first) and lane, in the units of X."""
+        weights: Array = self._core.weights(smoothed)
+        return weights * self._core.units()[1][:, None] if self._options["scale"] else weights
 
     def _intercept(self, *, smoothed: bool) -> float | Array:
         weights = self._core.weights(smoothed)

@@ -15,7 +15,7 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -45,11 +45,41 @@ Model = TypeVar("Model")
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """What a file holds: the kind of model, its options, and its state."""
+    """What a file holds: the kind of model, its options, its state, and the models that it is made of."""
 
     kind: str
     options: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
+    parts: dict[str, "ModelFile"] = field(default_factory=dict)
+
+    def described(self) -> dict[str, str]:
+        """All but the arrays, as texts."""
+        options = {name: encode(value) for name, value in self.options.items()}
+        texts = {"kind": self.kind, "options": json.dumps(options, allow_nan=False)}
+        parts = {name: part.described() for name, part in self.parts.items()}
+        return {**texts, "parts": json.dumps(parts)} if parts else texts
+
+    def all_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays, those of a part under its name and a slash."""
+        of_parts = ((name, part.all_arrays()) for name, part in self.parts.items())
+        return self.arrays | {f"{name}/{inner}": array for name, arrays in of_parts for inner, array in arrays.items()}
+
+    @classmethod
+    def from_description(cls, texts: Mapping[str, str], arrays: Mapping[str, npt.NDArray[Any]]) -> "ModelFile":
+        """The reverse; raises whatever does not fit together."""
+        options = json.loads(texts["options"], object_pairs_hook=without_repeats)
+        parts = json.loads(texts.get("parts", "{}"), object_pairs_hook=without_repeats)
+        own = {name: array for name, array in arrays.items() if "/" not in name}
+        inner: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in parts}
+        for name in arrays.keys() - own.keys():
+            part, _, rest = name.partition("/")
+            inner[part][rest] = arrays[name]
+        return cls(
+            str(texts["kind"]),
+            {name: decode(value) for name, value in options.items()},
+            own,
+            {name: cls.from_description(text, inner[name]) for name, text in parts.items()},
+        )
 
 
 # Options
@@ -61,6 +91,8 @@ def encode(value: Any) -> Any:
         return {type(value).__name__: {each.name: encode(getattr(value, each.name)) for each in fields(value)}}
     if isinstance(value, tuple | list):
         return [encode(each) for each in value]
+    if isinstance(value, dict):
+        return {"map": [[encode(key), encode(each)] for key, each in value.items()]}
     if value is None or isinstance(value, str | bool | np.bool_ | int | np.integer):
         return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float | np.floating):
@@ -81,6 +113,8 @@ def decode(value: Any) -> Any:
     ((name, parameters),) = value.items()
     if name == "float" and parameters in {"inf", "-inf", "nan"}:
         return float(parameters)
+    if name == "map" and isinstance(parameters, list):
+        return dict(decode(pair) for pair in parameters)
     if name == OF_THE_USER:
         return UsersLoss(str(parameters))
     if name not in VOCABULARY or not isinstance(parameters, dict):
@@ -128,12 +162,11 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     header["__metadata__"] = {
         "format": "odca",
         "version": str(VERSION),
-        "kind": model.kind,
-        "options": json.dumps({name: encode(value) for name, value in model.options.items()}, allow_nan=False),
+        **model.described(),
         "checksum": NO_CHECKSUM,
     }
     chunks = []
-    for name, array in model.arrays.items():
+    for name, array in model.all_arrays().items():
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
         chunk = np.ascontiguousarray(little).tobytes()
         end = place + len(chunk)
@@ -202,8 +235,7 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
         refuse("its checksum is wrong: it was damaged or changed after it was saved.")
     try:
         arrays = _arrays(header, memoryview(data)[8 + length :])
-        options = json.loads(about["options"], object_pairs_hook=without_repeats)
-        return ModelFile(str(about["kind"]), {name: decode(value) for name, value in options.items()}, arrays)
+        return ModelFile.from_description(about, arrays)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         refuse(str(error))
 

@@ -68,6 +68,15 @@ def smoothing_for(window: Window) -> float:
     return max(0.0, 1.0 - 1.0 / min(1e4, max(1.0, 0.1 * events)))
 
 
+def prior_strength_for(squared_norm: float) -> float:
+    """a₀ that lets the first events of a stream move a classifier's margins by a few units, whatever their length.
+
+    An event moves its own margin by s = ‖h‖²/A per unit of λ ≤ 1. Under A = ρΔ alone the first events, when Δ is small, would
+    throw it about.
+    """
+    return 0.1 * (1.0 + squared_norm)
+
+
 # Between scikit-learn's and LIBLINEAR's terms and ours. Ours is the mean loss plus ρ(δ‖w‖₁ + ½‖w‖²).
 
 

@@ -1,18 +1,21 @@
 """Estimators for river: events are dictionaries, learned one at a time or many at once, with the same result to the bit."""
 
 import math
-from collections.abc import Hashable
-from typing import Any
+import os
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Self
 
 import numpy as np
 from river import base
 
+from odca import model_file
 from odca.calibration import Calibration, sigmoid
 from odca.classes import OneAgainstRest
-from odca.events import Event, EventLearner, Missing
+from odca.events import Event, EventLearner, Missing, as_events
 from odca.inputs import Array
 from odca.losses import LogLoss, Poisson
-from odca.names import as_loss, as_penalty, as_window, smoothing_for
+from odca.model_file import ModelFile
+from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for
 from odca.penalties import Penalty
 from odca.windows import Window
 
@@ -34,7 +37,7 @@ class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typ
         intercept: bool,
         intercept_penalty: float,
         scale: bool,
-        prior_strength: float,
+        prior_strength: float | str,
         bits: int | None,
         missing: Missing,
         max_pending: int,
@@ -53,7 +56,7 @@ class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typ
         self.max_pending = max_pending
         self.events = self._new_events(None)
 
-    def _new_events(self, lanes: int | None) -> EventLearner:
+    def _new_events(self, lanes: int | None, strength: float = 0.0) -> EventLearner:
         window = as_window(self.window)
         return EventLearner(
             loss=as_loss(self.loss),
@@ -64,12 +67,37 @@ class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typ
             intercept=self.intercept,
             intercept_penalty=self.intercept_penalty if self.intercept else 1.0,
             scale=self.scale,
-            prior_strength=self.prior_strength,
+            prior_strength=strength if self.prior_strength == "auto" else self.prior_strength,  # type: ignore[typeddict-item]
             lanes=lanes,
             bits=self.bits,
             missing=self.missing,
             max_pending=self.max_pending,
         )
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator to a file (safetensors), all of it or nothing. A loss of your own must be given to `load` again."""
+        model_file.write(path, self.saved())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
+        """Return the estimator that was saved, to the bit. Loading executes nothing that the file holds."""
+        return model_file.load(path, {f"river.{cls.__name__}": lambda saved: cls.restored(saved, loss)})
+
+    def saved(self) -> ModelFile:
+        """What a file holds of the estimator."""
+        return ModelFile(
+            f"river.{type(self).__name__}", {"params": self._get_params()}, {}, {"events": self.events.saved()}
+        )
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the estimator that a file holds. ValueError (or the like) if it holds none."""
+        params = saved.options["params"]
+        estimator = cls(**(params if loss is None else {**params, "loss": loss}))
+        estimator.events = EventLearner.restored(saved.parts["events"], loss)
+        return estimator
 
     def explain_one(self, x: Event) -> dict[str, Any]:
         """What each named feature of an event adds to its margin. See `EventLearner.explain_one`."""
@@ -92,6 +120,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
     window: "infinite", 0.999 (exponential forgetting), 5000 (the last events), or an object such as HalfLife(3600.0).
     smoothing: how long predictions average over past weights; "auto" follows the window.
     scale: divides each number by the root mean square of its non-zero values so far, under the model's own window.
+    prior_strength: a constant strength beside that of rho, which restrains the first events; "auto" takes it from the first one.
     bits, missing, max_pending: as for `EventLearner`: hashed names, what None and nan mean, how many events wait for labels.
 
     >>> from river import datasets, evaluate, metrics
@@ -110,7 +139,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         intercept: bool = True,
         intercept_penalty: float = 1.0,
         scale: bool = True,
-        prior_strength: float = 0.0,
+        prior_strength: float | str = "auto",
         bits: int | None = None,
         missing: Missing = "ignore",
         max_pending: int = 10_000,
@@ -144,28 +173,29 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         """Learn from one event, of weight `w`."""
         label = self._labels.get(y)
         if label is None:
-            label = self._meet([y])[y]
+            return self._or_as_before(lambda: (self._meet([y], x), self.learn_one(x, y, w, offset=offset, time=time)))
         if w == 1.0 and time is None and offset == 0.0:
             margin = self.events.learn_one(x, label)
         else:
             margin = self.events.learn_one(x, label, weight=w, offset=offset, time=time)
         if self._calibration is not None:
             self._calibrate_on(margin, label, w, time)
+        return None
 
     def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> Any:  # noqa: A002
         """Predict the label; None before the first was seen. With an `id` the event waits for `learn_label`."""
+        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
         if not self.classes:
             return None
-        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
         if self._layout.spare:
             return self.classes[self._place(margin)]
         return margin > 0.0
 
     def predict_proba_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> dict[Any, float]:  # noqa: A002
         """The probability of each label seen so far. With an `id` the event waits for `learn_label`."""
+        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
         if not self.classes:
             return {}
-        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
         if self._calibration is None and not self._layout.spare:
             p = 1.0 / (1.0 + math.exp(-margin)) if margin > -700.0 else 0.0
             return {False: 1.0 - p, True: p}
@@ -175,21 +205,27 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         """Learn from the event that a prediction kept under `id`, now that its label has come."""
         label = self._labels.get(y)
         if label is None:
-            label = self._meet([y])[y]
+            first = self.events.waiting(id)
+            return self._or_as_before(lambda: (self._meet([y], first), self.learn_label(id, y, w, time=time)))
         margin = self.events.learn_label(id, label, weight=w, time=time)
         if self._calibration is not None:
             self._calibrate_on(margin, label, w, time)
+        return None
 
     def learn_many(self, X: Any, y: Any, w: Any = None, *, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
-        labels = list(y)
-        known = self._meet(labels)
-        margins = self.events.learn_many(X, np.array([known[each] for each in labels]), weight=w, time=time)
+        labels, events = list(y), as_events(X)
+        if labels:
+            self._or_as_before(lambda: self._learn_many(events, labels, w, time))
+
+    def _learn_many(self, events: list[Event], labels: list[Hashable], w: Any, time: Any) -> None:
+        known = self._meet(labels, events[0])
+        told = np.array([known[each] for each in labels])
+        margins = self.events.learn_many(events, told, weight=w, time=time)
         if self._calibration is not None:
             self._flush()
             lanes = self.events.learner.lanes
-            columns = np.array([known[each] for each in labels], dtype=float).reshape(-1, lanes)
-            self._calibration.learn(margins.reshape(-1, lanes), columns, sample_weight=w, time=time)
+            self._calibration.learn(margins.reshape(-1, lanes), told.reshape(-1, lanes), sample_weight=w, time=time)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probabilities of the rows of a data frame, one column for each label."""
@@ -202,38 +238,75 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         p = self._probabilities(margins.reshape(len(margins), -1))
         return pd.DataFrame(p, columns=pd.Index(self.classes, dtype=object), index=index)
 
+    # Files
+
+    def saved(self) -> ModelFile:
+        """What a file holds of the classifier."""
+        self._flush()
+        saved = super().saved()
+        saved.options["classes"] = list(self.classes)
+        if self._calibration is not None:
+            saved.parts["calibration"] = self._calibration.saved()
+        return saved
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
+        estimator = super().restored(saved, loss)
+        classes = saved.options["classes"]
+        if classes:
+            estimator._take(OneAgainstRest(classes, spare=not _all_truths(classes)))
+        if "calibration" in saved.parts:
+            estimator._calibration = Calibration.restored(saved.parts["calibration"])
+        lanes = estimator.events.learner.lanes
+        if classes and (lanes != len(estimator._layout.lanes) or len(estimator._calibration or range(lanes)) != lanes):
+            raise ValueError("its classes are not those of its learner.")
+        return estimator
+
     # Helpers
 
-    def _meet(self, labels: list[Hashable]) -> dict[Hashable, Any]:
-        """What every lane is told of each label, once all of these have their lanes."""
+    def _or_as_before(self, learn: Callable[[], object]) -> None:
+        """Do what may bring new labels; if it is refused, none of them stays."""
+        before = dict(self.__dict__)
+        try:
+            learn()
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _meet(self, labels: list[Hashable], first: Event) -> dict[Hashable, Any]:
+        """What every lane is told of each label, once all of these have their lanes. `first` is the first event of theirs."""
         new = list(dict.fromkeys(label for label in labels if label not in self._labels))
         if not new:
             return self._labels
-        if not self.classes and all(isinstance(label, bool | np.bool_) for label in new):
-            self.classes, self._labels = BOTH, {False: -1.0, True: 1.0}
-            self._layout = OneAgainstRest(BOTH, spare=False)
-            return self._labels
         if not self.classes:
-            layout = OneAgainstRest(tuple(new), spare=True)
-            events = self._new_events(len(layout.lanes))
+            binary = _all_truths(new)
+            layout = OneAgainstRest(BOTH if binary else tuple(new), spare=not binary)
+            strength = prior_strength_for(len(first) if self.scale else _squared_norm(first))
+            events = self._new_events(None if binary else len(layout.lanes), strength).with_waiting_of(self.events)
             calibration = self._calibration and Calibration(len(layout.lanes), as_window(self.window))
         else:
             self._flush()
             layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
             events = self.events.with_lanes(sources, mirrored)
             calibration = self._calibration and self._calibration.rearranged(sources, mirrored)
-        self._layout, self.events, self._calibration, self.classes = layout, events, calibration, layout.classes
-        self._labels = dict(zip(self.classes, layout.labels(np.arange(len(self.classes))), strict=True))
+        self.events, self._calibration = events, calibration
+        return self._take(layout)
+
+    def _take(self, layout: OneAgainstRest) -> dict[Hashable, Any]:
+        self._layout, self.classes = layout, layout.classes
+        labels = layout.labels(np.arange(len(self.classes))).tolist()
+        self._labels = dict(zip(self.classes, labels if layout.spare else [label for (label,) in labels], strict=True))
         return self._labels
 
     def _margin(self, x: Event, offset: float, id: str | int | None) -> Any:  # noqa: A002
         return self.events.predict_one(x, offset=offset, id=id)
 
-    def _place(self, margin: Array) -> int:
+    def _place(self, margins: Array) -> int:
         """The place of the class that the margins of all lanes speak for."""
         if len(self.classes) == 1:
             return 0
-        return int(margin[0] > 0.0) if len(self.classes) == 2 else int(margin[:-1].argmax())
+        return int(margins[0] > 0.0) if len(self.classes) == 2 else int(margins[:-1].argmax())
 
     def _probabilities(self, margins: Array) -> Array:
         self._flush()
@@ -265,6 +338,16 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         return self.__dict__.copy()
 
 
+def _squared_norm(event: Event) -> float:
+    """Of the numbers of an event; a category is an indicator."""
+    numbers = (1.0 if isinstance(value, str) else float(value) for value in event.values() if value is not None)
+    return sum(number * number for number in numbers if math.isfinite(number))
+
+
+def _all_truths(labels: Iterable[Hashable]) -> bool:
+    return all(isinstance(label, bool | np.bool_) for label in labels)
+
+
 class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
     """A linear regression for streams of dictionaries, by online dual coordinate ascent. There is no step size.
 
@@ -289,7 +372,7 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
         intercept: bool = True,
         intercept_penalty: float = 1.0,
         scale: bool = True,
-        prior_strength: float = 0.0,
+        prior_strength: float | str = "auto",
         bits: int | None = None,
         missing: Missing = "ignore",
         max_pending: int = 10_000,

@@ -1,0 +1,30 @@
+"""Any model file, whatever it holds."""
+
+import importlib
+import os
+from typing import Any
+
+from odca import model_file
+
+KINDS = {
+    "Learner": "odca.learner",
+    "EventLearner": "odca.events",
+    "sklearn.ODCAClassifier": "odca.sklearn",
+    "sklearn.ODCARegressor": "odca.sklearn",
+    "river.ODCAClassifier": "odca.river",
+    "river.ODCARegressor": "odca.river",
+}
+
+
+def load(path: str | os.PathLike[str], *, loss: object = None) -> Any:
+    """Return the model that a file holds: a learner or an estimator, as it was saved.
+
+    Loading executes nothing that the file holds. A file that is damaged, cut short, of a newer version or of another kind is refused
+    with a ValueError. A `loss` of your own, which is code, must be given again.
+    """
+
+    def restored(saved: model_file.ModelFile) -> Any:
+        module = importlib.import_module(KINDS[saved.kind])
+        return getattr(module, saved.kind.rpartition(".")[2]).restored(saved, loss)
+
+    return model_file.load(path, dict.fromkeys(KINDS, restored))

@@ -1,0 +1,314 @@
+"""What the classifier and the regressor share."""
+
+import functools
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, ParamSpec, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight, check_is_fitted, validate_data
+
+from odca import model_file
+from odca.inputs import Array
+from odca.learner import Learner
+from odca.model_file import ModelFile
+from odca.names import as_loss, as_penalty, as_window, smoothing_for
+from odca.options import frozen
+from odca.penalties import KL, Penalty
+from odca.progress import Progress
+from odca.windows import Window
+
+FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def all_or_nothing(method: Callable[P, R]) -> Callable[P, R]:
+    """A call that is refused leaves the estimator as it was. (What a learner learns, it learns in whole calls.)"""
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        estimator: Any = args[0]
+        before = dict(estimator.__dict__)
+        try:
+            return method(*args, **kwargs)
+        except ValueError:
+            estimator.__dict__ = before
+            raise
+
+    return call
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
+    """What classifier and regressor share. Their lanes are classes, labels or outputs."""
+
+    learner_: Learner
+
+    def __init__(  # the parameters are explained where they are public
+        self,
+        *,
+        loss: object,
+        penalty: Penalty | str = "l2",
+        rho: float = 1e-5,
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        fit_intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool | str = "auto",
+        prior_strength: float | str = "auto",
+        prior_mean: npt.ArrayLike | None = None,
+        penalty_weights: npt.ArrayLike | None = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        random_state: Any = None,
+        new_features: str = "error",
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.rho = rho
+        self.window = window
+        self.smoothing = smoothing
+        self.fit_intercept = fit_intercept
+        self.intercept_penalty = intercept_penalty
+        self.scale = scale
+        self.prior_strength = prior_strength
+        self.prior_mean = prior_mean
+        self.penalty_weights = penalty_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.new_features = new_features
+
+    # What was learned
+
+    @property
+    def coef_(self) -> Any:
+        """The weights that `predict` uses, in the units of X."""
+        check_is_fitted(self)
+        weights = self._shown(np.atleast_2d(self.learner_.smoothed_coef))
+        return sp.csr_array(np.atleast_2d(weights)) if self.__dict__.get("_sparse_coef") else weights
+
+    @property
+    def intercept_(self) -> Array:
+        """The constant that `predict` adds."""
+        check_is_fitted(self)
+        return np.atleast_1d(self.learner_.smoothed_intercept)[: self._n_shown()]
+
+    @property
+    def dual_objective_(self) -> float | Array:
+        """A certified lower bound on the objective that any weights reach, per class or output."""
+        check_is_fitted(self)
+        return scalar(np.atleast_1d(self.learner_.dual_objective())[: self._n_shown()])
+
+    @property
+    def duality_gap_(self) -> float | Array:
+        """How far the weights can be from the best: after `fit`, and at any time under a sliding window."""
+        check_is_fitted(self)
+        if "fit_gap_" in self.__dict__:
+            return scalar(self.fit_gap_)
+        try:
+            return scalar(np.atleast_1d(self.learner_.duality_gap())[: self._n_shown()])
+        except ValueError as error:
+            raise AttributeError(f"duality_gap_ is known after fit, or under a sliding window: {error}") from error
+
+    def sparsify(self) -> Self:
+        """Show `coef_` as a sparse array from now on: for many features under an elastic net."""
+        check_is_fitted(self)
+        self._sparse_coef = True
+        return self
+
+    def densify(self) -> Self:
+        """Show `coef_` as a dense array again."""
+        check_is_fitted(self)
+        self._sparse_coef = False
+        return self
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator to a file (safetensors), all of it or nothing. A loss of your own must be given to `load` again."""
+        model_file.write(path, self.saved())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
+        """Return the estimator that was saved, to the bit. Loading executes nothing that the file holds."""
+        return model_file.load(path, {cls._kind(): lambda saved: cls.restored(saved, loss)})
+
+    def saved(self) -> ModelFile:
+        """What a file holds of the estimator."""
+        check_is_fitted(self)
+        params = self.get_params(deep=False)
+        for name in ("prior_mean", "penalty_weights"):
+            params[name] = frozen(params[name], name)
+        fitted = {
+            name: self.__dict__[name] for name in ("n_features_in_", "n_iter_", *self._facts) if name in self.__dict__
+        }
+        arrays: dict[str, Any] = {}
+        if "feature_names_in_" in self.__dict__:
+            arrays |= model_file.pack_texts([str(name) for name in self.feature_names_in_])
+        if "progress_" in self.__dict__:
+            arrays["progress"] = self.progress_.as_array()
+        if "fit_gap_" in self.__dict__:
+            arrays["fit_gap"] = self.fit_gap_
+        return ModelFile(self._kind(), {"params": params, "fitted": fitted}, arrays, {"learner": self.learner_.saved()})
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the estimator that a file holds. ValueError (or the like) if it holds none."""
+        params, fitted = saved.options["params"], saved.options["fitted"]
+        if loss is not None:
+            params["loss"] = loss
+        estimator = cls(**params)
+        estimator.learner_ = Learner.restored(saved.parts["learner"], loss)
+        for name, value in fitted.items():
+            if name not in ("n_features_in_", "n_iter_", *cls._facts):
+                raise ValueError(f"a {cls.__name__} has no {name}.")
+            estimator.__dict__[name] = value
+        if "text" in saved.arrays:
+            estimator.feature_names_in_ = np.array(model_file.unpack_texts(saved.arrays), dtype=object)
+        if "progress" in saved.arrays:
+            estimator.progress_ = Progress.from_array(saved.arrays["progress"])
+        if "fit_gap" in saved.arrays:
+            estimator.fit_gap_ = saved.arrays["fit_gap"]
+        if not 0 <= estimator.learner_.n_features <= estimator.n_features_in_:
+            raise ValueError("its number of features is not that of its learner.")
+        return estimator
+
+    @classmethod
+    def _kind(cls) -> str:
+        return f"sklearn.{cls.__name__}"
+
+    _facts: tuple[str, ...] = ()
+    """The attributes that a file holds beside those that every estimator has."""
+
+    def _n_shown(self) -> int:
+        """How many of the lanes are the user's."""
+        raise NotImplementedError
+
+    def _shown(self, weights: Array) -> Array:
+        return weights[: self._n_shown()]
+
+    # Learning
+
+    def _new_learner(self, lanes: int, X: Any, *, online: bool) -> Learner:
+        penalty, window = as_penalty(self.penalty), as_window(self.window)
+        kl = isinstance(penalty, KL)
+        if self.scale not in ("auto", True, False):
+            raise ValueError(f"scale must be 'auto', True or False; got {self.scale!r}.")
+        automatic = not sp.issparse(X) and not kl and self.prior_mean is None
+        scale = automatic if self.scale == "auto" else bool(self.scale)
+        strength = self._automatic_strength(X, scale=scale) if online and not kl else 0.0
+        return Learner(
+            loss=as_loss(self.loss),
+            penalty=penalty,
+            rho=self.rho,
+            window=window,
+            smoothing=smoothing_for(window) if self.smoothing == "auto" else self.smoothing,  # type: ignore[arg-type]
+            prior_strength=strength if self.prior_strength == "auto" else self.prior_strength,  # type: ignore[arg-type]
+            prior_mean=self.prior_mean,
+            penalty_weights=self.penalty_weights,
+            intercept=self.fit_intercept,
+            intercept_penalty=self.intercept_penalty if self.fit_intercept else 1.0,
+            scale=scale,
+            lanes=lanes,
+            n_features=X.shape[1] if kl and penalty.prior is None else None,
+        )
+
+    def _automatic_strength(self, X: Any, *, scale: bool) -> float:  # noqa: ARG002 - some need them
+        """The constant strength with which a stream begins, from its first event alone: no split of it shows."""
+        return 0.0
+
+    def _solve(self, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> Array:
+        """Fit a new learner; return the margins of its first pass, each from before the event was learned."""
+        learner = self._new_learner(labels.shape[1], X, online=False)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        report = learner.fit(
+            X,
+            labels,
+            sample_weight=weight,
+            offset=offset,
+            time=time,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            shuffle=self.shuffle,
+            seed=seed,
+        )
+        self.learner_ = learner
+        self.n_iter_ = report.passes
+        self.fit_gap_ = np.atleast_1d(report.gap)
+        if not report.converged:
+            warnings.warn(
+                f"the duality gap is {float(np.max(self.fit_gap_)):.3g} after {report.passes} passes, more than tol={self.tol} "
+                "of the objective before learning. Raise max_iter or rho, or set scale=True.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return np.asarray(report.margin).reshape(labels.shape)
+
+    def _checked(self, X: Any, *, reset: bool, learning: bool = True) -> Any:
+        """X in a form that the learner reads, with the columns that it knows."""
+        if self.new_features not in ("error", "learn"):
+            raise ValueError(f"new_features must be 'error' or 'learn'; got {self.new_features!r}.")
+        if self.new_features == "error":
+            return validate_data(self, X, reset=reset, **FORM)
+        if reset:
+            _check_feature_names(self, X, reset=True)
+        names = list(X.columns) if hasattr(X, "columns") else None
+        array = check_array(X, **FORM, estimator=self)
+        if not reset and names and hasattr(self, "feature_names_in_"):
+            array = self._in_known_order(array, names, learning=learning)
+        if reset:
+            self.n_features_in_ = array.shape[1]
+        elif learning:
+            self.n_features_in_ = max(self.n_features_in_, array.shape[1])
+        return array
+
+    def _in_known_order(self, array: Any, names: list[str], *, learning: bool) -> Any:
+        """Columns by their names: those of a model that are missing become zero, new ones are put behind."""
+        known = list(self.feature_names_in_)
+        new = [name for name in names if name not in set(known)]
+        if learning and new:
+            self.feature_names_in_ = np.array([*known, *new], dtype=object)
+        columns = [*known, *new] if learning else known
+        place = {name: at for at, name in enumerate(columns)}
+        kept = [at for at, name in enumerate(names) if name in place]
+        out = np.zeros((len(array), len(columns)), dtype=array.dtype)
+        out[:, [place[names[at]] for at in kept]] = np.asarray(array)[:, kept]
+        return out
+
+    def _margins(self, X: Any, offset: npt.ArrayLike | None) -> Array:
+        check_is_fitted(self)
+        X = self._checked(X, reset=False, learning=False)
+        if offset is not None:
+            offset = self._offsets(offset)
+        return np.atleast_2d(self.learner_.predict(X, offset=offset))
+
+    def _offsets(self, offset: npt.ArrayLike) -> Array:
+        """Offsets for every lane; a lane beyond the user's has none."""
+        given = np.asarray(offset, dtype=np.float64)
+        extra = self.learner_.lanes - self._n_shown()
+        if given.ndim != 2 or not extra:
+            return given
+        return np.hstack([given, np.zeros((len(given), extra))])
+
+    def _weights(self, sample_weight: Any, X: Any) -> Array | None:
+        return None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def scalar(values: Array) -> float | Array:
+    """One number as a number."""
+    return float(values[0]) if len(values) == 1 else values

@@ -1,0 +1,145 @@
+"""A regression: one output, or several in lanes."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from odca.inputs import Array
+from odca.losses import Poisson
+from odca.names import as_loss
+from odca.penalties import Penalty
+from odca.progress import Progress
+from odca.sklearn.base import Estimator, all_or_nothing
+from odca.windows import Window
+
+
+class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
+    """A linear regression for streams and for data sets: min mean loss + ρR(w), by dual coordinate ascent.
+
+    loss: "squared_error", "huber", "absolute_error", "quantile", "expectile", "epsilon_insensitive",
+        "squared_epsilon_insensitive", "poisson" (then `predict` is the mean e^z), or an object such as Quantile(0.9).
+
+    prior_strength: "auto" is none: a regression's pull fades as it comes near, and needs no restraint.
+
+    y may have several columns: they are learned side by side over one read of X. `progress_` holds the mean loss and the mean
+    absolute error of the predictions that `partial_fit` made before learning from each event. The other parameters are those of
+    `ODCAClassifier`.
+    """
+
+    _facts = ("n_outputs_",)
+
+    def __init__(
+        self,
+        loss: object = "squared_error",
+        *,
+        penalty: Penalty | str = "l2",
+        rho: float = 1e-5,
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        fit_intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool | str = "auto",
+        prior_strength: float | str = "auto",
+        prior_mean: npt.ArrayLike | None = None,
+        penalty_weights: npt.ArrayLike | None = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        random_state: Any = None,
+        new_features: str = "error",
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            penalty=penalty,
+            rho=rho,
+            window=window,
+            smoothing=smoothing,
+            fit_intercept=fit_intercept,
+            intercept_penalty=intercept_penalty,
+            scale=scale,
+            prior_strength=prior_strength,
+            prior_mean=prior_mean,
+            penalty_weights=penalty_weights,
+            tol=tol,
+            max_iter=max_iter,
+            shuffle=shuffle,
+            random_state=random_state,
+            new_features=new_features,
+        )
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Solve the problem of these events to a duality gap; what was learned before is forgotten."""
+        X, y = self._checked(X, reset=True), self._checked_targets(X, y)
+        self.__dict__.pop("progress_", None)
+        self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
+        self._solve(X, y.reshape(len(y), -1), self._weights(sample_weight, X), offset, time)
+        return self
+
+    @all_or_nothing
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from these events, each once, in order."""
+        first = not hasattr(self, "learner_")
+        X, y = self._checked(X, reset=first), self._checked_targets(X, y)
+        targets = y.reshape(len(y), -1)
+        if first:
+            self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
+            self.learner_ = self._new_learner(targets.shape[1], X, online=True)
+        elif (0 if y.ndim == 1 else y.shape[1]) != self.n_outputs_:
+            raise ValueError(f"y has shape {y.shape}; this model was begun with {max(self.n_outputs_, 1)} output(s).")
+        self.__dict__.setdefault("progress_", Progress())
+        weight = self._weights(sample_weight, X)
+        margins = self.learner_.learn(X, targets, sample_weight=weight, offset=offset, time=time)
+        loss = self.learner_.loss_of(margins, targets).mean(axis=1)
+        self.progress_.add(loss, np.abs(self._mean(margins) - targets).mean(axis=1), weight)
+        self.__dict__.pop("fit_gap_", None)
+        return self
+
+    def predict(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
+        """The prediction for each event; of Poisson loss the mean e^z."""
+        mean = self._mean(self._margins(X, offset))
+        return mean if self.n_outputs_ else mean[:, 0]
+
+    def _mean(self, margins: Array) -> Array:
+        if not isinstance(as_loss(self.loss), Poisson):
+            return margins
+        with np.errstate(over="ignore"):
+            return np.exp(margins)
+
+    def _checked_targets(self, X: Any, y: Any) -> Array:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        check_consistent_length(X, y)
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        return column_or_1d(targets, warn=True) if targets.ndim == 2 and targets.shape[1] == 1 else targets
+
+    def _n_shown(self) -> int:
+        return self.learner_.lanes
+
+    def _shown(self, weights: Array) -> Array:
+        return weights if self.n_outputs_ else weights[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        counts = isinstance(as_loss(self.loss), Poisson)
+        tags.target_tags.positive_only = counts
+        tags.target_tags.multi_output = not counts  # it is, but scikit-learn's check of that gives negative targets
+        return tags

@@ -1,0 +1,157 @@
+"""Model files of estimators: bit for bit, and nothing that is not a model gets in."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors
+from sklearn.exceptions import NotFittedError
+
+import odca
+from odca import ElasticNet, HalfLife, Learner, LogLoss, ODCAClassifier, ODCARegressor, SmoothHinge, model_file
+
+CLASSES = [np.array(["no", "yes", "perhaps"]), np.array([3, 1, 2]), np.array([0.5, 1.5]), np.array([False, True])]
+
+
+def stream(classes=CLASSES[0], n: int = 200):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)) * [1.0, 1e3, 1.0, 1e-3]
+    return X, classes[rng.integers(0, len(classes), n)], np.arange(n, dtype=float)
+
+
+@pytest.mark.parametrize("classes", CLASSES, ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"loss": "hinge", "window": 40},
+        {"loss": SmoothHinge(0.2), "window": HalfLife(30.0), "penalty": ElasticNet(0.1), "class_weight": {}},
+    ],
+    ids=str,
+)
+def test_a_classifier_goes_on_where_it_was_saved(classes, options, tmp_path) -> None:
+    X, y, time = stream(classes)
+    options = {**options, **({"class_weight": dict.fromkeys(classes.tolist(), 2.0)} if "class_weight" in options else {})}
+    model, path = ODCAClassifier(**options), tmp_path / "model.safetensors"
+    twin = model
+    for at in np.split(np.arange(len(y)), [1, 50, 120]):
+        model.partial_fit(X[at], y[at], time=time[at])
+        twin.partial_fit(X[at], y[at], time=time[at]) if twin is not model else None
+        twin.save(path)
+        twin = odca.load(path)
+        assert type(twin) is ODCAClassifier
+        assert twin.get_params().keys() == model.get_params().keys()
+        assert repr(twin) == repr(model)
+    assert np.array_equal(twin.predict_proba(X), model.predict_proba(X))
+    assert twin.classes_.dtype == model.classes_.dtype
+    assert twin.progress_ == model.progress_
+    model.save(tmp_path / "other.safetensors")
+    twin.save(path)
+    assert path.read_bytes() == (tmp_path / "other.safetensors").read_bytes()
+
+
+def test_fitted_models_names_and_outputs_are_kept(tmp_path) -> None:
+    X, _, _ = stream()
+    frame = pd.DataFrame(X, columns=["größe", "b", "c", "d"])
+    model = ODCARegressor(rho=1e-3).fit(frame, X[:, :2])
+    model.save(tmp_path / "model.safetensors")
+    twin = ODCARegressor.load(tmp_path / "model.safetensors")
+    assert list(twin.feature_names_in_) == list(frame.columns)
+    assert np.array_equal(twin.predict(frame), model.predict(frame))
+    assert np.array_equal(twin.duality_gap_, model.duality_gap_)
+    assert twin.n_iter_ == model.n_iter_
+    labels = (X[:, :3] > 0).astype(int)
+    many = ODCAClassifier("hinge").fit(X, labels)
+    many.save(tmp_path / "many.safetensors")
+    assert np.array_equal(odca.load(tmp_path / "many.safetensors").predict_proba(X), many.predict_proba(X))
+
+
+def test_every_kind_is_loaded_by_one_function(tmp_path) -> None:
+    X, y, _ = stream()
+    for model in (Learner(loss=LogLoss()), ODCAClassifier().partial_fit(X, y), ODCARegressor().partial_fit(X, X[:, 0])):
+        model.save(tmp_path / "model.safetensors")
+        assert type(odca.load(tmp_path / "model.safetensors")) is type(model)
+    with pytest.raises(ValueError, match=r"it holds a sklearn\.ODCARegressor"):
+        ODCAClassifier.load(tmp_path / "model.safetensors")
+    with pytest.raises(NotFittedError):
+        ODCAClassifier().save(tmp_path / "none.safetensors")
+    with safetensors.safe_open(tmp_path / "model.safetensors", "numpy") as file:
+        assert file.metadata()["kind"] == "sklearn.ODCARegressor"
+        assert "learner/dual" in file.keys()  # noqa: SIM118 - not a dictionary
+
+
+def test_a_loss_of_the_users_own_is_given_again(tmp_path) -> None:
+    class Mine:
+        def value(self, z: float, y: float) -> float:
+            return 0.5 * (z - y) ** 2
+
+        def gradient(self, z: float, y: float) -> float:
+            return z - y
+
+    X, _, _ = stream()
+    model = ODCARegressor(Mine()).partial_fit(X[:20], X[:20, 0])
+    model.save(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="Mine, which is code"):
+        odca.load(tmp_path / "model.safetensors")
+    assert np.array_equal(odca.load(tmp_path / "model.safetensors", loss=Mine()).predict(X), model.predict(X))
+
+
+def crafted(model: model_file.ModelFile, spoil, path) -> None:
+    """A file with the right checksum, of a model that was spoilt."""
+    spoil(model)
+    model_file.write(path, model)
+
+
+SPOILS = {
+    "other classes": lambda m: m.options["classes"].update(values=[1, 2, 3, 4, 5, 6]),
+    "objects for classes": lambda m: m.options["classes"].update(dtype="V8"),
+    "no classes": lambda m: m.options.pop("classes"),
+    "no learner": lambda m: m.parts.pop("learner"),
+    "another fact": lambda m: m.options["fitted"].update(__class__="os.system"),
+    "other features": lambda m: m.options["fitted"].update(n_features_in_=2),
+    "unknown parameter": lambda m: m.options["params"].update(command="rm"),
+    "progress": lambda m: m.arrays.update(progress=np.array([np.nan] * 4)),
+    "calibration": lambda m: m.parts["calibration"].parts.pop("0"),
+    "calibration of more": lambda m: m.parts["calibration"].parts["0"].arrays.update(dual=np.ones(5)),
+    "the learner's state": lambda m: m.parts["learner"].arrays.update(dual=np.ones(3)),
+    "the learner's lanes": lambda m: m.parts["learner"].options.update(lanes=10**6),
+}
+
+
+@pytest.mark.parametrize("name", SPOILS)
+def test_crafted_files_are_refused(name: str, tmp_path) -> None:
+    X, y, _ = stream()
+    saved = ODCAClassifier("hinge").partial_fit(X, y).saved()
+    crafted(saved, SPOILS[name], tmp_path / "bad.safetensors")
+    with pytest.raises(ValueError, match=r"bad\.safetensors"):
+        odca.load(tmp_path / "bad.safetensors")
+
+
+def test_damaged_files_are_refused_wherever_they_are_damaged(tmp_path) -> None:
+    X, y, _ = stream(n=30)
+    path = tmp_path / "model.safetensors"
+    ODCAClassifier("hinge").partial_fit(X, y).save(path)
+    data, rng, tried = path.read_bytes(), np.random.default_rng(0), 0
+    for at in rng.integers(0, len(data), 300):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(flipped)
+        with pytest.raises(ValueError, match=r"model\.safetensors"):
+            odca.load(path)
+        tried += 1
+    for end in rng.integers(0, len(data), 100):
+        path.write_bytes(data[:end])
+        with pytest.raises(ValueError, match=r"model\.safetensors"):
+            odca.load(path)
+        tried += 1
+    print(f"{tried} damaged files refused")
+
+
+def test_a_header_that_nests_without_end_is_refused(tmp_path) -> None:
+    deep = model_file.ModelFile("sklearn.ODCAClassifier", {}, {})
+    texts = {"kind": "x", "options": "{}"}
+    for _ in range(40):
+        texts = {**deep.described(), "parts": json.dumps({"learner": texts})}
+    with pytest.raises((ValueError, KeyError, RecursionError)):
+        odca.sklearn.ODCAClassifier.restored(model_file.ModelFile.from_description(texts, {}))

@@ -1,0 +1,159 @@
+"""The river face: river's own checks, all of them, and what its users rely on beside them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import checks, compose, datasets, evaluate, linear_model, metrics, optim, preprocessing
+
+from odca import EventLearner, Exponential, HalfLife, Learner, LogLoss, Quantile
+from odca.river import ODCAClassifier, ODCARegressor
+
+MODELS = [
+    ODCAClassifier(),
+    ODCAClassifier("hinge", scale=False, window=0.99),
+    ODCAClassifier("squared_hinge", window=100, penalty="elasticnet", bits=10),
+    ODCARegressor(),
+    ODCARegressor(Quantile(0.3), window=50, smoothing=0.0),
+]
+
+
+@pytest.mark.parametrize(
+    "check", [pytest.param((m, c), id=f"{m}-{c.__name__}") for m in MODELS for c in checks.yield_checks(m)]
+)
+def test_rivers_checks(check) -> None:
+    model, run = check
+    run(model.clone())
+
+
+def test_no_check_is_left_out() -> None:
+    names = {check.__name__ for check in checks.yield_checks(ODCAClassifier())}
+    assert any("learn_many" in name for name in names), names
+    assert not ODCAClassifier()._unit_test_skips()
+    assert not ODCARegressor()._unit_test_skips()
+
+
+def test_a_stream_with_late_labels_ends_as_if_all_had_been_there() -> None:
+    events = list(datasets.ImageSegments().take(300))
+    late, early = ODCAClassifier(), ODCAClassifier()
+    for x, y in events:
+        late.learn_one(x, y)
+    early._meet(list(dict.fromkeys(y for _, y in events)), events[0][0])
+    for x, y in events:
+        early.learn_one(x, y)
+    assert late.classes == early.classes
+    assert late.events == early.events
+    x = events[0][0]
+    assert late.predict_proba_one(x) == early.predict_proba_one(x)
+    assert late.predict_one(x) == max(late.predict_proba_one(x), key=late.predict_proba_one(x).get)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+@pytest.mark.parametrize("labels", ["truths", "words"])
+def test_many_at_once_is_one_after_the_other_to_the_bit(loss: str, labels: str) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 4)) * [1.0, 10.0, 0.1, 1.0], columns=list("abcd"))
+    y = pd.Series(
+        frame["a"] > 0 if labels == "truths" else np.where(frame["a"] > 1, "x", np.where(frame["b"] > 0, "y", "z"))
+    )
+    many, one = ODCAClassifier(loss, window=150), ODCAClassifier(loss, window=150)
+    for at in (slice(0, 3), slice(3, 120), slice(120, 200)):
+        many.learn_many(frame[at], y[at])
+    for x, label in zip(frame.to_dict("records"), y, strict=True):
+        one.learn_one(x, label)
+    assert many.events == one.events
+    assert np.array_equal(many.predict_proba_many(frame), one.predict_proba_many(frame))
+    by_row = [one.predict_proba_one(x) for x in frame.to_dict("records")]
+    np.testing.assert_allclose(many.predict_proba_many(frame), pd.DataFrame(by_row), rtol=1e-12)
+
+
+def test_dictionaries_against_arrays() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(300, 5)), rng.random(300) < 0.5
+    model = ODCAClassifier(scale=False, rho=1e-3, smoothing=0.9, prior_strength=0.0)
+    learner = Learner(loss=LogLoss(), rho=1e-3, smoothing=0.9, intercept=True)
+    learner.learn(X, np.where(y, 1.0, -1.0))
+    for row, label in zip(X, y, strict=True):
+        model.learn_one(dict(enumerate(row)), bool(label))
+    margins = [model.events.predict_one(dict(enumerate(row))) for row in X]
+    np.testing.assert_allclose(margins, learner.predict(X), rtol=1e-12, atol=1e-12)
+
+
+def test_pipelines_and_progressive_validation() -> None:
+    plain = evaluate.progressive_val_score(datasets.Phishing(), ODCAClassifier(), metrics.ROCAUC())
+    piped = compose.Pipeline(preprocessing.StandardScaler(), ODCAClassifier(scale=False))
+    scaled = evaluate.progressive_val_score(datasets.Phishing(), piped, metrics.ROCAUC())
+    rivers = preprocessing.StandardScaler() | linear_model.LogisticRegression(optim.SGD(0.05))
+    peer = evaluate.progressive_val_score(datasets.Phishing(), rivers, metrics.ROCAUC())
+    assert min(plain.get(), scaled.get()) > peer.get() - 0.015 > 0.9
+
+
+def test_delayed_labels_as_river_delays_them_and_as_we_do() -> None:
+    dataset = [({"x": float(n % 7), "date": n}, n % 7 > 3) for n in range(400)]
+    model = compose.Discard("date") | ODCAClassifier()
+    delayed = evaluate.progressive_val_score(iter(dataset), model, metrics.Accuracy(), moment="date", delay=5)
+    assert delayed.get() > 0.9
+    waits, now = ODCAClassifier(), ODCAClassifier()
+    for n, (x, _) in enumerate(dataset):
+        waits.predict_proba_one(x, id=n)
+        if n >= 5:
+            waits.learn_label(n - 5, dataset[n - 5][1])
+            now.learn_one(*dataset[n - 5])
+    assert waits.events.weights() == now.events.weights()
+    assert waits.events.pending == 5
+    with pytest.raises(KeyError, match="no event waits"):
+        waits.learn_label("nobody", True)
+
+
+def test_event_times_weights_and_offsets() -> None:
+    model = ODCAClassifier(window=HalfLife(10.0))
+    model.learn_one({"x": 1.0}, True, time=0.0)
+    with pytest.raises(ValueError, match="time"):
+        model.learn_one({"x": 1.0}, False)
+    model.learn_one({"x": 1.0}, False, 2.0, offset=0.5, time=3.0)
+    assert model.events.learner.count == 2
+    counts = ODCARegressor("poisson", scale=False, rho=1e-3, smoothing=0.0)
+    for _ in range(300):
+        counts.learn_one({"x": 1.0}, 6.0, offset=np.log(2.0))
+    assert counts.predict_one({"x": 1.0}) == pytest.approx(3.0, rel=0.05)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_saving_copying_and_pickling_change_nothing(model, tmp_path) -> None:
+    rng = np.random.default_rng(2)
+    regression = isinstance(model, ODCARegressor)
+    events = [{"a": float(a), "b": "xyz"[int(3 * b)]} for a, b in rng.random((120, 2))]
+    targets = [event["a"] if regression else event["b"] for event in events]
+    model = model.clone()
+    for x, y in zip(events[:60], targets[:60], strict=True):
+        model.learn_one(x, y)
+    model.save(tmp_path / "m.safetensors")
+    twins = [type(model).load(tmp_path / "m.safetensors"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+    for each in (model, *twins):
+        for x, y in zip(events[60:], targets[60:], strict=True):
+            each.learn_one(x, y)
+        each.save(tmp_path / "again.safetensors")
+        if each is model:
+            saved = (tmp_path / "again.safetensors").read_bytes()
+        assert (tmp_path / "again.safetensors").read_bytes() == saved
+
+
+def test_explanations_name_the_features() -> None:
+    model = ODCAClassifier(window=Exponential(0.999))
+    for n in range(200):
+        model.learn_one({"price": float(n % 5) * 100, "country": "NZ" if n % 2 else "FR"}, n % 5 > 2)
+    x = {"price": 300.0, "country": "NZ"}
+    parts = model.explain_one(x)
+    assert set(parts) == {"", "price", "country=NZ"}
+    assert sum(parts.values()) == pytest.approx(model.events.predict_one(x), rel=1e-12)
+    assert model.weights["price"] * 300.0 == pytest.approx(parts["price"], rel=1e-12)
+
+
+def test_the_learner_behind_is_an_event_learner() -> None:
+    assert isinstance(ODCARegressor().events, EventLearner)
+    assert ODCAClassifier().predict_proba_one({"x": 1.0}) == {}
+    assert ODCAClassifier().predict_one({"x": 1.0}) is None
+    with pytest.raises(ValueError, match="no loss named"):
+        ODCAClassifier("huh")
