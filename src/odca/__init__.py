@@ -11,7 +11,7 @@
 True
 """
 
-from odca.learner import Delta, Diagnostics, Learner
+from odca.learner import Delta, Diagnostics, FitReport, Learner
 from odca.losses import (
     AbsoluteError,
     CompiledLoss,
@@ -45,6 +45,7 @@ __all__ = [
     "EpsilonInsensitive",
     "Expectile",
     "Exponential",
+    "FitReport",
     "HalfLife",
     "Hinge",
     "Huber",
