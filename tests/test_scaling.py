@@ -181,3 +181,36 @@ def test_merging_is_refused() -> None:
     learner = Learner(loss=Hinge(), scale=True)
     with pytest.raises(ValueError, match="units of its own"):
         learner.merge(learner)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=repr)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_fit_standardises_by_all_events_at_once(window, sparse: bool) -> None:
+    X, y, weight, time = stream(np.random.default_rng(8))
+    if sparse:
+        X = X * (np.random.default_rng(9).random(X.shape) < 0.5)
+    c = weights_at_the_end(window, weight, time)[:, None]
+    if sparse:
+        present = c * (X != 0.0)
+        centre, spread = 0.0, np.sqrt((present * X**2).sum(axis=0) / np.maximum(present.sum(axis=0), 1e-300))
+    else:
+        centre = (c * X).sum(axis=0) / c.sum()
+        spread = np.sqrt((c * (X - centre) ** 2).sum(axis=0) / c.sum())
+    rows = (X - centre) / np.where(spread > 1e-12 * np.abs(X).max(axis=0), spread, 1.0)
+    options = {"loss": LogLoss(), "rho": 1e-2, "window": window, "smoothing": 0.9, "intercept": True}
+    scaled, plain = Learner(scale=True, **options), Learner(**options)
+    form = sp.csr_array if sparse else np.asarray
+    scaled.fit(form(X), y, sample_weight=weight, time=time, tol=1e-10)
+    plain.fit(form(rows), y, sample_weight=weight, time=time, tol=1e-10)
+    np.testing.assert_allclose(scaled.predict(form(X)), plain.predict(form(rows)), atol=1e-4)
+    np.testing.assert_allclose(scaled.predict(form(X)), X @ scaled.smoothed_coef + scaled.smoothed_intercept, atol=1e-6)
+    scaled.learn(form(X), y, sample_weight=weight, time=time + time[-1])  # and on it goes
+    assert np.isfinite(scaled.coef).all()
+
+
+def weights_at_the_end(window, weight: np.ndarray, time: np.ndarray) -> np.ndarray:
+    n = len(weight) - 1
+    if isinstance(window, Sliding):
+        stays = np.arange(n + 1) > n - 20 if window.length else time > time[n] - 15.0
+        return weight * stays
+    return weights_of_the_past(window, weight, time, n)

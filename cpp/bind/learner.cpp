@@ -68,6 +68,25 @@ Reports learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::opt
                         to_numpy(std::move(slope), {rows, lanes}), to_numpy(std::move(saturated), {rows, lanes}));
 }
 
+// The margins, the number of passes, the gap of each lane, whether all are within the tolerance.
+Reports fit(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
+            const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, double tolerance,
+            std::int64_t passes, bool shuffle, std::uint64_t seed) {
+  const Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
+                      time ? time->data() : nullptr};
+  const auto rows = static_cast<std::size_t>(events.batch.rows);
+  const auto lanes = static_cast<std::size_t>(self.config().lanes);
+  std::vector<double> margin(rows * lanes);
+  Learner::FitReport report;
+  {
+    const nb::gil_scoped_release free_threads;
+    report = self.fit(events, {tolerance, passes, shuffle, seed}, margin.data(), signal_arrived);
+  }
+  raise_if_interrupted();
+  return nb::make_tuple(to_numpy(std::move(margin), {rows, lanes}), report.passes, to_numpy(std::move(report.gap)),
+                        report.converged);
+}
+
 nb::ndarray<nb::numpy, double> predict(const Learner& self, const PyMatrix& x, const std::optional<Matrix2>& offset,
                                        bool smoothed) {
   const Batch batch = with_intercept(x, self);
@@ -134,6 +153,8 @@ void bind_learner(nb::module_& m) {
           "copy", [](const Learner& self) { return std::make_unique<Learner>(self); }, Unlocked())
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none(), nb::arg("diagnostics"))
+      .def("fit", &fit, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("offset").none(),
+           nb::arg("time").none(), nb::arg("tolerance"), nb::arg("passes"), nb::arg("shuffle"), nb::arg("seed"))
       .def("predict", &predict, nb::arg("x"), nb::arg("offset").none(), nb::arg("smoothed"))
       .def("scalars", &scalars)
       .def(

@@ -55,6 +55,19 @@ class EventBuffer {
   const double* duals(std::size_t id) const { return fact(id, 3); }
   const double* conjugates(std::size_t id) const { return fact(id, 4); }
 
+  // Asks for the memory of an event that will be visited soon: first where it lies, later what it holds.
+  void fetch_entry(std::size_t id) const {
+    __builtin_prefetch(&entries_[id]);
+    __builtin_prefetch(fact(id, 0));
+  }
+  void fetch_row(std::size_t id) const {
+    const Entry& e = entries_[id];
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(e.size, 64); i += 8) __builtin_prefetch(&values_[e.first + i]);
+    if (e.index_first < 0) return;
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(e.size, 64); i += 16)
+      __builtin_prefetch(&indices_[e.index_first + i]);
+  }
+
   // Whether the dual sum of no lane holds anything of the event.
   bool is_at_rest(std::size_t id) const {
     for (int l = 0; l < lanes_; ++l)
@@ -62,9 +75,26 @@ class EventBuffer {
     return true;
   }
 
+  void reserve(std::size_t events, std::size_t stored) {
+    entries_.reserve(events);
+    order_.reserve(events);
+    facts_.reserve(events * static_cast<std::size_t>(facts * lanes_));
+    values_.reserve(stored);
+    indices_.reserve(stored);
+  }
+
   // Appends an event behind all events of its time or earlier; its facts are the caller's to fill. `raw` is the row's
   // values as they came.
   std::size_t push(const Row& row, std::uint64_t number, double time, double reach, const double* raw = nullptr) {
+    const std::size_t id = append(row, number, time, reach, raw);
+    auto place = order_.end() - 1;
+    while (place != order_.begin() + static_cast<std::ptrdiff_t>(head_) && entries_[*(place - 1)].time > time) --place;
+    std::rotate(place, order_.end() - 1, order_.end());
+    return id;
+  }
+
+  // The same behind all events, whatever its time.
+  std::size_t append(const Row& row, std::uint64_t number, double time, double reach, const double* raw = nullptr) {
     const std::size_t id = entries_.size();
     const auto first = static_cast<std::int64_t>(values_.size());
     const bool sparse = row.index && row.size > 0;  // where there is nothing, there is no difference
@@ -74,11 +104,15 @@ class EventBuffer {
     if (keeps_raw_) raw_.insert(raw_.end(), raw, raw + row.size);
     if (sparse) indices_.insert(indices_.end(), row.index, row.index + row.size);
     facts_.resize(facts_.size() + static_cast<std::size_t>(facts * lanes_), 0.0);
-    auto place = order_.end();
-    while (place != order_.begin() + static_cast<std::ptrdiff_t>(head_) && entries_[*(place - 1)].time > time) --place;
-    order_.insert(place, id);
+    order_.push_back(id);
     live_ += row.size;
     return id;
+  }
+
+  // Other values for the same features.
+  void replace(std::size_t id, const Row& row) {
+    std::copy_n(row.value, row.size, values_.begin() + entries_[id].first);
+    entries_[id].reach = std::max(1.0, squared_norm(row));
   }
 
   void pop_oldest() {

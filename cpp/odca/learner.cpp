@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "odca/errors.hpp"
@@ -224,54 +223,6 @@ std::vector<double> Learner::dual_sum() const {
   std::vector<double> sum(state_.dual.begin(), state_.dual.end());
   for (std::size_t at = 0; at < sum.size(); ++at) sum[at] *= state_.lane.scale[at % config_.lanes];
   return sum;
-}
-
-void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, const Interrupted& interrupted) {
-  const std::scoped_lock only_writer(writing_);
-  const std::unique_lock hold(gate_);
-  require_events("refine");
-  require_value();
-  Lookout lookout(gate_, interrupted);
-  transaction_.begin(0);
-  transaction_.about_to_change_everything();
-  const auto gap_is_small = [&] {
-    const auto primal = primal_objective_unlocked(), dual = dual_objective_unlocked();
-    for (int l = 0; l < config_.lanes; ++l)
-      if (primal[l] - dual[l] > tolerance) return false;
-    return true;
-  };
-  std::vector<std::size_t> order(state_.buffer.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::uint64_t draw = seed + 0x9e3779b97f4a7c15;
-  const auto shuffle = [&] {  // Fisher-Yates, on a splitmix sequence
-    for (std::size_t k = order.size(); k > 1; --k) {
-      std::uint64_t x = draw += 0x9e3779b97f4a7c15;
-      x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-      x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-      std::swap(order[k - 1], order[(x ^ (x >> 31)) % k]);
-    }
-  };
-  const auto visit_all = [&] {  // false if interrupted
-    for (const std::size_t k : order) {
-      const std::size_t id = state_.buffer.at(k);
-      pass_->revisit(id);
-      if (lookout.look(state_.buffer.entry(id).size * config_.lanes + 16)) return false;
-    }
-    return true;
-  };
-  try {
-    pass_->settle();
-    for (bool going = true; going && passes > 0; --passes) {
-      shuffle();
-      going = visit_all();
-      pass_->rebuild();
-      if (tolerance > 0.0 && gap_is_small()) going = false;
-    }
-  } catch (...) {
-    transaction_.roll_back();
-    throw;
-  }
-  transaction_.commit();
 }
 
 void Learner::unlearn(std::uint64_t event) {

@@ -58,6 +58,22 @@ class Learner {
   // A R(w) / mass, or of w-bar: what an objective over other rows needs.
   std::vector<double> penalty_term(bool smoothed) const;
 
+  // Forgets what was learned and solves the weighted problem of these events as it is at their end: O-DCA, then S-DCA
+  // until every lane's gap is at most `tolerance` times its mean loss before anything was learned. The model changes
+  // only at the end, and not at all if that is interrupted (then no passes are reported).
+  struct FitOptions {
+    double tolerance = 1e-4;
+    std::int64_t passes = 1000;  // at most, O-DCA's among them
+    bool shuffle = true;
+    std::uint64_t seed = 0;
+  };
+  struct FitReport {
+    std::int64_t passes = 0;
+    std::vector<double> gap;  // [lane]
+    bool converged = false;
+  };
+  FitReport fit(const Events& events, const FitOptions& options, double* margin, const Interrupted& interrupted);
+
   // S-DCA over the window's events, in an order drawn from the seed; stops when the gap is at most `tolerance`.
   void refine(std::int64_t passes, double tolerance, std::uint64_t seed, const Interrupted& interrupted);
   void unlearn(std::uint64_t event);
@@ -90,10 +106,19 @@ class Learner {
   std::vector<double> weights_unlocked(bool smoothed) const;
   std::vector<double> dual_objective_unlocked() const;
   std::vector<double> primal_objective_unlocked() const;
+  std::vector<double> duality_gap_unlocked() const;
   double penalty_value(const std::vector<double>& weights, int lane) const;
   double penalty_conjugate(int lane) const;
   void require_events(const char* what) const;
   void require_value() const;
+  struct Ascent;
+  bool ascend(Ascent& ascent, std::int64_t passes, const std::vector<double>& tolerance, Lookout& lookout);
+  FitReport solve(const Events& events, const FitOptions& options, double* margin, Lookout& lookout);
+  void weigh_by_window();
+  void standardise_events();
+  std::vector<double> tolerances(double relative) const;
+  void become_the_end_of_the_stream(std::size_t events);
+  void keep_the_window();
   void settle(State& state) const;
   void rebuild(State& state) const;
   State level(State state, double clock) const;

@@ -76,6 +76,15 @@ struct PiecewiseQuadratic {
     return {kink_above ? -upper(y) : -l, kink_below ? -lower(y) : -l};
   }
 
+  // For steps of all duals at once: whether Q has a second derivative (almost everywhere), that derivative at the z
+  // where -Q' is lambda, and the lambda of the domain that is nearest to `to`.
+  bool is_smooth() const { return k_positive > 0.0 && k_negative > 0.0; }
+  double curvature_at(double l, double y) const {
+    const bool moves = l > lower(y) && l < upper(y) && (l != 0.0 || e == 0.0);
+    return moves ? 1.0 / curvature(l) : 0.0;
+  }
+  double inside(double, double to, double y) const { return clip(to, lower(y), upper(y)); }
+
   // Whether the dual sits at an end of its domain: the event pulled as hard as it may.
   bool saturated(double l, double y) const { return (l != 0.0) & ((l == lower(y)) | (l == upper(y))); }
 
@@ -146,20 +155,42 @@ struct Logistic {
 
   template <class V>
   V lambda(const V& p, const V& s, const V& y) const {
+    return from_start(p, s, y, [](const V&, const V& m, const V& s) {
+      Start<V> start{maximum(m, broadcast<V>(0.0)), broadcast<V>(1.0)};
+      if (any(s > moderate_s)) prepare_far(start.z, start.unit, m, s);
+      return start;
+    });
+  }
+
+  // The same from a z that is thought to be near the root's. From the left of the root a concave G leads there
+  // without a detour, and one step from the right leads to the left: it may be any z.
+  template <class V>
+  V lambda_near(const V& z, const V& p, const V& s, const V& y) const {
+    return from_start(p, s, y, [&](const V& sign, const V& m, const V& s) {
+      return Start<V>{maximum(maximum(V(sign * z), m), broadcast<V>(0.0)), 1.0 / square_root(1.0 + s)};
+    });
+  }
+
+  template <class V>
+  struct Start {
+    V z, unit;
+  };
+
+  template <class V, class StartAt>
+  static V from_start(const V& p, const V& s, const V& y, StartAt&& start_at) {
     const V t = maximum(y, broadcast<V>(0.0));
     const auto positive = p + s * (t - 0.5) >= 0.0;
     const V sign = select(positive, broadcast<V>(1.0), broadcast<V>(-1.0));
     const V v = select(positive, 1.0 - t, t);  // 1 - t after the reflection
     const V m = sign * p - s * v;
-    V start = maximum(m, broadcast<V>(0.0)), unit = broadcast<V>(1.0);
-    if (any(s > moderate_s)) prepare_far(start, unit, m, s);
-    return finish(polish(start, m, s, unit, s < 0.0), p, s, t, v, sign);
+    const Start<V> start = start_at(sign, m, s);
+    return finish(polish(start.z, m, s, start.unit, s < 0.0), p, s, t, v, sign);
   }
 
   static void prepare_far(double& start, double& unit, double m, double s) {
     if (s <= moderate_s) return;
     start = far_start(m, s);
-    unit = 1.0 / std::sqrt(s);  // keeps G and the square of its slope inside the range of a double
+    unit = 1.0 / square_root(s);  // keeps G and the square of its slope inside the range of a double
   }
   static void prepare_far(Pack& start, Pack& unit, const Pack& m, const Pack& s) {
     for (int i = 0; i < pack_width; ++i) {
@@ -181,6 +212,16 @@ struct Logistic {
   Interval subgradient(double z, double y) const {
     const double l = lambda(z, 0.0, y);
     return {-l, -l};
+  }
+  bool is_smooth() const { return true; }
+  double curvature_at(double l, double y) const {
+    const double t = std::max(y, 0.0);
+    return std::max((t - l) * (1.0 - t + l), 0.0);
+  }
+  // The conjugate is infinitely steep at the ends: a tenth of the way there stays.
+  double inside(double from, double to, double y) const {
+    const double t = std::max(y, 0.0);
+    return clip(to, from - 0.9 * (1.0 - t + from), from + 0.9 * (t - from));
   }
   bool saturated(double, double) const { return false; }
 
@@ -216,6 +257,9 @@ struct Poisson {
     return a > 0.0 ? a * log(a) - a : 0.0;
   }
   Interval subgradient(double z, double y) const { return {exp(z) - y, exp(z) - y}; }
+  bool is_smooth() const { return true; }
+  double curvature_at(double l, double y) const { return std::max(y - l, 0.0); }
+  double inside(double from, double to, double y) const { return std::min(to, from + 0.9 * (y - from)); }
   bool saturated(double, double) const { return false; }
 
   bool operator==(const Poisson&) const = default;
@@ -275,6 +319,16 @@ inline double conjugate_at(const PiecewiseQuadratic& loss, double lambda, double
 }
 inline double conjugate_at(const Custom& loss, double lambda, double z, double y) {
   return loss.worth ? -lambda * z - loss.worth(z, y) : 0.0;  // never read without a value: see Learner
+}
+
+// lambda where the margin is likely to stay near z: only a root that is searched for gains by that.
+template <class Loss, class V>
+V lambda_near(const Loss& loss, const V&, const V& p, const V& s, const V& y) {
+  return loss.lambda(p, s, y);
+}
+template <class V>
+V lambda_near(const Logistic& loss, const V& z, const V& p, const V& s, const V& y) {
+  return loss.lambda_near(z, p, s, y);
 }
 
 // lambda of n lanes at once. A pack and a single double take the same steps, so a lane never depends on its

@@ -73,6 +73,9 @@ inline double select(bool condition, double a, double b) {
 }
 inline Pack select(const PackBits& condition, const Pack& a, const Pack& b) { return condition ? a : b; }
 
+inline double square_root(double x) { return std::sqrt(x); }
+inline Pack square_root(const Pack& x) { return Pack{std::sqrt(x[0]), std::sqrt(x[1])}; }
+
 template <class V>
 inline V minimum(const V& a, const V& b) {
   return a < b ? a : b;

@@ -67,26 +67,22 @@ std::vector<double> Learner::dual_objective_unlocked() const {
 }
 
 std::vector<double> Learner::primal_objective_unlocked() const {
-  require_events("the primal objective");
   require_value();
-  const int lanes = config_.lanes;
   const std::vector<double> w = weights_unlocked(false);
-  std::vector<double> loss_sum(lanes, 0.0), z(lanes, 0.0), value(lanes, 0.0);
-  const EventBuffer& buffer = state_.buffer;
-  for (std::size_t k = 0; k < buffer.size(); ++k) {
-    const std::size_t id = buffer.at(k);
-    dot<0>(buffer.row(id), w.data(), lanes, z.data());
-    for (int l = 0; l < lanes; ++l)
-      loss_sum[l] +=
-          buffer.weights(id)[l] *
-          std::visit([&](const auto& loss) { return loss.value(z[l] + buffer.offsets(id)[l], buffer.labels(id)[l]); },
-                     config_.loss);
-  }
-  for (int l = 0; l < lanes; ++l) {
+  std::vector<double> value(config_.lanes, 0.0);
+  pass_->add_losses(w, false, value.data());
+  for (int l = 0; l < config_.lanes; ++l) {
     const double mass = state_.lane.mass[l];
-    if (mass > 0.0) value[l] = (loss_sum[l] + penalty_value(w, l)) / mass;
+    value[l] = mass > 0.0 ? (value[l] + penalty_value(w, l)) / mass : 0.0;
   }
   return value;
+}
+
+std::vector<double> Learner::duality_gap_unlocked() const {
+  std::vector<double> gap = primal_objective_unlocked();
+  const std::vector<double> dual = dual_objective_unlocked();
+  for (int l = 0; l < config_.lanes; ++l) gap[l] -= dual[l];
+  return gap;
 }
 
 std::vector<double> Learner::dual_objective() const {
@@ -96,15 +92,14 @@ std::vector<double> Learner::dual_objective() const {
 
 std::vector<double> Learner::primal_objective() const {
   const std::scoped_lock hold(gate_);
+  require_events("the primal objective");
   return primal_objective_unlocked();
 }
 
 std::vector<double> Learner::duality_gap() const {
   const std::scoped_lock hold(gate_);
-  std::vector<double> gap = primal_objective_unlocked();
-  const std::vector<double> dual = dual_objective_unlocked();
-  for (int l = 0; l < config_.lanes; ++l) gap[l] -= dual[l];
-  return gap;
+  require_events("the duality gap");
+  return duality_gap_unlocked();
 }
 
 std::vector<double> Learner::penalty_term(bool smoothed) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "odca/batch.hpp"
 #include "odca/config.hpp"
@@ -25,15 +26,29 @@ struct Report {
   std::uint8_t* saturated = nullptr;
 };
 
+using Ids = std::vector<std::size_t>;  // of events in the buffer
+
 class Pass {
  public:
   virtual ~Pass() = default;
 
   // Learns the events in order, until told to stop; returns how many were learned.
   virtual std::int64_t learn(const Events& events, const Report& report, Lookout& lookout) = 0;
-  virtual void revisit(std::size_t id) = 0;  // S-DCA on an event of the window
-  virtual void settle() = 0;                 // every smoothed sum is brought up to date
-  virtual void rebuild() = 0;                // all sums anew, from the window
+
+  // A finite set, known before it is learned. Each returns how many events it came to: all, unless told to stop.
+  virtual std::int64_t enlist(const Events& events, Lookout& lookout) = 0;  // with their own weights, duals zero
+  virtual std::size_t admit(const Ids& ids, double* margin, Lookout& lookout) = 0;         // O-DCA; margin[row][lane]
+  virtual std::size_t revisit(const Ids& ids, std::uint8_t* moved, Lookout& lookout) = 0;  // S-DCA; moved[k] of ids[k]
+
+  // All duals of these events at once (joint.hpp): what an iteration costs in non-zeros, infinite if it cannot be done; and
+  // the step, which returns its number of iterations, or -1 if told to stop.
+  virtual double cost_of_joint_step(const Ids& ids) const = 0;
+  virtual int move_jointly(const Ids& ids, const std::vector<double>& tolerance, Lookout& lookout) = 0;
+
+  virtual void settle() = 0;         // every smoothed sum is brought up to date
+  virtual void rebuild() = 0;        // all sums anew, from the buffer
+  virtual void recount_duals() = 0;  // the scalar sums anew, after visits
+  virtual void add_losses(const std::vector<double>& w, bool magnitudes, double* sums) const = 0;
 };
 
 std::unique_ptr<Pass> make_pass(const Config& config, State& state, Transaction& transaction);

@@ -87,6 +87,22 @@ class Projection<L2, Lanes> {
     return norm_;
   }
 
+  // solve() as if v[.][lane] were smaller by step[lane] times the row: for an event whose share is in v.
+  template <class Loss>
+  [[gnu::always_inline]] void solve_without(const double* step, const Loss& loss, const L2&, const double* q,
+                                            const double* alpha, const double* offset, const double* y, double* lambda,
+                                            double* slope, double* z) {
+    for (int l = 0; l < lanes_; ++l) {
+      z[l] = offset[l] + (base_[l] + q[l] * dot_[l]);
+      p_[l] = offset[l] + (base_[l] + q[l] * (dot_[l] - step[l] * norm_));
+      slope[l] = alpha[l] * norm_;
+    }
+    for (int l = 0; l < lanes_; ++l) {
+      lambda[l] = lambda_near(loss, z[l], p_[l], slope[l], y[l]);
+      z[l] = p_[l] + slope[l] * lambda[l];
+    }
+  }
+
   double margin(const L2&, int lane, double q) const { return base_[lane] + q * dot_[lane]; }
 
   template <class Loss>
@@ -154,6 +170,16 @@ class Projection<Separable, Lanes> {
       h_[0] = 0.0;  // the row's first coordinate is the intercept, which lies on a line of its own
     }
     return squared_norm(row);
+  }
+
+  template <class... Problem>
+  void solve_without(const double* step, const Problem&... problem) {
+    for (int l = 0; l < lanes_; ++l) {
+      double* v = v_.data() + l * padded_;
+      if (intercept_) v[0] -= step[l] * intercept_rate_;
+      for (std::int64_t i = intercept_ ? 1 : 0; i < padded_; ++i) v[i] -= step[l] * rates()[i];
+    }
+    solve(problem...);
   }
 
   double margin(const Separable& penalty, int lane, double q) const { return tangent(penalty, lane, q, 0.0, 0.0).c; }
@@ -277,13 +303,20 @@ inline double relative_entropy(const KL& penalty, const std::vector<double>& w, 
 template <int Lanes>
 class Projection<KL, Lanes> {
  public:
-  explicit Projection(int) {}
+  explicit Projection(int lanes) : taken_out_(static_cast<std::size_t>(lanes), 0.0) {}
 
   double project(const Config&, const KL& penalty, const State& state, const Row& row) {
     penalty_ = &penalty;
     state_ = &state;
     row_ = row;
+    std::fill(taken_out_.begin(), taken_out_.end(), 0.0);
     return squared_norm(row);
+  }
+
+  template <class... Problem>
+  void solve_without(const double* step, const Problem&... problem) {
+    std::copy_n(step, taken_out_.size(), taken_out_.begin());
+    solve(problem...);
   }
 
   double margin(const KL&, int lane, double q) {
@@ -320,7 +353,7 @@ class Projection<KL, Lanes> {
     std::int64_t i = 0;
     for (std::int64_t j = 0; j < state.features; ++j) {
       if (i < row_.size && row_.feature(i) == j)
-        top = std::max(top, x_[i++] = x(j));
+        top = std::max(top, x_[i] = x(j) - q * (taken_out_[lane] * row_.value[i])), ++i;
       else
         top_rest = std::max(top_rest, x(j));
     }
@@ -361,7 +394,7 @@ class Projection<KL, Lanes> {
   const KL* penalty_ = nullptr;
   const State* state_ = nullptr;
   Row row_;
-  std::vector<double> x_, weight_;
+  std::vector<double> taken_out_, x_, weight_;
   double rest_ = 0.0;
 };
 

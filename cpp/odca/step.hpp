@@ -88,32 +88,67 @@ class Step {
     __builtin_prefetch(state_.seen.data() + j);
   }
 
-  // S-DCA: the event's dual is solved again, all others held.
-  void revisit(std::size_t id, Event& event) {
+  // A finite set is known before it is learned: its events are kept with their own weights, and no dual has moved yet.
+  void enlist(const Row& h, const Event& event) {
+    const double norm = squared_norm(h);
+    if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
     EventBuffer& buffer = state_.buffer;
-    const Row h = buffer.row(id);
-    add_times(h, buffer.weights(id), buffer.duals(id), -1.0, event);
-    count_dual(id, -1.0);
+    const std::size_t id =
+        buffer.append(h, static_cast<std::uint64_t>(event.row), event.time, std::max(1.0, norm), h.value);
+    for (int l = 0; l < lanes(); ++l) {
+      buffer.labels(id)[l] = event.y[l];
+      buffer.weights(id)[l] = event.weight[l];
+      buffer.offsets(id)[l] = event.offset[l];
+    }
+  }
+
+  // O-DCA on an enlisted event: the mass grows by its weight, then its dual is solved.
+  void admit(std::size_t id, Event& event) {
+    const Row h = state_.buffer.row(id);
     project(h);
     for (int l = 0; l < lanes(); ++l) {
-      event.y[l] = buffer.labels(id)[l];
-      event.offset[l] = buffer.offsets(id)[l];
-      event.weight[l] = buffer.weights(id)[l];
-      event.alpha[l] = event.weight[l] * refresh_q(l);
+      event.margin[l] = state_.buffer.offsets(id)[l] + projection_.margin(penalty_, l, lane().q[l]);
+      lane().mass[l] += state_.buffer.weights(id)[l];
+      refresh_q(l);
     }
-    projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
-                      event.lambda.data(), event.slope.data(), event.z.data());
-    for (int l = 0; l < lanes(); ++l) {
-      if (event.weight[l] == 0.0) event.lambda[l] = event.z[l] = 0.0;
-      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l]))
-        throw InputError("refining event " + std::to_string(buffer.entry(id).number) +
-                         " would overflow: its dual variable would be " + show(event.lambda[l]));
-      buffer.duals(id)[l] = event.lambda[l];
-      buffer.conjugates(id)[l] =
-          conjugate_at(loss_, event.lambda[l], event.z[l], event.y[l]) + event.lambda[l] * event.offset[l];
+    solve_again(id, h, event);
+  }
+
+  // S-DCA: the event's dual is solved again, all others held. True if it moved.
+  bool revisit(std::size_t id, Event& event) {
+    const Row h = state_.buffer.row(id);
+    project(h);
+    return solve_again(id, h, event);
+  }
+
+  // Q*(-lambda) + lambda b of the duals as they are, then the scalar sums. (Of a user's loss it is only known at a visit.)
+  void recount_duals() {
+    EventBuffer& buffer = state_.buffer;
+    if constexpr (!std::is_same_v<Loss, Custom>)
+      for (std::size_t k = 0; k < buffer.size(); ++k) {
+        const std::size_t id = buffer.at(k);
+        for (int l = 0; l < lanes(); ++l) {
+          const double lambda = buffer.duals(id)[l];
+          buffer.conjugates(id)[l] =
+              conjugate_at(loss_, lambda, 0.0, buffer.labels(id)[l]) + lambda * buffer.offsets(id)[l];
+        }
+      }
+    recount();
+  }
+
+  // sums[lane] = sum delta Q(b + h'w; y) over the buffer, or sum delta |Q|; w is [feature][lane].
+  void add_losses(const double* w, bool magnitudes, double* sums) const {
+    const EventBuffer& buffer = state_.buffer;
+    PerLane<Lanes> z;
+    set_lanes(z, lanes());
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
+      const std::size_t id = buffer.at(k);
+      dot<Lanes>(buffer.row(id), w, lanes(), z.data());
+      for (int l = 0; l < lanes(); ++l) {
+        const double value = loss_.value(z[l] + buffer.offsets(id)[l], buffer.labels(id)[l]);
+        sums[l] += buffer.weights(id)[l] * (magnitudes ? std::fabs(value) : value);
+      }
     }
-    add_times(h, buffer.weights(id), buffer.duals(id), 1.0, event);
-    count_dual(id, 1.0);
   }
 
   // S and all sums from the buffer, as if nothing had ever left.
@@ -189,6 +224,33 @@ class Step {
     for (int l = 0; l < lanes(); ++l)
       if (!std::isfinite(event.margin[l]))
         throw InputError("the prediction for " + at_row(event.row) + " of X would overflow; scale the features");
+  }
+
+  // Solves for an event's dual with its own share taken out of S, and moves S by the difference. Events that are
+  // visited again lie in a buffer, and nothing has decayed: the scale is 1.
+  [[gnu::always_inline]] bool solve_again(std::size_t id, const Row& h, Event& event) {
+    EventBuffer& buffer = state_.buffer;
+    const double *weight = buffer.weights(id), *y = buffer.labels(id), *offset = buffer.offsets(id);
+    double* dual = buffer.duals(id);
+    for (int l = 0; l < lanes(); ++l) {
+      event.alpha[l] = weight[l] * lane().q[l];
+      event.step[l] = weight[l] * dual[l];
+    }
+    projection_.solve_without(event.step.data(), loss_, penalty_, lane().q.data(), event.alpha.data(), offset, y,
+                              event.lambda.data(), event.slope.data(), event.z.data());
+    bool moved = false;
+    for (int l = 0; l < lanes(); ++l) {
+      const double lambda = weight[l] == 0.0 ? 0.0 : event.lambda[l];
+      if (weight[l] != 0.0 && !std::isfinite(lambda + event.z[l])) refuse_revisit(id, l, event);
+      if constexpr (std::is_same_v<Loss, Custom>)
+        buffer.conjugates(id)[l] =
+            weight[l] == 0.0 ? 0.0 : conjugate_at(loss_, lambda, event.z[l], y[l]) + lambda * offset[l];
+      event.step[l] = weight[l] * (lambda - dual[l]);
+      moved |= event.step[l] != 0.0;
+      dual[l] = lambda;
+    }
+    if (moved) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+    return moved;
   }
 
   // The window's rule. True if v changed, so that the row must be projected again.
@@ -454,6 +516,12 @@ class Step {
     throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
                      show(event.lambda[l]) + " and its margin " + show(event.z[l]) +
                      "; scale the features, labels or weights");
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_revisit(std::size_t id, int l, const Event& event) const {
+    throw InputError("solving for event " + std::to_string(state_.buffer.entry(id).number) +
+                     " would overflow: its dual variable would be " + show(event.lambda[l]) + " and its margin " +
+                     show(event.z[l]) + "; scale the features, labels or weights");
   }
 
   [[noreturn, gnu::noinline]] void refuse_strength(int l, const Event& event) const {

@@ -14,7 +14,7 @@ True
 from typing import Any
 
 from odca.events import EventLearner
-from odca.learner import Delta, Diagnostics, Learner
+from odca.learner import Delta, Diagnostics, FitReport, Learner
 from odca.loading import load
 from odca.losses import (
     AbsoluteError,
@@ -67,6 +67,7 @@ __all__ = [
     "EventLearner",
     "Expectile",
     "Exponential",
+    "FitReport",
     "HalfLife",
     "Hinge",
     "Huber",

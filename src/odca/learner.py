@@ -33,6 +33,20 @@ class Diagnostics:
 
 
 @dataclass(frozen=True, slots=True)
+class FitReport:
+    """How `Learner.fit` went."""
+
+    margin: Array
+    """Each event's prediction from before it was learned in the first pass; of shape (n,), or (n, lanes)."""
+    passes: int
+    """How many passes over the events there were, the first among them."""
+    gap: float | Array
+    """Primal minus dual objective: w is no further than this from the best. One number, or one per lane."""
+    converged: bool
+    """Whether every gap is within the tolerance."""
+
+
+@dataclass(frozen=True, slots=True)
 class Delta:
     """What a learner learned between two of its states; made by `Learner.delta`, used by `Learner.apply`."""
 
@@ -168,15 +182,42 @@ class Learner:
         `offset` is b, `time` the event times that HalfLife and Sliding(duration=...) need (other windows
         check them and use them not). With diagnostics=True a `Diagnostics` is returned instead.
         """
-        matrix, rows = self._matrix(X)
-        labels = as_columns(y, "y", rows, self._lanes)
-        if time is None and self.window.uses_time:
-            raise ValueError(f"{self.window!r} counts in event time; give learn the time of every event.")
-        times = None if time is None else as_times(time, rows)
-        weight, moved = self._columns("sample_weight", sample_weight, rows), self._columns("offset", offset, rows)
-        arrays = self._core.learn(matrix, labels, weight, moved, times, bool(diagnostics))
+        arrays = self._core.learn(*self._events("learn", X, y, sample_weight, offset, time), bool(diagnostics))
         shaped = [self._per_event(array) for array in arrays]
         return Diagnostics(shaped[0], shaped[1], shaped[2], shaped[3].astype(bool)) if diagnostics else shaped[0]
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        seed: int = 0,
+    ) -> FitReport:
+        """Forget what was learned and solve the weighted problem of these events, to a duality gap that is known.
+
+        Every event has the weight that the window gives it once all have come. The first pass is O-DCA, the others
+        S-DCA, until the gap is at most `tol` times the mean loss of the model before it learned anything, or for
+        `max_iter` passes; in an order shuffled from the seed, or as the rows come. `learn` goes on from there as if these
+        events had come in a stream (whose every past w had been this one, for w̄).
+
+        The model changes when all is done: an error or Ctrl-C leaves it as it was, and other threads see it so.
+        """
+        if not 0.0 < real(tol) < math.inf:
+            raise ValueError(f"tol must be a number > 0, a share of the loss at the start; got {tol!r}. Try 1e-4.")
+        events = self._events("fit", X, y, sample_weight, offset, time)
+        if not len(events[1]):
+            raise ValueError("fit needs events; X has no rows.")
+        passes = whole(max_iter, "max_iter", least=1)
+        margin, done, gap, converged = self._core.fit(
+            *events, float(tol), passes, bool(shuffle), whole(seed, "seed", least=0) % 2**64
+        )
+        return FitReport(self._per_event(margin), done, self._per_model(gap), converged)
 
     def predict(self, X: Any, *, offset: npt.ArrayLike | None = None, smoothed: bool | None = None) -> Array:
         """Return the margins b + hᵀw; by default w̄ takes the place of w where smoothing is on."""
@@ -445,6 +486,18 @@ class Learner:
         for (name, mine), other in zip(self._options.items(), theirs, strict=True):
             if mine != other:
                 raise ValueError(f"{what} needs learners of one problem; {name} is {mine!r} here and {other!r} there.")
+
+    def _events(
+        self, what: str, X: Any, y: Any, sample_weight: Any, offset: Any, time: Any
+    ) -> tuple[_core.Matrix, Array, Array | None, Array | None, Array | None]:
+        """What comes in, as the core takes it."""
+        matrix, rows = self._matrix(X)
+        labels = as_columns(y, "y", rows, self._lanes)
+        if time is None and self.window.uses_time:
+            raise ValueError(f"{self.window!r} counts in event time; give {what} the time of every event.")
+        times = None if time is None else as_times(time, rows)
+        weight, moved = self._columns("sample_weight", sample_weight, rows), self._columns("offset", offset, rows)
+        return matrix, labels, weight, moved, times
 
     def _matrix(self, X: Any) -> tuple[_core.Matrix, int]:
         matrix, rows, width = as_matrix(X)

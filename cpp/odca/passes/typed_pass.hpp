@@ -1,10 +1,12 @@
 // A Pass for one loss; make_pass_of(loss, ...) picks the penalty and the number of lanes.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "odca/errors.hpp"
+#include "odca/joint.hpp"
 #include "odca/pass.hpp"
 #include "odca/step.hpp"
 
@@ -14,7 +16,11 @@ template <class Loss, class Penalty, int Lanes>
 class TypedPass final : public Pass {
  public:
   TypedPass(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
-      : config_(config), loss_(loss), step_(config, loss, penalty, state, transaction), event_(config.lanes) {}
+      : config_(config),
+        loss_(loss),
+        state_(state),
+        step_(config, loss, penalty, state, transaction),
+        event_(config.lanes) {}
 
   std::int64_t learn(const Events& events, const Report& report, Lookout& lookout) override {
     const Batch& batch = events.batch;
@@ -40,11 +46,63 @@ class TypedPass final : public Pass {
     return batch.rows;
   }
 
-  void revisit(std::size_t id) override { step_.revisit(id, event_); }
+  std::int64_t enlist(const Events& events, Lookout& lookout) override {
+    Batch::Scratch scratch;
+    for (std::int64_t row = 0; row < events.batch.rows; ++row) {
+      const Row h = events.batch.row(row, scratch);
+      if (lookout.look(h.size + 16)) return row;
+      load(events, row);
+      step_.enlist(h, event_);
+    }
+    return events.batch.rows;
+  }
+
+  std::size_t admit(const Ids& ids, double* margin, Lookout& lookout) override {
+    return visit(ids, lookout, [&](std::size_t, std::size_t id) {
+      step_.admit(id, event_);
+      std::copy(event_.margin.begin(), event_.margin.end(), margin + id * event_.margin.size());
+    });
+  }
+
+  std::size_t revisit(const Ids& ids, std::uint8_t* moved, Lookout& lookout) override {
+    return visit(ids, lookout, [&](std::size_t k, std::size_t id) { moved[k] = step_.revisit(id, event_); });
+  }
+
+  double cost_of_joint_step(const Ids& ids) const override {
+    if constexpr (moves_jointly) return JointStep<Loss>(config_, loss_, state_).cost(ids);
+    return ids.empty() ? 0.0 : infinity;
+  }
+  int move_jointly([[maybe_unused]] const Ids& ids, [[maybe_unused]] const std::vector<double>& tolerance,
+                   [[maybe_unused]] Lookout& lookout) override {
+    if constexpr (moves_jointly) return JointStep<Loss>(config_, loss_, state_).take(ids, tolerance, lookout);
+    return 0;
+  }
+
   void settle() override { step_.settle(); }
   void rebuild() override { step_.rebuild(); }
+  void recount_duals() override { step_.recount_duals(); }
+  void add_losses(const std::vector<double>& w, bool magnitudes, double* sums) const override {
+    step_.add_losses(w.data(), magnitudes, sums);
+  }
 
  private:
+  // A user's loss does not say how it bends.
+  static constexpr bool moves_jointly = std::is_same_v<Penalty, L2> && !std::is_same_v<Loss, Custom>;
+
+  // Events lie anywhere: where the next ones are, and then what they hold, is asked for ahead.
+  template <class Visit>
+  [[gnu::always_inline]] std::size_t visit(const Ids& ids, Lookout& lookout, Visit visit_one) {
+    const EventBuffer& buffer = state_.buffer;
+    const std::int64_t lanes = Lanes ? Lanes : config_.lanes, extra = config_.fixed_features + 16;
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (k + 8 < ids.size()) buffer.fetch_entry(ids[k + 8]);
+      if (k + 2 < ids.size()) buffer.fetch_row(ids[k + 2]);
+      if (lookout.look(buffer.entry(ids[k]).size * lanes + extra)) return k;
+      visit_one(k, ids[k]);
+    }
+    return ids.size();
+  }
+
   [[gnu::always_inline]] void load(const Events& events, std::int64_t row) {
     event_.row = row;
     for (int l = 0; l < (Lanes ? Lanes : config_.lanes); ++l) {
@@ -76,6 +134,7 @@ class TypedPass final : public Pass {
 
   const Config& config_;
   const Loss& loss_;
+  State& state_;
   Step<Loss, Penalty, Lanes> step_;
   Event<Lanes> event_;
 };
