@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
+from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -232,6 +232,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_consistent_length(X, y)
+        if not sp.issparse(y):
+            assert_all_finite(np.asarray(y), input_name="y")
         check_classification_targets(y)
         if type_of_target(y, raise_unknown=True) == "multilabel-indicator":
             return y.toarray() if sp.issparse(y) else np.asarray(y)
