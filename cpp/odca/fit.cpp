@@ -80,7 +80,7 @@ class Roster {
   }
 
  private:
-  static constexpr std::uint8_t longest_nap = 15;
+  static constexpr std::uint8_t longest_nap = 63;
 
   Ids everyone_, awake_;
   std::vector<std::uint8_t> naps_;            // by event: for how many passes it last rested
@@ -95,8 +95,8 @@ double work_of(const EventBuffer& buffer, const Ids& ids) {
   return work;
 }
 
-// When to look at the gap, which costs about a third of a pass over all events: half-way to where it will be small
-// enough if it goes on falling as it did, but soon enough that no more than a quarter of the work is in vain.
+// When to look at the gap, which costs about a third of a pass over all events: most of the way to where it will be
+// small enough if it goes on falling as it did, but soon enough that no more than a quarter of the work is in vain.
 class Inspections {
  public:
   explicit Inspections(double pass) : pass_(pass) {}
@@ -110,7 +110,7 @@ class Inspections {
     if (excess_ > 0.0) ahead_ = fall > 0.0 ? odca::log(std::max(excess, 1.0)) / fall * passed : infinity;
     excess_ = excess;
     looked_at_ = done_;
-    next_ = done_ + std::clamp(0.5 * ahead_, pass_, std::max(pass_, 0.25 * done_));
+    next_ = done_ + std::clamp(0.7 * ahead_, pass_, std::max(pass_, 0.25 * done_));
   }
 
   // How much work is still ahead, to all appearances.
