@@ -1,8 +1,8 @@
-"""Put the figures of benchmarks/results/engine.json into README.md and docs/speed.md, so that they cannot disagree.
+"""Put the figures of benchmarks/results into README.md and docs/speed.md, so that they cannot disagree.
 
     python -m benchmarks.tables [--check]
 
-Each table lies between two comments, `<!-- engine: … -->` and `<!-- end -->`. With --check nothing is written, and the
+Each table lies between two comments, `<!-- engine: … -->` or `<!-- fit: … -->` and `<!-- end -->`. With --check nothing is written, and the
 exit code says whether they are up to date.
 """
 
@@ -40,14 +40,24 @@ def short(rows: list[dict[str, Any]]) -> str:
     return f"{full(chosen)}\n\n{met} of all {len(with_goal)} goals are met."
 
 
-KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"full": full, "short": short}
+def noted(rows: list[dict[str, Any]]) -> str:
+    """Return every row with its note: the times themselves."""
+    lines = ["| problem | against | ratio | of medians | times | met |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        met = "yes" if row["met"] else "**no**"
+        figures = f"{row['ratio']:.2f} | {row['ratio_of_medians']:.2f} | {row['note']}"
+        lines.append(f"| {row['work']} | {row['against']} | {figures} | {met} |")
+    return "\n".join(lines)
 
 
-def filled(text: str, rows: list[dict[str, Any]]) -> str:
+KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"full": full, "short": short, "noted": noted}
+
+
+def filled(text: str, rows: dict[str, list[dict[str, Any]]]) -> str:
     """Return a page with its tables as the results have them."""
     return re.sub(
-        r"(<!-- engine: (\w+) -->\n).*?(\n<!-- end -->)",
-        lambda found: found[1] + KINDS[found[2]](rows) + found[3],
+        r"(<!-- (engine|fit): (\w+) -->\n).*?(\n<!-- end -->)",
+        lambda found: found[1] + KINDS[found[3]](rows[found[2]]) + found[4],
         text,
         flags=re.DOTALL,
     )
@@ -58,7 +68,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is not up to date")
     check = parser.parse_args().check
-    rows = json.loads((ROOT / "benchmarks" / "results" / "engine.json").read_text(encoding="utf-8"))["rows"]
+    rows = {
+        name: json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["rows"]
+        for name in ("engine", "fit")
+    }
     stale = []
     for page in PAGES:
         before = page.read_text(encoding="utf-8")

@@ -80,7 +80,7 @@ class Roster {
   }
 
  private:
-  static constexpr std::uint8_t longest_nap = 15;
+  static constexpr std::uint8_t longest_nap = 63;
 
   Ids everyone_, awake_;
   std::vector<std::uint8_t> naps_;            // by event: for how many passes it last rested
@@ -95,8 +95,8 @@ double work_of(const EventBuffer& buffer, const Ids& ids) {
   return work;
 }
 
-// When to look at the gap, which costs about a third of a pass over all events: half-way to where it will be small
-// enough if it goes on falling as it did, but soon enough that no more than a quarter of the work is in vain.
+// When to look at the gap, which costs about a third of a pass over all events: most of the way to where it will be
+// small enough if it goes on falling as it did, but soon enough that no more than a quarter of the work is in vain.
 class Inspections {
  public:
   explicit Inspections(double pass) : pass_(pass) {}
@@ -110,7 +110,7 @@ class Inspections {
     if (excess_ > 0.0) ahead_ = fall > 0.0 ? odca::log(std::max(excess, 1.0)) / fall * passed : infinity;
     excess_ = excess;
     looked_at_ = done_;
-    next_ = done_ + std::clamp(0.5 * ahead_, pass_, std::max(pass_, 0.25 * done_));
+    next_ = done_ + std::clamp(0.7 * ahead_, pass_, std::max(pass_, 0.25 * done_));
   }
 
   // How much work is still ahead, to all appearances.
@@ -121,7 +121,7 @@ class Inspections {
   double pass_, done_ = 0.0, next_ = 2.0 * pass_, looked_at_ = 0.0, excess_ = 0.0, ahead_ = 0.0;
 };
 
-constexpr double few_iterations = 2.0;  // of a joint step: worth it where passes would cost more
+constexpr double few_iterations = 4.0;  // of a joint step: worth it where passes would cost more
 
 bool within(const std::vector<double>& gap, double tolerance) {
   return std::all_of(gap.begin(), gap.end(), [=](double each) { return each <= tolerance; });
@@ -249,16 +249,14 @@ Learner::FitReport Learner::solve(const Events& events, const FitOptions& option
   if (pass_->enlist(events, lookout) < events.batch.rows) return {};
   weigh_by_window();
   if (config_.scale) standardise_events();
-  pass_->recount_duals();  // the masses, for
   const std::vector<double> tolerance = tolerances(options.tolerance);
-  std::fill(state_.lane.mass.begin(), state_.lane.mass.end(), 0.0);  // and now they grow with the events
+  std::fill(state_.lane.mass.begin(), state_.lane.mass.end(), 0.0);  // it grows again, with the events
   Order order(options.shuffle, options.seed);
   Ids everyone(rows);
   std::iota(everyone.begin(), everyone.end(), 0);
   Ids arrivals = everyone;
   order.arrange(arrivals);
   if (pass_->admit(arrivals, margin, lookout) < rows) return {};
-  pass_->recount_duals();
   std::erase_if(everyone, [&](std::size_t id) {
     return std::all_of(buffer.weights(id), buffer.weights(id) + config_.lanes, [](double c) { return c == 0.0; });
   });
@@ -268,7 +266,7 @@ Learner::FitReport Learner::solve(const Events& events, const FitOptions& option
   return {ascent.passes, std::move(ascent.gap), ascent.converged};
 }
 
-// delta_n: what the window gives each event after the last one has come.
+// delta_n: what the window gives each event after the last one has come; and the masses.
 void Learner::weigh_by_window() {
   EventBuffer& buffer = state_.buffer;
   const Window& window = config_.window;
@@ -294,8 +292,11 @@ void Learner::weigh_by_window() {
     // As in a stream, what has faded to nothing is forgotten: below this an event is lost in the rounding of the others.
     const bool fades = !window.keeps_events() && window.of_lane(l) != 1.0;
     const double least = fades && config_.has_decayed(l, mass) ? infinity : 1e-200 * largest;
-    for (std::size_t id = 0; id < n; ++id)
-      if (buffer.weights(id)[l] < least) buffer.weights(id)[l] = 0.0;
+    for (std::size_t id = 0; id < n; ++id) {
+      double& weight = buffer.weights(id)[l];
+      if (weight < least) weight = 0.0;
+      state_.lane.mass[l] += weight;
+    }
   }
 }
 

@@ -101,6 +101,7 @@ struct Logistic {
   static constexpr Labels labels = Labels::probability;
   static constexpr double moderate_s = 4.0;  // above, the first guess needs a logarithm
   static constexpr double last_step = 1e-5;
+  static constexpr double last_step_near = 0.03;  // of an iteration that is repeated at every visit
 
   template <class V>
   struct Root {
@@ -109,7 +110,7 @@ struct Logistic {
 
   // Halley's iteration from z, on G * unit; elements where `done` is set stay as they are.
   template <class V, class Mask>
-  static Root<V> polish(V z, const V& m, const V& s, const V& unit, Mask done) {
+  static Root<V> polish(V z, const V& m, const V& s, const V& unit, double last, Mask done) {
     const V unit_s = unit * s;
     V opposite = broadcast<V>(0.5);
     for (int iteration = 0; iteration < 60; ++iteration) {
@@ -124,7 +125,7 @@ struct Logistic {
       const V carried = o * (1.0 - sigma * d * (1.0 - 0.5 * (sigma - o) * d));
       opposite = done ? opposite : carried;
       z = done ? z : moved;
-      done = done | (magnitude(d) <= last_step);
+      done = done | (magnitude(d) <= last);
       if (all(done)) break;
     }
     return {z, opposite};
@@ -156,24 +157,26 @@ struct Logistic {
   template <class V>
   V lambda(const V& p, const V& s, const V& y) const {
     return from_start(p, s, y, [](const V&, const V& m, const V& s) {
-      Start<V> start{maximum(m, broadcast<V>(0.0)), broadcast<V>(1.0)};
+      Start<V> start{maximum(m, broadcast<V>(0.0)), broadcast<V>(1.0), last_step};
       if (any(s > moderate_s)) prepare_far(start.z, start.unit, m, s);
       return start;
     });
   }
 
-  // The same from a z that is thought to be near the root's. From the left of the root a concave G leads there
-  // without a detour, and one step from the right leads to the left: it may be any z.
+  // Nearly the same, from a z that is thought to be near the root's: what is missing is of the third order in the last
+  // step, and a dual need not be the maximiser to be a dual. From the left of the root a concave G leads there without
+  // a detour, and one step from the right leads to the left: it may be any z.
   template <class V>
   V lambda_near(const V& z, const V& p, const V& s, const V& y) const {
     return from_start(p, s, y, [&](const V& sign, const V& m, const V& s) {
-      return Start<V>{maximum(maximum(V(sign * z), m), broadcast<V>(0.0)), 1.0 / square_root(1.0 + s)};
+      return Start<V>{maximum(maximum(V(sign * z), m), broadcast<V>(0.0)), 1.0 / square_root(1.0 + s), last_step_near};
     });
   }
 
   template <class V>
   struct Start {
     V z, unit;
+    double last;
   };
 
   template <class V, class StartAt>
@@ -184,7 +187,7 @@ struct Logistic {
     const V v = select(positive, 1.0 - t, t);  // 1 - t after the reflection
     const V m = sign * p - s * v;
     const Start<V> start = start_at(sign, m, s);
-    return finish(polish(start.z, m, s, start.unit, s < 0.0), p, s, t, v, sign);
+    return finish(polish(start.z, m, s, start.unit, start.last, s < 0.0), p, s, t, v, sign);
   }
 
   static void prepare_far(double& start, double& unit, double m, double s) {

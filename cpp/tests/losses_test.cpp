@@ -118,6 +118,22 @@ double draw_y(const NamedLoss& loss, Random& random) {
 
 }  // namespace
 
+TEST_CASE("the logistic dual that starts from any margin is nearly the one that starts from none") {
+  const odca::Logistic loss;
+  for (const double y : {-1.0, 0.0, 0.3, 1.0})
+    for (const double s : {0.0, 1e-6, 0.1, 4.0, 125.0, 1e6})
+      for (const double p : {-300.0, -5.0, -0.1, 0.0, 2.0, 40.0}) {
+        const double exact = loss.lambda(p, s, y), root = p + s * exact;
+        for (const double from : {root, root + 1e-3, root - 0.5, 0.0, -50.0, 700.0}) {
+          const double near = loss.lambda_near(from, p, s, y);
+          CHECK(std::fabs(near - exact) <= 3e-5);
+          CHECK(near >= std::max(y, 0.0) - 1.0);
+          CHECK(near <= std::max(y, 0.0));
+        }
+        CHECK(std::fabs(loss.lambda_near(root, p, s, y) - exact) <= 1e-12);
+      }
+}
+
 TEST_CASE("lambda solves its inclusion for every loss and every s from 1e-300 to 1e300") {
   for (const NamedLoss& named : all_losses) {
     CAPTURE(named.name);

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from odca import KL, L2, ElasticNet, Learner, LogLoss, Sliding, SquaredError
+from odca import KL, L2, AbsoluteError, ElasticNet, Learner, LogLoss, Sliding, SquaredError
 from streams import WINDOWS, assert_same_bits, bits, make_stream, options, window_name
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
@@ -86,6 +86,17 @@ def test_an_interrupted_refine_leaves_a_window_that_fits_together() -> None:
     np.testing.assert_allclose(learner.dual_sum, (facts[:, 1] * facts[:, 3]) @ X, rtol=1e-12, atol=1e-12)
     learner.learn(X[:5], y[:5])
     assert learner.count == 3_005
+
+
+@pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.05)], ids=["l2", "elasticnet"])
+def test_an_interrupted_fit_leaves_the_model_as_it_was(penalty: Any) -> None:
+    stream = make_stream(SquaredError(), 2_000, seed=76, features=200, nnz=50)
+    learner = Learner(loss=AbsoluteError(), penalty=penalty, rho=1e-6)
+    learner.learn(stream.X, stream.y)
+    before = bits(learner)
+    with pytest.raises(Interrupt), interrupted_after(0.2):
+        learner.fit(stream.X, stream.y, tol=1e-12, max_iter=10**9)
+    assert bits(learner) == before
 
 
 def test_an_interrupted_prediction_leaves_the_model_alone() -> None:
