@@ -52,12 +52,11 @@ class ModelFile:
     arrays: dict[str, npt.NDArray[Any]]
     parts: dict[str, "ModelFile"] = field(default_factory=dict)
 
-    def described(self) -> dict[str, str]:
-        """All but the arrays, as texts."""
+    def described(self) -> dict[str, Any]:
+        """All but the arrays, as JSON can hold it."""
         options = {name: encode(value) for name, value in self.options.items()}
-        texts = {"kind": self.kind, "options": json.dumps(options, allow_nan=False)}
         parts = {name: part.described() for name, part in self.parts.items()}
-        return {**texts, "parts": json.dumps(parts)} if parts else texts
+        return {"kind": self.kind, "options": options, **({"parts": parts} if parts else {})}
 
     def all_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays, those of a part under its name and a slash."""
@@ -65,20 +64,19 @@ class ModelFile:
         return self.arrays | {f"{name}/{inner}": array for name, arrays in of_parts for inner, array in arrays.items()}
 
     @classmethod
-    def from_description(cls, texts: Mapping[str, str], arrays: Mapping[str, npt.NDArray[Any]]) -> "ModelFile":
+    def from_description(cls, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> "ModelFile":
         """The reverse; raises whatever does not fit together."""
-        options = json.loads(texts["options"], object_pairs_hook=without_repeats)
-        parts = json.loads(texts.get("parts", "{}"), object_pairs_hook=without_repeats)
+        parts = about.get("parts", {})
         own = {name: array for name, array in arrays.items() if "/" not in name}
         inner: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in parts}
         for name in arrays.keys() - own.keys():
             part, _, rest = name.partition("/")
             inner[part][rest] = arrays[name]
         return cls(
-            str(texts["kind"]),
-            {name: decode(value) for name, value in options.items()},
+            str(about["kind"]),
+            {name: decode(value) for name, value in about["options"].items()},
             own,
-            {name: cls.from_description(text, inner[name]) for name, text in parts.items()},
+            {name: cls.from_description(part, inner[name]) for name, part in parts.items()},
         )
 
 
@@ -162,7 +160,10 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     header["__metadata__"] = {
         "format": "odca",
         "version": str(VERSION),
-        **model.described(),
+        **{
+            name: text if name == "kind" else json.dumps(text, allow_nan=False)
+            for name, text in model.described().items()
+        },
         "checksum": NO_CHECKSUM,
     }
     chunks = []
@@ -235,7 +236,12 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
         refuse("its checksum is wrong: it was damaged or changed after it was saved.")
     try:
         arrays = _arrays(header, memoryview(data)[8 + length :])
-        return ModelFile.from_description(about, arrays)
+        texts = {
+            name: json.loads(about[name], object_pairs_hook=without_repeats)
+            for name in ("options", "parts")
+            if name in about
+        }
+        return ModelFile.from_description({"kind": about["kind"], **texts}, arrays)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         refuse(str(error))
 

@@ -26,6 +26,8 @@ from odca.windows import Window
 
 FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
 
+ONLINE_RHO = 1e-5
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -56,7 +58,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         *,
         loss: object,
         penalty: Penalty | str = "l2",
-        rho: float = 1e-5,
+        rho: float | str = "auto",
         window: Window | str | float = "infinite",
         smoothing: float | str = "auto",
         fit_intercept: bool = True,
@@ -210,7 +212,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         return Learner(
             loss=as_loss(self.loss),
             penalty=penalty,
-            rho=self.rho,
+            rho=(ONLINE_RHO if online else 1.0 / X.shape[0]) if self.rho == "auto" else self.rho,  # type: ignore[arg-type]
             window=window,
             smoothing=smoothing_for(window) if self.smoothing == "auto" else self.smoothing,  # type: ignore[arg-type]
             prior_strength=strength if self.prior_strength == "auto" else self.prior_strength,  # type: ignore[arg-type]

@@ -33,7 +33,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "squared_error", or an
         object such as SmoothHinge(0.5).
     penalty: "l2", "elasticnet", "nonnegative", or an object: ElasticNet(0.2), Box(-1, 1), ...
-    rho: ρ, the strength of the penalty. `odca.names.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
+    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (LIBLINEAR's C = 1) and 1e-5 in `partial_fit`.
+        `odca.names.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
     window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); or an object such as
         HalfLife(3600.0), whose events need a `time`.
     smoothing: κ in [0, 1], how long predictions average over past weights; "auto" follows the window. `fit` needs none.
@@ -59,7 +60,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         loss: object = "log_loss",
         *,
         penalty: Penalty | str = "l2",
-        rho: float = 1e-5,
+        rho: float | str = "auto",
         window: Window | str | float = "infinite",
         smoothing: float | str = "auto",
         fit_intercept: bool = True,

@@ -25,6 +25,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     prior_strength: "auto" is none: a regression's pull fades as it comes near, and needs no restraint.
 
+    rho: "auto" is 1/n in `fit` (Ridge's alpha = 1) and 1e-5 in `partial_fit`.
+
     y may have several columns: they are learned side by side over one read of X. `progress_` holds the mean loss and the mean
     absolute error of the predictions that `partial_fit` made before learning from each event. The other parameters are those of
     `ODCAClassifier`.
@@ -37,7 +39,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         loss: object = "squared_error",
         *,
         penalty: Penalty | str = "l2",
-        rho: float = 1e-5,
+        rho: float | str = "auto",
         window: Window | str | float = "infinite",
         smoothing: float | str = "auto",
         fit_intercept: bool = True,
