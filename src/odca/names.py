@@ -54,6 +54,15 @@ def as_window(window: Window | str | float) -> Window:
     )
 
 
+def unless_auto(name: str, value: float | str, automatic: float) -> Any:
+    """The value of an option, or what "auto" stands for."""
+    if value == "auto":
+        return automatic
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be a number or 'auto'; got {value!r}.")  # noqa: TRY004 - an option's value
+    return value
+
+
 def smoothing_for(window: Window) -> float:
     """κ that averages over about a tenth of the events that a window remembers, and over at most 10,000."""
     if isinstance(window, Infinite):

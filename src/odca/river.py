@@ -1,8 +1,9 @@
 """Estimators for river: events are dictionaries, learned one at a time or many at once, with the same result to the bit."""
 
+import contextlib
 import math
 import os
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from odca.events import Event, EventLearner, Missing, as_events
 from odca.inputs import Array
 from odca.losses import LogLoss, Poisson
 from odca.model_file import ModelFile
-from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for
+from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for, unless_auto
 from odca.penalties import Penalty
 from odca.windows import Window
 
@@ -63,11 +64,11 @@ class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typ
             penalty=as_penalty(self.penalty),
             rho=self.rho,
             window=window,
-            smoothing=smoothing_for(window) if self.smoothing == "auto" else self.smoothing,  # type: ignore[typeddict-item]
+            smoothing=unless_auto("smoothing", self.smoothing, smoothing_for(window)),
             intercept=self.intercept,
             intercept_penalty=self.intercept_penalty if self.intercept else 1.0,
             scale=self.scale,
-            prior_strength=strength if self.prior_strength == "auto" else self.prior_strength,  # type: ignore[typeddict-item]
+            prior_strength=unless_auto("prior_strength", self.prior_strength, strength),
             lanes=lanes,
             bits=self.bits,
             missing=self.missing,
@@ -173,14 +174,16 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         """Learn from one event, of weight `w`."""
         label = self._labels.get(y)
         if label is None:
-            return self._or_as_before(lambda: (self._meet([y], x), self.learn_one(x, y, w, offset=offset, time=time)))
+            with self._or_as_before():
+                self._meet([y], x)
+                self.learn_one(x, y, w, offset=offset, time=time)
+            return
         if w == 1.0 and time is None and offset == 0.0:
             margin = self.events.learn_one(x, label)
         else:
             margin = self.events.learn_one(x, label, weight=w, offset=offset, time=time)
         if self._calibration is not None:
             self._calibrate_on(margin, label, w, time)
-        return None
 
     def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> Any:  # noqa: A002
         """Predict the label; None before the first was seen. With an `id` the event waits for `learn_label`."""
@@ -206,17 +209,20 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         label = self._labels.get(y)
         if label is None:
             first = self.events.waiting(id)
-            return self._or_as_before(lambda: (self._meet([y], first), self.learn_label(id, y, w, time=time)))
+            with self._or_as_before():
+                self._meet([y], first)
+                self.learn_label(id, y, w, time=time)
+            return
         margin = self.events.learn_label(id, label, weight=w, time=time)
         if self._calibration is not None:
             self._calibrate_on(margin, label, w, time)
-        return None
 
     def learn_many(self, X: Any, y: Any, w: Any = None, *, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
         labels, events = list(y), as_events(X)
         if labels:
-            self._or_as_before(lambda: self._learn_many(events, labels, w, time))
+            with self._or_as_before():
+                self._learn_many(events, labels, w, time)
 
     def _learn_many(self, events: list[Event], labels: list[Hashable], w: Any, time: Any) -> None:
         known = self._meet(labels, events[0])
@@ -265,11 +271,12 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
 
     # Helpers
 
-    def _or_as_before(self, learn: Callable[[], object]) -> None:
-        """Do what may bring new labels; if it is refused, none of them stays."""
+    @contextlib.contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """What is done inside may bring new labels; if it is refused, none of them stays."""
         before = dict(self.__dict__)
         try:
-            learn()
+            yield
         except BaseException:
             self.__dict__ = before
             raise

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 import odca
 from odca import ElasticNet, HalfLife, Learner, LogLoss, ODCAClassifier, ODCARegressor, SmoothHinge, model_file
 
-CLASSES = [np.array(["no", "yes", "perhaps"]), np.array([3, 1, 2]), np.array([0.5, 1.5]), np.array([False, True])]
+CLASSES = [np.array(["no", "yes", "perhaps"]), np.array([3, 1, 2]), np.array([2.0, 5.0]), np.array([False, True])]
 
 
 def stream(classes=CLASSES[0], n: int = 200):
@@ -151,7 +151,7 @@ def test_damaged_files_are_refused_wherever_they_are_damaged(tmp_path) -> None:
 
 def test_a_header_that_nests_without_end_is_refused(tmp_path) -> None:
     about = {"kind": "Learner", "options": {}}
-    for _ in range(400):
+    for _ in range(100):
         about = {"kind": "Learner", "options": {}, "parts": {"learner": about}}
     nested = model_file.ModelFile.from_description(about, {})
     path = tmp_path / "deep.safetensors"

@@ -87,7 +87,7 @@ def test_pipelines_and_progressive_validation() -> None:
     scaled = evaluate.progressive_val_score(datasets.Phishing(), piped, metrics.ROCAUC())
     rivers = preprocessing.StandardScaler() | linear_model.LogisticRegression(optim.SGD(0.05))
     peer = evaluate.progressive_val_score(datasets.Phishing(), rivers, metrics.ROCAUC())
-    assert min(plain.get(), scaled.get()) > peer.get() - 0.015 > 0.9
+    assert min(plain.get(), scaled.get()) > peer.get() - 0.02 > 0.9
 
 
 def test_delayed_labels_as_river_delays_them_and_as_we_do() -> None:

@@ -18,7 +18,7 @@ from odca import model_file
 from odca.inputs import Array
 from odca.learner import Learner
 from odca.model_file import ModelFile
-from odca.names import as_loss, as_penalty, as_window, smoothing_for
+from odca.names import as_loss, as_penalty, as_window, smoothing_for, unless_auto
 from odca.options import frozen
 from odca.penalties import KL, Penalty
 from odca.progress import Progress
@@ -52,6 +52,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
     """What classifier and regressor share. Their lanes are classes, labels or outputs."""
 
     learner_: Learner
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
 
     def __init__(  # the parameters are explained where they are public
         self,
@@ -212,17 +214,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         return Learner(
             loss=as_loss(self.loss),
             penalty=penalty,
-            rho=(ONLINE_RHO if online else 1.0 / X.shape[0]) if self.rho == "auto" else self.rho,  # type: ignore[arg-type]
+            rho=unless_auto("rho", self.rho, ONLINE_RHO if online else 1.0 / X.shape[0]),
             window=window,
-            smoothing=smoothing_for(window) if self.smoothing == "auto" else self.smoothing,  # type: ignore[arg-type]
-            prior_strength=strength if self.prior_strength == "auto" else self.prior_strength,  # type: ignore[arg-type]
+            smoothing=unless_auto("smoothing", self.smoothing, smoothing_for(window)),
+            prior_strength=unless_auto("prior_strength", self.prior_strength, strength),
             prior_mean=self.prior_mean,
             penalty_weights=self.penalty_weights,
             intercept=self.fit_intercept,
             intercept_penalty=self.intercept_penalty if self.fit_intercept else 1.0,
             scale=scale,
             lanes=lanes,
-            n_features=X.shape[1] if kl and penalty.prior is None else None,
+            n_features=X.shape[1] if isinstance(penalty, KL) and penalty.prior is None else None,
         )
 
     def _automatic_strength(self, X: Any, *, scale: bool) -> float:  # noqa: ARG002 - some need them

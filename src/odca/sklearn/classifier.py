@@ -150,6 +150,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             hits = ((margins > 0) == (labels > 0)).mean(axis=1)
             self.progress_.add(self.learner_.loss_of(margins, labels).mean(axis=1), hits, weight)
             return self
+        if not first and self._is_multilabel():
+            raise ValueError("this model was begun with several labels per event; y must be an indicator matrix.")
         seen = () if first else self._layout.classes
         learner, codes = self._with_classes(X, y, classes, first=first)
         weight = self._by_class(weight, codes, y)
@@ -237,8 +239,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             assert_all_finite(np.asarray(y), input_name="y")
         check_classification_targets(y)
         if type_of_target(y, raise_unknown=True) == "multilabel-indicator":
-            return y.toarray() if sp.issparse(y) else np.asarray(y)
-        return column_or_1d(y, warn=True)
+            return np.asarray(y.toarray() if sp.issparse(y) else y)
+        return np.asarray(column_or_1d(y, warn=True))
 
     def _is_multilabel(self) -> bool:
         return "_layout" not in self.__dict__
@@ -271,8 +273,6 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def _with_classes(self, X: Any, y: npt.NDArray[Any], classes: Any, *, first: bool) -> tuple[Learner, Any]:
         """A learner that has a lane for every class, and the classes of the events by number."""
-        if not first and self._is_multilabel():
-            raise ValueError("this model was begun with several labels per event; y must be an indicator matrix.")
         found = np.unique(y)
         known = found[:0] if first else self.classes_
         declared = found[:0] if classes is None else np.unique(np.asarray(classes))
@@ -326,7 +326,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def _by_class(self, weight: Array | None, codes: Any, y: Any) -> Array | None:
         if self.class_weight is None:
             return weight
-        of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)[codes]
+        of_class: Array = compute_class_weight(self.class_weight, classes=self.classes_, y=y)[codes]
         return of_class if weight is None else weight * of_class
 
     def __sklearn_tags__(self) -> Any:

@@ -131,7 +131,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_consistent_length(X, y)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        return column_or_1d(targets, warn=True) if targets.ndim == 2 and targets.shape[1] == 1 else targets
+        single = targets.ndim == 2 and targets.shape[1] == 1
+        return np.asarray(column_or_1d(targets, warn=True) if single else targets)
 
     def _n_shown(self) -> int:
         return self.learner_.lanes
