@@ -80,7 +80,7 @@ class Roster {
   }
 
  private:
-  static constexpr std::uint8_t longest_nap = 63;
+  static constexpr std::uint8_t longest_nap = 255;
 
   Ids everyone_, awake_;
   std::vector<std::uint8_t> naps_;            // by event: for how many passes it last rested
