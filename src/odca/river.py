@@ -127,7 +127,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCAClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 88.88%
+    Accuracy: 88.07%
     """
 
     def __init__(
@@ -366,7 +366,7 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCARegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.5
+    MAE: 0.927202
     """
 
     def __init__(
