@@ -59,6 +59,8 @@ def one_at_a_time(make: Callable[[], Any], events: list[dict[str, float]], label
 def contenders(count: int) -> dict[str, Prepare]:
     from river import linear_model
 
+    from odca.river import ODCAClassifier
+
     events = events_of(count)
     signs = [1.0 if event["f0"] > 0.0 else -1.0 for event in events]
     smoothed = {"loss": Hinge(), "rho": 1e-3, "window": Exponential(0.999), "smoothing": 0.99}
@@ -70,8 +72,12 @@ def contenders(count: int) -> dict[str, Prepare]:
         model = EventLearner(loss=LogLoss(), rho=1e-3)
         return lambda: model.learn_many(events, signs)
 
+    truths = [sign > 0.0 for sign in signs]
+    plain = {"scale": False, "smoothing": 0.0}
     out = {
-        RIVER: one_at_a_time(linear_model.LogisticRegression, events, [sign > 0.0 for sign in signs]),
+        RIVER: one_at_a_time(linear_model.LogisticRegression, events, truths),
+        "river face, defaults": one_at_a_time(ODCAClassifier, events, truths),
+        "river face, no scaling or smoothing": one_at_a_time(lambda: ODCAClassifier(**plain), events, truths),
         "log loss": ours(),
         "log loss, hashed": ours(bits=18),
         "hinge, exponential, smoothed": ours(**smoothed),
@@ -99,7 +105,8 @@ def lines(timings: dict[str, Timing]) -> Iterator[Row]:
         shown = f"{name}, times faster" if faster else name
         return Row(shown, against, *compare(timings[name], timings[against], faster=faster), goal)
 
-    yield line("log loss", RIVER, Goal(5.0, at_least=True))
+    for face in ("river face, defaults", "river face, no scaling or smoothing", "log loss"):
+        yield line(face, RIVER, Goal(5.0, at_least=True))
     yield line("log loss, hashed", RIVER)
     yield line("hinge, exponential, smoothed", RIVER)
     yield line("log loss, learn_many", RIVER)

@@ -301,6 +301,12 @@ class OneByOne {
     return margins([&](double* margin) { core_.learn_one(event, labels, weight, offset, moment, margin); });
   }
 
+  // With no more than that to be looked at, a call takes less time.
+  nb::object learn_plain(nb::handle event, nb::handle y) { return learn_one(event, y, 1.0, 0.0, nb::none()); }
+  nb::object predict_plain(nb::handle event) const {
+    return margins([&](double* out) { core_.predict_one(event, 0.0, out); });
+  }
+
   nb::object predict_one(nb::handle event, double offset, nb::handle id) {
     nb::object margin = margins([&](double* out) { core_.predict_one(event, offset, out); });
     if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset);
@@ -360,6 +366,8 @@ void bind_events(nb::module_& m) {
            nb::sig("def learn_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], y: object, *, "
                    "weight: float = 1.0, offset: float = 0.0, time: object = None) -> typing.Any"),
            "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
+      .def("learn_plain", &OneByOne::learn_plain, x, y, "`learn_one` of weight 1, without offset or time.")
+      .def("predict_plain", &OneByOne::predict_plain, x, "`predict_one` without offset or id.")
       .def("predict_one", &OneByOne::predict_one, x, nb::kw_only(), nb::arg("offset") = 0.0, nb::arg("id") = nb::none(),
            nb::sig("def predict_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], *, "
                    "offset: float = 0.0, id: str | int | None = None) -> typing.Any"),

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "odca/math.hpp"
@@ -138,7 +139,8 @@ struct Logistic {
     for (int iteration = 0; iteration < 6; ++iteration) {
       const double gap = std::max(z - m, 1e-300), e = exp(-z);
       const double psi = log(gap) + z + log1p(e) - log_s;
-      z = std::max(z - psi / (1.0 / gap + 1.0 / (1.0 + e)), 0.5 * (z + floor));
+      const double before = std::exchange(z, std::max(z - psi / (1.0 / gap + 1.0 / (1.0 + e)), 0.5 * (z + floor)));
+      if (std::fabs(z - before) < 0.25) break;  // near enough to be polished
     }
     return z;
   }

@@ -15,6 +15,7 @@
 
 #include "odca/config.hpp"
 #include "odca/errors.hpp"
+#include "odca/smoother.hpp"
 #include "odca/solve.hpp"
 #include "odca/standardiser.hpp"
 #include "odca/transaction.hpp"
@@ -49,6 +50,7 @@ class Step {
         state_(state),
         transaction_(transaction),
         standardiser_(config, state, transaction),
+        smoother_(config, penalty, state, transaction),
         projection_(config.lanes) {}
 
   // Room for the features that this row is the first to have.
@@ -74,7 +76,7 @@ class Step {
       for (int l = 0; l < lanes(); ++l) event.lambda[l] = event.slope[l] = 0.0;
     }
     ++state_.count;
-    smooth(h.size);
+    smoother_.append(h.size);
   }
 
   // Whether it pays to fetch the coordinates of a row ahead: where they do not fit into the nearest caches.
@@ -185,36 +187,20 @@ class Step {
     for (int l = 0; l < lanes(); ++l) refresh_q(l);
   }
 
-  // Brings every coordinate's smoothed sum up to date and begins a new block of the timeline.
-  void settle() {
-    if constexpr (may_be_lazy) settle_block();
-  }
+  void settle() { smoother_.settle(); }
 
  private:
-  [[gnu::noinline]] void settle_block() {
-    if (!state_.smoothing || state_.timeline.now() == 0) return;
-    transaction_.about_to_change_everything();
-    bring_up([this](auto visit) {
-      for (std::int64_t j = 0; j < state_.features; ++j) visit(j);
-    });
-    std::fill(state_.seen.begin(), state_.seen.end(), 0);
-    state_.timeline.clear();
-    state_.smooth_work = 0;
-  }
-
   // The event's weight where all lanes share one number.
   double largest(const double* of_lanes) const { return *std::max_element(of_lanes, of_lanes + lanes()); }
 
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
   LaneState& lane() { return state_.lane; }
-  // On the simplex every weight moves at every event, so there is nothing to be lazy about.
-  static constexpr bool may_be_lazy = !std::is_same_v<Penalty, KL>;
 
   [[gnu::always_inline]] double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
 
   [[gnu::always_inline]] void show_margin(const Row& h, Event& event) {
     if (state_.smoothing && state_.smooth_mass > 0.0) {
-      bring_up(h);
+      smoother_.bring_up(h);
       dot<Lanes>(h, state_.smooth.data(), lanes(), event.margin.data());
       for (int l = 0; l < lanes(); ++l) event.margin[l] = event.offset[l] + event.margin[l] / state_.smooth_mass;
     } else {
@@ -330,7 +316,7 @@ class Step {
     if (state_.buffer.is_at_rest(id)) return false;
     const Row h = state_.buffer.row(id);
     transaction_.about_to_change(h);
-    bring_up(h);
+    smoother_.bring_up(h);
     add_times(h, state_.buffer.weights(id), state_.buffer.duals(id), -1.0, leaving_);
     state_.evicted_work += h.size + 1;
     return true;
@@ -437,77 +423,6 @@ class Step {
   // S grows by x h when v grows by this times h.
   double to_scale(int l, double x) { return lane().scale[l] == 1.0 ? x : x / lane().scale[l]; }
 
-  // The event is over: w_N enters the smoothed weights.
-  [[gnu::always_inline]] void smooth(std::int64_t work) {
-    if (!state_.smoothing) return;
-    state_.smooth_mass = config_.kappa * state_.smooth_mass + 1.0;
-    if constexpr (std::is_same_v<Penalty, KL>) {
-      transaction_.about_to_change_smoothed_sums();
-      weights_.resize(state_.dual.size());
-      for (int l = 0; l < lanes(); ++l) softmax(penalty_, state_, l, lane().q[l], weights_.data() + l, lanes());
-      for (std::size_t at = 0; at < weights_.size(); ++at)
-        state_.smooth[at] = config_.kappa * state_.smooth[at] + weights_[at];
-    } else if (state_.timeline.now() == 0 && state_.features <= 4 * work) {
-      smooth_all();  // a row that has most features leaves nothing to be lazy about
-    } else {
-      state_.timeline.append(lane().q.data());
-      // A block ends when settling it costs little beside what it held, and with at most about half as many events as
-      // there are features, so that its tables stay in proportion to the model.
-      state_.smooth_work += work + 12;
-      if (state_.smooth_work >= 7 * state_.features + 256) settle();
-    }
-  }
-
-  [[gnu::noinline]] void smooth_all() {
-    transaction_.about_to_change_smoothed_sums();
-    const double kappa = config_.kappa;
-    double *const smooth = state_.smooth.data(), *const dual = state_.dual.data();
-    for (std::int64_t j = 0; j < state_.features; ++j)
-      with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
-        for (int l = 0; l < lanes(); ++l) {
-          const std::size_t at = j * lanes() + l;
-          const double x = lane().q[l] * (dual[at] * config_.shape.inverse_weight_of(j));
-          smooth[at] = kappa * smooth[at] + penalty.map(x, config_.shape.mean_of(at));
-        }
-      });
-  }
-
-  void bring_up(const Row& h) {
-    if constexpr (may_be_lazy)
-      if (state_.smoothing && state_.timeline.now() > 0)
-        bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
-  }
-
-  // Brings the smoothed sums of some coordinates up to date: each(visit) calls visit(j) for them.
-  template <class Each>
-  [[gnu::always_inline]] void bring_up(Each each) {
-    double *const smooth = state_.smooth.data(), *const dual = state_.dual.data();
-    Timeline::Position* const seen = state_.seen.data();
-    const auto bring_each = [&, now = state_.timeline.now(), lane_count = lanes()](auto brought) {
-      each([=](std::int64_t j) {
-        for (int l = 0; l < lane_count; ++l) {
-          const std::size_t at = j * lane_count + l;
-          smooth[at] = brought(smooth[at], j, at, l);
-        }
-        seen[j] = now;
-      });
-    };
-    if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())  // w = q v: nothing else to be looked up
-      state_.timeline.with_carry([=](auto carry) {
-        bring_each([=](double sum, std::int64_t j, std::size_t at, int l) {
-          const Timeline::PlainCarry missed = carry(seen[j], l);
-          return missed.weight * sum + dual[at] * missed.sum;
-        });
-      });
-    else
-      bring_each([=, this](double sum, std::int64_t j, std::size_t at, int l) {
-        return with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
-          return state_.timeline.bring_up(sum, seen[j], l, dual[at] * config_.shape.inverse_weight_of(j),
-                                          config_.shape.mean_of(at), penalty);
-        });
-      });
-  }
-
   [[noreturn, gnu::noinline]] void refuse_dual(int l, const Event& event) const {
     if (std::is_same_v<Loss, Custom> && std::isnan(event.lambda[l]))
       throw InputError("learning from " + at_row(event.row) +
@@ -548,9 +463,9 @@ class Step {
   State& state_;
   Transaction& transaction_;
   Standardiser standardiser_;
+  Smoother<Penalty, Lanes> smoother_;
   Projection<Penalty, Lanes> projection_;
   Event leaving_{config_.lanes};
-  std::vector<double> weights_;
 };
 
 }  // namespace odca

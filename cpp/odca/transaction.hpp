@@ -43,7 +43,8 @@ class Transaction {
     mark_.smooth_work = state_.smooth_work;
     mark_.evicted_work = state_.evicted_work;
     mark_.buffer = state_.buffer.mark();
-    if (state_.smoothing) state_.timeline.mark(mark_.timeline);
+    mark_.began_block = state_.timeline.now() > 0;
+    if (mark_.began_block) state_.timeline.mark(mark_.timeline);
   }
 
   // Before the row's coordinates change.
@@ -105,6 +106,7 @@ class Transaction {
     double clock, smooth_mass, scale;
     std::uint8_t kind, rough;
     EventBuffer::Mark buffer;
+    bool began_block;  // whether the timeline had anything in it
     Timeline::Mark timeline;
   };
 
@@ -148,7 +150,10 @@ class Transaction {
     state.smooth_work = mark_.smooth_work;
     state.evicted_work = mark_.evicted_work;
     state.buffer.rewind(mark_.buffer);
-    if (state.smoothing) state.timeline.rewind(mark_.timeline);
+    if (mark_.began_block)
+      state.timeline.rewind(mark_.timeline);
+    else if (state.smoothing)
+      state.timeline.clear();
     state.resize(mark_.features);
   }
 

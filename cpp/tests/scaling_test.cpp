@@ -57,7 +57,7 @@ void learn_rows(Learner& learner, Random& random, int rows, double size) {
 
 Config scaled(Window window) {
   Config config;
-  config.loss = named_loss("hinge", {});
+  config.loss = named_loss("hinge", 0.0);
   config.penalty = L2{};
   config.window = window;
   config.rho = {0.1};

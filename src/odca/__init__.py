@@ -14,7 +14,7 @@ True
 from typing import Any
 
 from odca.events import EventLearner
-from odca.learner import Delta, Diagnostics, FitReport, Learner
+from odca.learner import Learner
 from odca.loading import load
 from odca.losses import (
     AbsoluteError,
@@ -33,6 +33,7 @@ from odca.losses import (
     SquaredHinge,
 )
 from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
+from odca.reports import Delta, Diagnostics, FitReport
 from odca.windows import Exponential, HalfLife, Infinite, Sliding
 
 __version__ = "0.1.0"

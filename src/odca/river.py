@@ -55,7 +55,23 @@ class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typ
         self.bits = bits
         self.missing = missing
         self.max_pending = max_pending
-        self.events = self._new_events(None)
+        self._use(self._new_events(None))
+
+    @property
+    def events(self) -> EventLearner:
+        """The learner behind, of events as dictionaries."""
+        return self._events
+
+    def _use(self, events: EventLearner) -> None:
+        """Learn by these from now on. Their two methods are kept at hand: to look them up takes a while, for an event."""
+        self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in {"_learn", "_predict"}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._use(state["_events"])
 
     def _new_events(self, lanes: int | None, strength: float = 0.0) -> EventLearner:
         window = as_window(self.window)
@@ -97,7 +113,7 @@ class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typ
         """Return the estimator that a file holds. ValueError (or the like) if it holds none."""
         params = saved.options["params"]
         estimator = cls(**(params if loss is None else {**params, "loss": loss}))
-        estimator.events = EventLearner.restored(saved.parts["events"], loss)
+        estimator._use(EventLearner.restored(saved.parts["events"], loss))
         return estimator
 
     def explain_one(self, x: Event) -> dict[str, Any]:
@@ -161,6 +177,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         )
         self.classes: tuple[Hashable, ...] = ()
         self._layout = OneAgainstRest((), spare=True)
+        self._binary = False  # one lane for True and False
         self._labels: dict[Hashable, Any] = {}
         exact = isinstance(as_loss(loss), LogLoss)
         self._calibration = None if exact else Calibration(1, as_window(window))
@@ -172,34 +189,33 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
 
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
-        label = self._labels.get(y)
-        if label is None:
+        try:
+            label = self._labels[y]
+        except KeyError:
             with self._or_as_before():
                 self._meet([y], x)
                 self.learn_one(x, y, w, offset=offset, time=time)
             return
-        if w == 1.0 and time is None and offset == 0.0:
-            margin = self.events.learn_one(x, label)
+        if w == 1.0 and time is None and not offset:
+            margin = self._learn(x, label)
         else:
-            margin = self.events.learn_one(x, label, weight=w, offset=offset, time=time)
-        if self._calibration is not None:
+            margin = self._events.learn_one(x, label, weight=w, offset=offset, time=time)
+        if self._calibration:
             self._calibrate_on(margin, label, w, time)
 
     def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> Any:  # noqa: A002
         """Predict the label; None before the first was seen. With an `id` the event waits for `learn_label`."""
-        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
-        if not self.classes:
-            return None
-        if self._layout.spare:
-            return self.classes[self._place(margin)]
-        return margin > 0.0
+        margin = self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
+        if self._binary:
+            return margin > 0.0
+        return self.classes[self._place(margin)] if self.classes else None
 
     def predict_proba_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> dict[Any, float]:  # noqa: A002
         """The probability of each label seen so far. With an `id` the event waits for `learn_label`."""
-        margin = self.events.predict_one(x) if id is None and offset == 0.0 else self._margin(x, offset, id)
+        margin = self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
         if not self.classes:
             return {}
-        if self._calibration is None and not self._layout.spare:
+        if self._binary and self._calibration is None:
             p = 1.0 / (1.0 + math.exp(-margin)) if margin > -700.0 else 0.0
             return {False: 1.0 - p, True: p}
         return dict(zip(self.classes, self._probabilities(np.atleast_2d(margin))[0].tolist(), strict=True))
@@ -297,17 +313,15 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
             layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
             events = self.events.with_lanes(sources, mirrored)
             calibration = self._calibration and self._calibration.rearranged(sources, mirrored)
-        self.events, self._calibration = events, calibration
+        self._use(events)
+        self._calibration = calibration
         return self._take(layout)
 
     def _take(self, layout: OneAgainstRest) -> dict[Hashable, Any]:
-        self._layout, self.classes = layout, layout.classes
+        self._layout, self.classes, self._binary = layout, layout.classes, not layout.spare
         labels = layout.labels(np.arange(len(self.classes))).tolist()
         self._labels = dict(zip(self.classes, labels if layout.spare else [label for (label,) in labels], strict=True))
         return self._labels
-
-    def _margin(self, x: Event, offset: float, id: str | int | None) -> Any:  # noqa: A002
-        return self.events.predict_one(x, offset=offset, id=id)
 
     def _place(self, margins: Array) -> int:
         """The place of the class that the margins of all lanes speak for."""
@@ -342,7 +356,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         self._flush()
-        return self.__dict__.copy()
+        return super().__getstate__()
 
 
 def _squared_norm(event: Event) -> float:
@@ -402,11 +416,11 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def learn_one(self, x: Event, y: float, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
-        self.events.learn_one(x, y, weight=w, offset=offset, time=time)
+        self._events.learn_one(x, y, weight=w, offset=offset, time=time)
 
     def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> float:  # noqa: A002
         """Predict the number. With an `id` the event waits for `learn_label`."""
-        margin: float = self.events.predict_one(x, offset=offset, id=id)
+        margin: float = self._events.predict_one(x, offset=offset, id=id)
         return math.exp(min(margin, 709.0)) if self._counts else margin
 
     def learn_label(self, id: str | int, y: float, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
