@@ -3,6 +3,7 @@
 Values inside the rows (NaN, labels outside a loss's domain, ...) are checked by the core as it reads them.
 """
 
+from datetime import date
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,6 +58,8 @@ def as_columns(values: Any, name: str, rows: int, lanes: int) -> Array:
 def as_times(values: Any, rows: int) -> Array:
     """Event times as seconds (of datetimes), or as the numbers that they are."""
     array = np.asarray(values)
+    if array.dtype == object and array.size and all(type(moment) is date for moment in array.flat):
+        array = array.astype("datetime64[D]")
     if array.dtype == object and array.size and hasattr(array.flat[0], "timestamp"):
         if not all(hasattr(moment, "timestamp") for moment in array.flat):
             raise ValueError("time must be all datetimes or all numbers; some of the entries are neither.")

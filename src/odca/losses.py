@@ -346,6 +346,8 @@ def as_native(loss: object) -> _core.Loss:
     advice = f"Take one of {', '.join(f'{known.__name__}()' for known in LOSSES)}."
     if isinstance(loss, type):
         advice = f"Pass an instance: {loss.__name__}()."
+    elif type(loss).__module__.partition(".")[0] == "river":  # they take y first: wrong, and not to be seen
+        advice = f"river's losses have their arguments the other way round. {advice}"
     else:
         found = {part: getattr(loss, part, None) for part in ("dual", "gradient", "value")}
         parts = {part: method if callable(method) else None for part, method in found.items()}

@@ -203,14 +203,28 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         if self._calibration:
             self._calibrate_on(margin, label, w, time)
 
-    def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> Any:  # noqa: A002
+    def predict_one(  # `time` may come along, as river gives both methods the same arguments
+        self,
+        x: Event,
+        *,
+        offset: float = 0.0,
+        id: str | int | None = None,
+        time: Any = None,  # noqa: A002, ARG002
+    ) -> Any:
         """Predict the label; None before the first was seen. With an `id` the event waits for `learn_label`."""
         margin = self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
         if self._binary:
             return margin > 0.0
         return self.classes[self._place(margin)] if self.classes else None
 
-    def predict_proba_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> dict[Any, float]:  # noqa: A002
+    def predict_proba_one(
+        self,
+        x: Event,
+        *,
+        offset: float = 0.0,
+        id: str | int | None = None,
+        time: Any = None,  # noqa: A002, ARG002
+    ) -> dict[Any, float]:
         """The probability of each label seen so far. With an `id` the event waits for `learn_label`."""
         margin = self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
         if not self.classes:
@@ -233,17 +247,17 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         if self._calibration is not None:
             self._calibrate_on(margin, label, w, time)
 
-    def learn_many(self, X: Any, y: Any, w: Any = None, *, time: Any = None) -> None:
+    def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
         labels, events = list(y), as_events(X)
         if labels:
             with self._or_as_before():
-                self._learn_many(events, labels, w, time)
+                self._learn_many(events, labels, w, offset, time)
 
-    def _learn_many(self, events: list[Event], labels: list[Hashable], w: Any, time: Any) -> None:
+    def _learn_many(self, events: list[Event], labels: list[Hashable], w: Any, offset: Any, time: Any) -> None:
         known = self._meet(labels, events[0])
         told = np.array([known[each] for each in labels])
-        margins = self.events.learn_many(events, told, weight=w, time=time)
+        margins = self.events.learn_many(events, told, weight=w, offset=offset, time=time)
         if self._calibration is not None:
             self._flush()
             lanes = self.events.learner.lanes
@@ -418,7 +432,14 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
         """Learn from one event, of weight `w`."""
         self._events.learn_one(x, y, weight=w, offset=offset, time=time)
 
-    def predict_one(self, x: Event, *, offset: float = 0.0, id: str | int | None = None) -> float:  # noqa: A002
+    def predict_one(
+        self,
+        x: Event,
+        *,
+        offset: float = 0.0,
+        id: str | int | None = None,
+        time: Any = None,  # noqa: A002, ARG002
+    ) -> float:
         """Predict the number. With an `id` the event waits for `learn_label`."""
         margin: float = self._events.predict_one(x, offset=offset, id=id)
         return math.exp(min(margin, 709.0)) if self._counts else margin
@@ -427,9 +448,9 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
         """Learn from the event that a prediction kept under `id`, now that its number has come."""
         self.events.learn_label(id, y, weight=w, time=time)
 
-    def learn_many(self, X: Any, y: Any, w: Any = None, *, time: Any = None) -> None:
+    def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
-        self.events.learn_many(X, np.asarray(y, dtype=np.float64), weight=w, time=time)
+        self.events.learn_many(X, np.asarray(y, dtype=np.float64), weight=w, offset=offset, time=time)
 
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a data frame."""

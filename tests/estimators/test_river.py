@@ -120,6 +120,18 @@ def test_event_times_weights_and_offsets() -> None:
     assert counts.predict_one({"x": 1.0}) == pytest.approx(3.0, rel=0.05)
 
 
+def test_event_times_go_through_progressive_validation() -> None:
+    dataset = [({"x": float(n % 7)}, n % 7 > 3, {"time": float(n)}) for n in range(300)]
+    score = evaluate.progressive_val_score(iter(dataset), ODCAClassifier(window=HalfLife(100.0)), metrics.Accuracy())
+    assert score.get() > 0.9
+
+
+@pytest.mark.parametrize("face", [ODCAClassifier, ODCARegressor])
+def test_rivers_losses_are_refused(face) -> None:
+    with pytest.raises(TypeError, match="other way round"):
+        face(optim.losses.Hinge())
+
+
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_saving_copying_and_pickling_change_nothing(model, tmp_path) -> None:
     rng = np.random.default_rng(2)
