@@ -162,7 +162,7 @@ def describe_machine() -> dict[str, Any]:
     """What a figure depends on."""
     from odca import _core
 
-    packages = ("numpy", "scipy", "scikit-learn")
+    packages = ("numpy", "scipy", "scikit-learn", "river")
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),

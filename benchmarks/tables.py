@@ -1,21 +1,23 @@
-"""Put the figures of benchmarks/results into README.md and docs/speed.md, so that they cannot disagree.
+"""Put the figures of benchmarks/results into the README and docs, so that they cannot disagree.
 
     python -m benchmarks.tables [--check]
 
-Each table lies between two comments, `<!-- engine: … -->` or `<!-- fit: … -->` and `<!-- end -->`. With --check nothing is written, and the
-exit code says whether they are up to date.
+Each table lies between two comments, `<!-- results: kind -->` (`engine: full`, `estimators: tuned`, ...) and `<!-- end -->`. With
+--check nothing is written, and the exit code says whether they are up to date.
 """
 
 import argparse
 import json
 import re
+import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "speed.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "speed.md", ROOT / "docs" / "estimators.md")
+RESULTS = ("engine", "fit", "estimators")
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
@@ -50,13 +52,73 @@ def noted(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"full": full, "short": short, "noted": noted}
+def by_set(
+    rows: list[dict[str, Any]], key: Callable[[dict[str, Any]], str], cell: Callable[[dict[str, Any]], str]
+) -> str:
+    """Return one line for each key, one column for each set."""
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    cells: dict[str, dict[str, str]] = {}
+    for row in rows:
+        cells.setdefault(key(row), {})[row["set"]] = cell(row)
+    lines = [f"| | {' | '.join(sets)} |", "|---" * (len(sets) + 1) + "|"]
+    lines += [f"| {name} | {' | '.join(found.get(each, '') for each in sets)} |" for name, found in cells.items()]
+    return "\n".join(lines)
+
+
+def scores(part: str) -> Callable[[list[dict[str, Any]]], str]:
+    """Accuracies in percent, R² as it is: the mean, and the standard deviation where there are several."""
+
+    def cell(row: dict[str, Any]) -> str:
+        factor, digits = (1.0, 3) if row["set"] == "bike" else (100.0, 1)
+        values = [factor * value for value in row["scores"]]
+        if min(values) < -1.0:
+            return "diverges"
+        spread = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+        return f"{statistics.mean(values):.{digits}f}{spread}{'' if row['converged'] else ' †'}"
+
+    return lambda rows: by_set([row for row in rows if row["part"] == part], lambda row: row["who"], cell)
+
+
+def calibration(rows: list[dict[str, Any]]) -> str:
+    """ECE of the margins as log-odds, ECE and log loss of `predict_proba`."""
+
+    def cell(row: dict[str, Any]) -> str:
+        after, loss = (f"{statistics.mean(row[name]):.3f}" for name in ("after", "log loss"))
+        before = f"{statistics.mean(row['before']):.3f} → " if row["before"] else ""
+        return f"{before}{after} ({loss})"
+
+    return by_set([row for row in rows if row["part"] == "calibration"], lambda row: row["who"], cell)
+
+
+def options(rows: list[dict[str, Any]]) -> str:
+    """Accuracy (R²) and progressive loss with one option changed."""
+
+    def cell(row: dict[str, Any]) -> str:
+        if row["set"] == "bike":
+            return f"{row['score']:.3f} / {row['progressive']:.1f}"
+        return f"{100.0 * row['score']:.1f} / {row['progressive']:.3f}"
+
+    def key(row: dict[str, Any]) -> str:
+        return "all defaults" if row["option"] == "default" else f"{row['option']}={row['value']!r}"
+
+    return by_set([row for row in rows if row["part"] == "options"], key, cell)
+
+
+KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
+    "full": full,
+    "short": short,
+    "noted": noted,
+    "defaults": scores("defaults"),
+    "tuned": scores("tuned"),
+    "calibration": calibration,
+    "options": options,
+}
 
 
 def filled(text: str, rows: dict[str, list[dict[str, Any]]]) -> str:
     """Return a page with its tables as the results have them."""
     return re.sub(
-        r"(<!-- (engine|fit): (\w+) -->\n).*?(\n<!-- end -->)",
+        rf"(<!-- ({'|'.join(RESULTS)}): (\w+) -->\n).*?(\n<!-- end -->)",
         lambda found: found[1] + KINDS[found[3]](rows[found[2]]) + found[4],
         text,
         flags=re.DOTALL,
@@ -70,7 +132,7 @@ def main() -> None:
     check = parser.parse_args().check
     rows = {
         name: json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["rows"]
-        for name in ("engine", "fit")
+        for name in RESULTS
     }
     stale = []
     for page in PAGES:
