@@ -211,7 +211,7 @@ std::vector<double> Learner::weights_at(std::span<const std::int32_t> features, 
   for (std::size_t k = 0; k < features.size(); ++k) {
     const std::int64_t j = features[k];
     if (j < 0 || j >= state_.features) continue;
-    const double unit = config_.scale && !(config_.intercept && j == 0) ? state_.scaling.factor(j) : 1.0;
+    const double unit = config_.scale && !(config_.intercept && j == 0) ? state_.scaling.of(j)[Scaling::unit] : 1.0;
     for (int l = 0; l < lanes; ++l)
       out[k * lanes + l] = unit * (all_at_once ? all[j * lanes + l] : weight_of(j, l, smoothed));
   }

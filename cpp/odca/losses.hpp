@@ -100,7 +100,7 @@ struct PiecewiseQuadratic {
 // increasing. Halley's iteration; the last step, below 1e-5, carries sigma along by its Taylor series.
 struct Logistic {
   static constexpr Labels labels = Labels::probability;
-  static constexpr double moderate_s = 4.0;  // above, the first guess needs a logarithm
+  static constexpr double moderate_s = 32.0;  // above, the first guess needs a logarithm
   static constexpr double last_step = 1e-5;
   static constexpr double last_step_near = 0.03;  // of an iteration that is repeated at every visit
 

@@ -38,7 +38,7 @@ void check_scaling(const Scaling& scaling, std::int64_t features) {
               all_finite(scaling.sums),
           "the scaling's sums have the wrong length or are not finite");
   for (std::int64_t j = 0; j < scaling.features(); ++j)
-    for (const auto sum : {Scaling::mass, Scaling::second, Scaling::count})
+    for (const auto sum : {Scaling::mass, Scaling::second, Scaling::count, Scaling::unit})
       require(scaling.of(j)[sum] >= 0.0, "the scaling's sums must not be negative");
   require(scaling.scale > 0.0 && scaling.scale <= 1.0 && scaling.kind <= Scaling::plain, "the scaling is of no kind");
 }

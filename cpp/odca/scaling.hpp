@@ -20,8 +20,10 @@ namespace odca {
 struct Scaling {
   enum Kind : std::uint8_t { undecided, centred, plain };  // what the rows are: the first one decides
 
-  // Of one feature. `count` is of the values that are not the pivot: it says when a sliding window has none left.
-  enum Sum { mass, first, second, pivot, count, sums_per_feature };
+  // Of one feature. `count` is of the values that are not the pivot: it says when a sliding window has none left. The
+  // centre and the unit, which a value less the centre is multiplied by, follow from the others (0 for a feature that was
+  // never seen); they change when the feature comes or leaves, and are read more often than that.
+  enum Sum { mass, first, second, pivot, count, centre, unit, sums_per_feature };
 
   bool on = false;
   std::uint8_t kind = undecided;
@@ -51,9 +53,11 @@ struct Scaling {
     s[first] += c * d;
     s[second] += c * d * d;
     if (!(s[second] < 1e300 && s[mass] < 1e300)) return false;
-    if (d == 0.0) return true;
-    s[count] += 1.0;
-    if (kind == centred) follow(s);
+    if (d != 0.0) {
+      s[count] += 1.0;
+      if (kind == centred) follow(s);
+    }
+    refresh(s);
     return true;
   }
 
@@ -71,23 +75,22 @@ struct Scaling {
       rough = 1;
     }
     if (weight > 0x1p24 * s[mass] && s[mass] != 0.0) rough = 1;
+    refresh(s);
   }
 
-  double centre(std::int64_t j) const {
+  // The sums fade by a power of two, which does not change what follows from them unless nothing is left.
+  void fold(const PowerOfTwo& moved) {
+    for (std::int64_t j = 0; j < features(); ++j) {
+      double* const s = of(j);
+      for (const Sum sum : {mass, first, second}) moved.multiply(s[sum]);
+      if (s[mass] == 0.0) refresh(s);
+    }
+  }
+
+  double standardised(std::int64_t j, double x) const {
     const double* const s = of(j);
-    return kind == centred && s[mass] > 0.0 ? s[pivot] + s[first] / s[mass] : 0.0;
+    return (x - s[centre]) * s[unit];
   }
-
-  // What a value, less the centre, is multiplied by: 0 for a feature that was never seen.
-  double factor(std::int64_t j) const {
-    const double* const s = of(j);
-    if (!(s[mass] > 0.0)) return 0.0;
-    if (kind == plain) return s[second] >= 1e-300 * s[mass] ? std::sqrt(s[mass] / s[second]) : 1.0;
-    const double v = variance(s), rounding = 0x1p-50 * centre(j);
-    return v > rounding * rounding && v >= 1e-300 ? 1.0 / std::sqrt(v) : 1.0;  // a constant stays what it is
-  }
-
-  double standardised(std::int64_t j, double x) const { return (x - centre(j)) * factor(j); }
 
   template <class Visit>
   void each_field(Visit&& visit) {
@@ -97,6 +100,18 @@ struct Scaling {
   bool operator==(const Scaling&) const = default;
 
  private:
+  [[gnu::always_inline]] void refresh(double* s) const {
+    if (!(s[mass] > 0.0)) {
+      s[centre] = s[unit] = 0.0;
+    } else if (kind == plain) {
+      s[unit] = s[second] >= 1e-300 * s[mass] ? std::sqrt(s[mass] / s[second]) : 1.0;
+    } else {
+      s[centre] = s[pivot] + s[first] / s[mass];
+      const double v = variance(s), rounding = 0x1p-50 * s[centre];
+      s[unit] = v > rounding * rounding && v >= 1e-300 ? 1.0 / std::sqrt(v) : 1.0;  // a constant stays what it is
+    }
+  }
+
   static double variance(const double* s) {
     const double shift = s[first] / s[mass];
     return std::fmax(s[second] / s[mass] - shift * shift, 0.0);
@@ -121,8 +136,8 @@ struct Units {
   Units() = default;
   Units(const Scaling& scaling, bool intercept) {
     for (std::int64_t j = 0; j < scaling.features(); ++j) {
-      centres.push_back(scaling.centre(j));
-      factors.push_back(intercept && j == 0 ? 1.0 : scaling.factor(j));
+      centres.push_back(scaling.of(j)[Scaling::centre]);
+      factors.push_back(intercept && j == 0 ? 1.0 : scaling.of(j)[Scaling::unit]);
     }
   }
   double standardised(std::int64_t j, double x) const { return (x - centres[j]) * factors[j]; }

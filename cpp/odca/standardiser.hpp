@@ -111,9 +111,7 @@ class Standardiser {
       scaling_.scale *= factor;
     } else {
       transaction_.about_to_change_everything();
-      const PowerOfTwo moved = split_scale(scaling_.scale, factor);
-      for (std::int64_t j = 0; j < scaling_.features(); ++j)
-        for (const auto sum : {Scaling::mass, Scaling::first, Scaling::second}) moved.multiply(scaling_.of(j)[sum]);
+      scaling_.fold(split_scale(scaling_.scale, factor));
     }
   }
 

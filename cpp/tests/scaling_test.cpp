@@ -17,11 +17,11 @@ TEST_CASE("a scaling knows the mean and the deviation of what is in it") {
   scaling.resize(1);
   const double values[] = {1e9 + 1.0, 1e9 + 2.0, 1e9 + 3.0, 1e9 + 6.0};
   for (const double x : values) CHECK(scaling.add(0, x, 1.0));
-  CHECK(scaling.centre(0) == doctest::Approx(1e9 + 3.0).epsilon(1e-15));
-  CHECK(1.0 / scaling.factor(0) == doctest::Approx(std::sqrt(3.5)).epsilon(1e-12));
+  CHECK(scaling.of(0)[Scaling::centre] == doctest::Approx(1e9 + 3.0).epsilon(1e-15));
+  CHECK(1.0 / scaling.of(0)[Scaling::unit] == doctest::Approx(std::sqrt(3.5)).epsilon(1e-12));
   scaling.remove(0, values[3], 1.0);
-  CHECK(scaling.centre(0) == doctest::Approx(1e9 + 2.0).epsilon(1e-15));
-  CHECK(1.0 / scaling.factor(0) == doctest::Approx(std::sqrt(2.0 / 3.0)).epsilon(1e-12));
+  CHECK(scaling.of(0)[Scaling::centre] == doctest::Approx(1e9 + 2.0).epsilon(1e-15));
+  CHECK(1.0 / scaling.of(0)[Scaling::unit] == doctest::Approx(std::sqrt(2.0 / 3.0)).epsilon(1e-12));
   CHECK_FALSE(scaling.add(0, 1e200, 1.0));
 }
 
@@ -31,9 +31,9 @@ TEST_CASE("where zeros are many the scale is that of the others") {
   scaling.kind = Scaling::plain;
   scaling.resize(2);
   for (const double x : {0.0, 3.0, 0.0, -4.0}) scaling.add(0, x, 1.0);
-  CHECK(scaling.centre(0) == 0.0);
-  CHECK(scaling.factor(0) == doctest::Approx(1.0 / std::sqrt(12.5)));
-  CHECK(scaling.factor(1) == 0.0);  // never seen
+  CHECK(scaling.of(0)[Scaling::centre] == 0.0);
+  CHECK(scaling.of(0)[Scaling::unit] == doctest::Approx(1.0 / std::sqrt(12.5)));
+  CHECK(scaling.of(1)[Scaling::unit] == 0.0);  // never seen
   scaling.remove(0, 3.0, 1.0);
   scaling.remove(0, -4.0, 1.0);
   CHECK(scaling.of(0)[Scaling::mass] == 0.0);
