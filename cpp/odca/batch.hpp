@@ -45,6 +45,7 @@ class Batch {
   bool intercept = false;  // puts a constant feature in front: it becomes feature 0, column j feature j + 1
   bool widens = false;     // a feature appears with the first row that has it, instead of all at the beginning
 
+  bool is_sparse() const { return matrix.index() >= 2; }  // behind the two dense ones
   std::int64_t features() const { return width + (intercept ? 1 : 0); }
 
   std::int64_t stored() const {

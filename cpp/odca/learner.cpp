@@ -100,12 +100,17 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
   std::unique_lock hold(gate_);
   // Few rows ask for few weights; many rows are served from all of them, and then the model is free again.
   const bool as_of_many = batch.stored() >= state_.features;
-  const bool all_at_once = (as_of_many && batch.rows > 1) || std::holds_alternative<KL>(config_.penalty);
+  const bool lacks_zeros = config_.scale && state_.scaling.kind == Scaling::centred && batch.is_sparse();
+  const bool all_at_once = (as_of_many && batch.rows > 1) || lacks_zeros || std::holds_alternative<KL>(config_.penalty);
   const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
   const Units units = all_at_once ? Units(state_.scaling, config_.intercept) : Units();
   const std::int64_t features = state_.features;
   const int lanes = config_.lanes;
   if (all_at_once) hold.unlock();
+  // What a row of nothing but zeros gets where rows are centred: a sparse row does not say it.
+  std::vector<double> of_zeros(lacks_zeros ? static_cast<std::size_t>(lanes) : 0, 0.0);
+  for (std::size_t at = 0; lacks_zeros && at < all.size(); ++at)
+    of_zeros[at % lanes] -= units.centres[at / lanes] * units.factors[at / lanes] * all[at];
   Gate nobody;
   nobody.lock();
   Lookout lookout(nobody, interrupted);
@@ -117,14 +122,16 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
     bool finite = cut_unknown(h, features);
     if (config_.scale) {
       finite &= is_finite(h);
-      h = all_at_once ? standardise(units, h, config_.intercept, standardised)
-                      : standardise(state_.scaling, h, config_.intercept, standardised);
+      h = lacks_zeros   ? standardise(units.without_centres(), h, config_.intercept, standardised)
+          : all_at_once ? standardise(units, h, config_.intercept, standardised)
+                        : standardise(state_.scaling, h, config_.intercept, standardised);
     }
     double* margin = out + i * lanes;
     if (!all_at_once)
       predict_row(h, as_of_many, smoothed, margin);
     else
       lanes == 1 ? dot<1>(h, all.data(), 1, margin) : dot<0>(h, all.data(), lanes, margin);
+    for (int l = 0; lacks_zeros && l < lanes; ++l) margin[l] += of_zeros[l];
     add_offset(offset, i, lanes, finite, margin);
   }
 }
@@ -132,7 +139,7 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
 bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* out) const {
   if (!Lookout::is_never_asked(row.size * config_.lanes + config_.fixed_features)) return false;
   const std::unique_lock hold(gate_, std::try_to_lock);
-  if (!hold) return false;
+  if (!hold || (config_.scale && state_.scaling.kind == Scaling::centred)) return false;
   Row h = row;
   bool finite = cut_unknown(h, state_.features);
   if (config_.scale) {

@@ -141,6 +141,12 @@ struct Units {
     }
   }
   double standardised(std::int64_t j, double x) const { return (x - centres[j]) * factors[j]; }
+
+  struct WithoutCentres {
+    const Units& units;
+    double standardised(std::int64_t j, double x) const { return x * units.factors[j]; }
+  };
+  WithoutCentres without_centres() const { return {*this}; }
 };
 
 // A row by a scaling, or by its units of an earlier moment, in `out`; the intercept, feature 0, stays as it is.

@@ -47,8 +47,8 @@ class OneAgainstRest:
         if len(self.classes) == 1:
             return np.ones((len(p), 1))
         if len(self.classes) == 2:
-            p, scores = np.hstack([1.0 - p, p]), np.hstack([-scores, scores])
-        chosen = (scores[:, 1] > 0.0).astype(int) if p.shape[1] == 2 else scores.argmax(axis=1)
+            return np.hstack([1.0 - p, p])
+        chosen = scores.argmax(axis=1)
         unlike = np.flatnonzero(p.argmax(axis=1) != chosen)
         p[unlike, chosen[unlike]] = p[unlike].max(axis=1) * (1.0 + 1e-12)
         p[np.arange(len(p)), chosen] += np.finfo(float).tiny  # where all are zero

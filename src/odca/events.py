@@ -38,7 +38,7 @@ class LearnerOptions(TypedDict, total=False):
     window: Window
     smoothing: float
     prior_strength: Numbers
-    prior_intercept: float
+    prior_intercept: Numbers
     intercept_penalty: float
     scale: bool
     lanes: int | None
@@ -150,6 +150,10 @@ class EventLearner(_core.OneByOne):
             f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
             f"dropped as the oldest of more than max_pending={self._own['max_pending']} ({self.dropped} were so far)."
         )
+
+    def plain(self, x: Event) -> dict[str, Any]:
+        """The event as it is read: plain strings and floats, without what is missing (unless that is a feature)."""
+        return dict(self._core.plain(x))
 
     @property
     def pending(self) -> int:

@@ -32,7 +32,7 @@ class Learner:
     prior_mean: w₀, the weights to start from: the penalty is on w - w₀.
     penalty_weights: a_j > 0, a factor on the penalty of each feature; features beyond its end have 1.
     intercept: adds a constant feature, always under L2; intercept_penalty is its factor (small: nearly free),
-        prior_intercept its w₀.
+        prior_intercept its w₀, one or one for each lane.
     scale: standardise the rows as they come, by the events of the window (the longest, where lanes differ). Dense rows
         are centred and divided by the standard deviation; sparse rows are divided by the root mean square of each
         feature's non-zero values. The penalty is on the weights of the standardised features; `coef` and `intercept`
@@ -55,7 +55,7 @@ class Learner:
         smoothing: float = 0.0,
         prior_strength: Numbers = 0.0,
         prior_mean: npt.ArrayLike | None = None,
-        prior_intercept: float = 0.0,
+        prior_intercept: Numbers = 0.0,
         penalty_weights: npt.ArrayLike | None = None,
         intercept: bool = False,
         intercept_penalty: float = 1.0,
@@ -82,7 +82,7 @@ class Learner:
             "smoothing": smoothing,
             "prior_strength": frozen(prior_strength, "prior_strength"),
             "prior_mean": frozen(prior_mean, "prior_mean"),
-            "prior_intercept": prior_intercept,
+            "prior_intercept": frozen(prior_intercept, "prior_intercept"),
             "penalty_weights": frozen(penalty_weights, "penalty_weights"),
             "intercept": intercept,
             "intercept_penalty": intercept_penalty,
@@ -176,7 +176,7 @@ class Learner:
         margin, done, gap, converged = self._core.fit(
             *events, float(tol), passes, bool(shuffle), whole(seed, "seed", least=0) % 2**64
         )
-        return FitReport(self._per_event(margin), done, self._per_model(gap), converged)
+        return FitReport(self._per_event(margin), done, self._per_model(np.maximum(gap, 0.0)), converged)
 
     def predict(self, X: Any, *, offset: npt.ArrayLike | None = None, smoothed: bool | None = None) -> Array:
         """Return the margins b + hᵀw; by default w̄ takes the place of w where smoothing is on."""
@@ -254,6 +254,11 @@ class Learner:
         return int(self._core.scalars()["features"]) - int(self._options["intercept"])
 
     @property
+    def loss(self) -> object:
+        """The loss, as it was given."""
+        return self._options["loss"]
+
+    @property
     def lanes(self) -> int:
         """The number of models that are learned side by side."""
         return self._lanes
@@ -281,7 +286,7 @@ class Learner:
 
     def duality_gap(self) -> float | Array:
         """Primal minus dual objective over the events of a sliding window: w is no further than this from the best."""
-        return self._per_model(self._core.duality_gap())
+        return self._per_model(np.maximum(self._core.duality_gap(), 0.0))  # below, it is rounding
 
     def objective(
         self,
@@ -406,7 +411,7 @@ class Learner:
 
     def saved(self) -> model_file.ModelFile:
         """What a file holds of the learner."""
-        return model_file.ModelFile("Learner", self._options, self.get_state())
+        return model_file.ModelFile("Learner", dict(self._options), self.get_state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:

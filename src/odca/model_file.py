@@ -27,7 +27,7 @@ from odca.penalties import PENALTIES
 from odca.windows import WINDOWS
 
 VERSION = 1
-LONGEST_HEADER = 100_000_000
+LONGEST_HEADER = 16_000_000  # names and everything else that grows are arrays
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "I64": np.dtype("<i8"),
@@ -158,13 +158,13 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     """Write a model to `path`, all of it or nothing."""
     place, header = 0, dict[str, Any]()
     header["__metadata__"] = {
+        "checksum": NO_CHECKSUM,  # first: what follows may hold as many zeros
         "format": "odca",
         "version": str(VERSION),
         **{
             name: text if name == "kind" else json.dumps(text, allow_nan=False)
             for name, text in model.described().items()
         },
-        "checksum": NO_CHECKSUM,
     }
     chunks = []
     for name, array in model.all_arrays().items():
@@ -242,7 +242,7 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
             if name in about
         }
         return ModelFile.from_description({"kind": about["kind"], **texts}, arrays)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
         refuse(str(error))
 
 
@@ -253,7 +253,7 @@ def load(path: str | os.PathLike[str], kinds: Mapping[str, Callable[[ModelFile],
         if saved.kind not in kinds:
             raise ValueError(f"it holds a {saved.kind}.")
         return kinds[saved.kind](saved)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
 
 

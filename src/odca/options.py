@@ -78,12 +78,13 @@ def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Arr
     factor, prior_intercept = options["intercept_penalty"], options["prior_intercept"]
     if not 1e-300 <= real(factor) <= 1e300:
         raise ValueError(f"intercept_penalty must lie in [1e-300, 1e300]; got {factor!r}. Small is nearly free: 1e-6.")
-    if not math.isfinite(real(prior_intercept)):
-        raise ValueError(f"prior_intercept must be a finite number; got {prior_intercept!r}.")
-    for name, default in (("prior_intercept", 0.0), ("intercept_penalty", 1.0)):
-        if options[name] != default and not intercept:
+    start = as_floats(prior_intercept, "prior_intercept")
+    if start.ndim > 1 or (start.ndim and len(start) != lanes) or not np.all(np.isfinite(start)):
+        raise ValueError(f"prior_intercept must be a finite number, or one for each lane; got {prior_intercept!r}.")
+    for name, is_given in (("prior_intercept", start.any()), ("intercept_penalty", factor != 1.0)):
+        if is_given and not intercept:
             raise ValueError(f"{name} is given but there is no intercept. Set intercept=True.")
-    if weights is None and mean is None and not (intercept and (factor != 1.0 or prior_intercept != 0.0)):
+    if weights is None and mean is None and not (intercept and (factor != 1.0 or start.any())):
         return None, None
     if isinstance(penalty, KL):
         raise ValueError("KL takes no penalty_weights and no prior_mean. Its prior is KL(prior).")  # noqa: TRY004 - not a type
@@ -100,7 +101,7 @@ def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Arr
     means[intercept : intercept + w0.shape[-1]] = np.broadcast_to(w0, (lanes, w0.shape[-1])).T
     if intercept:
         inverse[0] = 1.0 / float(factor)
-        means[0] = float(prior_intercept)
+        means[0] = start
     if isinstance(penalty, NonNegative | Box):
         lo, hi = (penalty.lo, penalty.hi) if isinstance(penalty, Box) else (0.0, math.inf)
         bounded = means[int(intercept) :]

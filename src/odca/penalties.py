@@ -30,6 +30,11 @@ class Penalty:
 
     name: ClassVar[str]
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether w and -w cost the same."""
+        return True
+
     def _native(self, n_features: int | None = None) -> _core.Penalty:
         """The native penalty; only KL asks how many features there are."""
         raise NotImplementedError
@@ -87,6 +92,11 @@ class NonNegative(Penalty):
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", _threshold(self))
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether w and -w cost the same."""
+        return False
+
     def _native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
         return _core.Penalty.separable(self.delta, 0.0, math.inf)
 
@@ -118,6 +128,11 @@ class Box(Penalty):
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
         object.__setattr__(self, "delta", _threshold(self))
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether w and -w cost the same."""
+        return self.lo == -self.hi
 
     def _native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
         return _core.Penalty.separable(self.delta, self.lo, self.hi)
@@ -155,6 +170,11 @@ class KL(Penalty):
                     "A feature of prior zero would keep weight zero: leave it out of the rows."
                 )
         object.__setattr__(self, "prior", prior)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether w and -w cost the same."""
+        return False
 
     def _native(self, n_features: int | None = None) -> _core.Penalty:
         if self.prior is None:

@@ -208,11 +208,13 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         x: Event,
         *,
         offset: float = 0.0,
-        id: str | int | None = None,
-        time: Any = None,  # noqa: A002, ARG002
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,  # noqa: ARG002
     ) -> Any:
         """Predict the label; None before the first was seen. With an `id` the event waits for `learn_label`."""
-        margin = self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
+        margin: Any = (
+            self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
+        )
         if self._binary:
             return margin > 0.0
         return self.classes[self._place(margin)] if self.classes else None
@@ -222,11 +224,13 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         x: Event,
         *,
         offset: float = 0.0,
-        id: str | int | None = None,
-        time: Any = None,  # noqa: A002, ARG002
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,  # noqa: ARG002
     ) -> dict[Any, float]:
         """The probability of each label seen so far. With an `id` the event waits for `learn_label`."""
-        margin = self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
+        margin: Any = (
+            self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
+        )
         if not self.classes:
             return {}
         if self._binary and self._calibration is None:
@@ -250,6 +254,8 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
         labels, events = list(y), as_events(X)
+        if len(labels) != len(events):
+            raise ValueError(f"there must be a label for every event; got {len(labels)} for {len(events)}.")
         if labels:
             with self._or_as_before():
                 self._learn_many(events, labels, w, offset, time)
@@ -267,12 +273,27 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         """The probabilities of the rows of a data frame, one column for each label."""
         import pandas as pd  # noqa: PLC0415 - river's own mini-batches are pandas
 
-        index = getattr(X, "index", None)
+        index = X.index if hasattr(X, "columns") else None
         if not self.classes:
             return pd.DataFrame(index=index)
-        margins = self.events.predict_many(X)
-        p = self._probabilities(margins.reshape(len(margins), -1))
+        p = self._probabilities(self.events.predict_many(X).reshape(-1, self.events.learner.lanes))
         return pd.DataFrame(p, columns=pd.Index(self.classes, dtype=object), index=index)
+
+    def explain_one(self, x: Event) -> dict[str, Any]:
+        """What each named feature adds to the margin: a number for True and False, else one for each class that has a lane.
+
+        That is every class, or of two only the second. See `EventLearner.explain_one`.
+        """
+        return self._of_classes(super().explain_one(x))
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weights by name, that of the intercept under ""; numbers or arrays as in `explain_one`."""
+        return self._of_classes(super().weights)
+
+    def _of_classes(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Without the lane that waits for a class yet to come."""
+        return {name: part[:-1] for name, part in parts.items()} if self._layout.spare and self.classes else parts
 
     # Files
 
@@ -316,10 +337,18 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         new = list(dict.fromkeys(label for label in labels if label not in self._labels))
         if not new:
             return self._labels
+        if any(isinstance(label, bool | np.bool_) for label in (*self.classes, *new)) and not _all_truths(
+            (*self.classes, *new)
+        ):
+            raise ValueError(
+                f"labels are True and False, or all of another kind; got {new[0]!r} beside "
+                f"{(self.classes or labels)[0]!r}. Write True and False as text, for example."
+            )
         if not self.classes:
             binary = _all_truths(new)
             layout = OneAgainstRest(BOTH if binary else tuple(new), spare=not binary)
-            strength = prior_strength_for(len(first) if self.scale else _squared_norm(first))
+            plain = self._events.plain(first)
+            strength = prior_strength_for(len(plain) if self.scale else _squared_norm(plain))
             events = self._new_events(None if binary else len(layout.lanes), strength).with_waiting_of(self.events)
             calibration = self._calibration and Calibration(len(layout.lanes), as_window(self.window))
         else:
@@ -437,8 +466,8 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
         x: Event,
         *,
         offset: float = 0.0,
-        id: str | int | None = None,
-        time: Any = None,  # noqa: A002, ARG002
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,  # noqa: ARG002
     ) -> float:
         """Predict the number. With an `id` the event waits for `learn_label`."""
         margin: float = self._events.predict_one(x, offset=offset, id=id)
@@ -458,4 +487,4 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
 
         margins = self.events.predict_many(X)
         mean = np.exp(np.minimum(margins, 709.0)) if self._counts else margins
-        return pd.Series(mean, index=getattr(X, "index", None))
+        return pd.Series(mean, index=X.index if hasattr(X, "columns") else None)

@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 
 def all_or_nothing(method: Callable[P, R]) -> Callable[P, R]:
-    """A call that is refused leaves the estimator as it was. (What a learner learns, it learns in whole calls.)"""
+    """A call that is refused or interrupted leaves the estimator as it was, but for what its learner learned until then."""
 
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,7 +41,7 @@ def all_or_nothing(method: Callable[P, R]) -> Callable[P, R]:
         before = dict(estimator.__dict__)
         try:
             return method(*args, **kwargs)
-        except ValueError:
+        except BaseException:
             estimator.__dict__ = before
             raise
 
@@ -183,8 +183,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
             estimator.progress_ = Progress.from_array(saved.arrays["progress"])
         if "fit_gap" in saved.arrays:
             estimator.fit_gap_ = saved.arrays["fit_gap"]
-        if not 0 <= estimator.learner_.n_features <= estimator.n_features_in_:
+        known, width = estimator.learner_.n_features, estimator.__dict__.get("n_features_in_")
+        if type(width) is not int or not known <= width < 2**31 or (known and width != known):
             raise ValueError("its number of features is not that of its learner.")
+        if "text" in saved.arrays and len(estimator.feature_names_in_) != width:
+            raise ValueError("its names are not as many as its features.")
+        if "fit_gap" in saved.arrays and estimator.fit_gap_.shape != (estimator.learner_.lanes,):
+            raise ValueError("its gaps are not those of its learner.")
         return estimator
 
     @classmethod
@@ -203,7 +208,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
 
     # Learning
 
-    def _new_learner(self, lanes: int, X: Any, *, online: bool) -> Learner:
+    def _new_learner(self, X: Any, labels: Array, *, online: bool) -> Learner:
+        """A learner for these labels, of which those of the first event alone count `online`: no split of a stream shows."""
         penalty, window = as_penalty(self.penalty), as_window(self.window)
         kl = isinstance(penalty, KL)
         if self.scale not in ("auto", True, False):
@@ -214,7 +220,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         return Learner(
             loss=as_loss(self.loss),
             penalty=penalty,
-            rho=unless_auto("rho", self.rho, ONLINE_RHO if online else 1.0 / X.shape[0]),
+            rho=unless_auto("rho", self.rho, ONLINE_RHO if online else self._automatic_rho(labels)),
             window=window,
             smoothing=unless_auto("smoothing", self.smoothing, smoothing_for(window)),
             prior_strength=unless_auto("prior_strength", self.prior_strength, strength),
@@ -222,18 +228,27 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
             penalty_weights=self.penalty_weights,
             intercept=self.fit_intercept,
             intercept_penalty=self.intercept_penalty if self.fit_intercept else 1.0,
+            prior_intercept=self._typical(labels[:1] if online else labels) if self.fit_intercept else 0.0,
             scale=scale,
-            lanes=lanes,
+            lanes=labels.shape[1],
             n_features=X.shape[1] if isinstance(penalty, KL) and penalty.prior is None else None,
         )
 
     def _automatic_strength(self, X: Any, *, scale: bool) -> float:  # noqa: ARG002 - some need them
-        """The constant strength with which a stream begins, from its first event alone: no split of it shows."""
+        """The constant strength with which a stream begins, from its first event."""
         return 0.0
 
-    def _solve(self, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> Array:
-        """Fit a new learner; return the margins of its first pass, each from before the event was learned."""
-        learner = self._new_learner(labels.shape[1], X, online=False)
+    def _automatic_rho(self, labels: Array) -> float:
+        """LIBLINEAR's C = 1."""
+        return 1.0 / len(labels)
+
+    def _typical(self, labels: Array) -> Any:  # noqa: ARG002 - some need them
+        """Where the intercept is drawn to, for each lane."""
+        return 0.0
+
+    def _solve(self, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> None:
+        """Fit a new learner."""
+        learner = self._new_learner(X, labels, online=False)
         seed = int(check_random_state(self.random_state).randint(2**31))
         report = learner.fit(
             X,
@@ -256,7 +271,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return np.asarray(report.margin).reshape(labels.shape)
 
     def _checked(self, X: Any, *, reset: bool, learning: bool = True) -> Any:
         """X in a form that the learner reads, with the columns that it knows."""
@@ -270,6 +284,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         array = check_array(X, **FORM, estimator=self)
         if not reset and names and hasattr(self, "feature_names_in_"):
             array = self._in_known_order(array, names, learning=learning)
+        elif not reset and not sp.issparse(array) and array.shape[1] < self.n_features_in_:  # what is not given is zero
+            array = np.pad(array, ((0, 0), (0, self.n_features_in_ - array.shape[1])))
         if reset:
             self.n_features_in_ = array.shape[1]
         elif learning:
@@ -285,27 +301,30 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         columns = [*known, *new] if learning else known
         place = {name: at for at, name in enumerate(columns)}
         kept = [at for at, name in enumerate(names) if name in place]
+        if sp.issparse(array):
+            to = sp.csr_array(
+                (np.ones(len(kept)), (kept, [place[names[at]] for at in kept])), (len(names), len(columns))
+            )
+            return sp.csr_array(array) @ to
         out = np.zeros((len(array), len(columns)), dtype=array.dtype)
-        out[:, [place[names[at]] for at in kept]] = np.asarray(array)[:, kept]
+        out[:, [place[names[at]] for at in kept]] = array[:, kept]
         return out
 
     def _margins(self, X: Any, offset: npt.ArrayLike | None) -> Array:
         check_is_fitted(self)
         X = self._checked(X, reset=False, learning=False)
-        if offset is not None:
-            offset = self._offsets(offset)
-        return np.atleast_2d(self.learner_.predict(X, offset=offset))
+        return np.atleast_2d(self.learner_.predict(X, offset=self._offsets_for(offset, self.learner_.lanes)))
 
-    def _offsets(self, offset: npt.ArrayLike) -> Array:
-        """Offsets for every lane; a lane beyond the user's has none."""
-        given = np.asarray(offset, dtype=np.float64)
-        extra = self.learner_.lanes - self._n_shown()
-        if given.ndim != 2 or not extra:
-            return given
-        return np.hstack([given, np.zeros((len(given), extra))])
+    def _offsets_for(self, offset: npt.ArrayLike | None, lanes: int) -> Any:  # noqa: ARG002 - some need them
+        """Offsets for every lane."""
+        return offset
 
-    def _weights(self, sample_weight: Any, X: Any) -> Array | None:
-        return None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+    def _weights(self, sample_weight: Any, X: Any, *, online: bool) -> Array | None:
+        if sample_weight is None:
+            return None
+        if online and np.ndim(sample_weight) == 1 and not np.any(sample_weight):  # they only let the window tick
+            return np.zeros(len(sample_weight))
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,11 +16,11 @@ from odca.inputs import Array
 from odca.learner import Learner
 from odca.losses import Hinge, LogLoss, ModifiedHuber, SmoothHinge, SquaredError, SquaredHinge
 from odca.model_file import ModelFile
-from odca.names import as_loss, prior_strength_for
+from odca.names import as_loss, as_penalty, prior_strength_for
 from odca.penalties import Penalty
 from odca.progress import Progress
 from odca.sklearn.base import Estimator, all_or_nothing
-from odca.windows import Window
+from odca.windows import Infinite, Window
 
 MARGIN_LOSSES = (LogLoss, Hinge, SquaredHinge, SmoothHinge, ModifiedHuber, SquaredError)
 
@@ -112,7 +112,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         X, y = self._checked(X, reset=True), self._checked_labels(X, y)
         for name in ("_layout", "classes_", "calibration_", "progress_"):
             self.__dict__.pop(name, None)
-        weight = self._weights(sample_weight, X)
+        weight = self._weights(sample_weight, X, online=False)
         if y.ndim == 2:
             self.classes_ = np.arange(y.shape[1])
             labels = np.where(y > 0, 1.0, -1.0)
@@ -121,10 +121,10 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             self._layout = OneAgainstRest(tuple(self.classes_.tolist()), spare=False)
             labels = self._layout.labels(codes)
             weight = self._by_class(weight, codes, y)
-        margins = self._solve(X, labels, weight, offset, time)
+        offsets = self._offsets_for(offset, labels.shape[1])
+        self._solve(X, labels, weight, offsets, time)
         if not isinstance(as_loss(self.loss), LogLoss):
-            self.calibration_ = Calibration(labels.shape[1], self.learner_.window)
-            self.calibration_.learn(margins, labels, sample_weight=weight, time=time)
+            self._calibrate(self.learner_.predict(X, offset=offsets), labels, weight, time)
         return self
 
     @all_or_nothing
@@ -143,7 +143,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             raise ValueError("class_weight='balanced' needs all events at once: use fit, or give the weights by class.")
         first = not hasattr(self, "learner_")
         X, y = self._checked(X, reset=first), self._checked_labels(X, y)
-        weight = self._weights(sample_weight, X)
+        weight = self._weights(sample_weight, X, online=True)
         if y.ndim == 2:
             labels, learner = self._labelled_lanes(X, y, first=first), self.learner_
             margins = self._learn(learner, X, labels, weight, offset, time)
@@ -207,10 +207,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
         estimator = super().restored(saved, loss)
         classes = saved.options["classes"]
-        dtype = np.dtype(classes["dtype"])
-        if dtype.kind not in "biufUO":
-            raise ValueError(f"classes of type {dtype} are not among those that it can hold.")
-        estimator.classes_ = np.array(classes["values"], dtype=dtype)
+        estimator.classes_ = _restored_classes(classes["values"], classes["dtype"])
         lanes = len(estimator.classes_)
         if classes["spare"] is not None:
             estimator._layout = OneAgainstRest(tuple(estimator.classes_.tolist()), bool(classes["spare"]))
@@ -223,11 +220,30 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     # Helpers
 
+    def _calibrate(self, margins: Array, labels: Array, weight: Array | None, time: Any) -> None:
+        """Learn probabilities from the margins of a solution. Where nothing fades, in any order but perhaps a sorted one."""
+        self.calibration_ = Calibration(labels.shape[1], self.learner_.window)
+        order = np.arange(len(labels))
+        if isinstance(self.learner_.window, Infinite):
+            order = np.random.default_rng(0).permutation(len(labels))
+        self.calibration_.learn(
+            margins[order],
+            labels[order],
+            sample_weight=None if weight is None else weight[order],
+            time=None if time is None else np.asarray(time)[order],
+        )
+
     def _check_options(self) -> None:
         loss = as_loss(self.loss)
         if type(loss).__module__ == "odca.losses" and not isinstance(loss, MARGIN_LOSSES):
             names = ", ".join(kind.name for kind in MARGIN_LOSSES)
             raise ValueError(f"a classifier takes one of the losses {names}; got {self.loss!r}.")
+        if (
+            self.class_weight is not None
+            and self.class_weight != "balanced"
+            and not isinstance(self.class_weight, dict)
+        ):
+            raise ValueError(f"class_weight must be a dictionary, 'balanced' or None; got {self.class_weight!r}.")
         if self.new_classes not in ("learn", "error"):
             raise ValueError(f"new_classes must be 'learn' or 'error'; got {self.new_classes!r}.")
 
@@ -239,6 +255,10 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             assert_all_finite(np.asarray(y), input_name="y")
         check_classification_targets(y)
         if type_of_target(y, raise_unknown=True) == "multilabel-indicator":
+            if self.class_weight is not None:
+                raise ValueError(
+                    "class_weight is for one class per event; here y has several labels. Use sample_weight."
+                )
             return np.asarray(y.toarray() if sp.issparse(y) else y)
         return np.asarray(column_or_1d(y, warn=True))
 
@@ -254,22 +274,34 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """The labels of a multilabel problem, whose lanes never change."""
         if first:
             self.classes_ = np.arange(y.shape[1])
-            self._begin(X, y.shape[1])
+            self._begin(X, np.where(y > 0, 1.0, -1.0))
         if not self._is_multilabel() or y.shape[1] != len(self.classes_):
             raise ValueError(f"y has {y.shape[1]} labels per event; this model was begun with other targets.")
         return np.where(y > 0, 1.0, -1.0)
 
-    def _begin(self, X: Any, lanes: int) -> None:
-        self.learner_ = self._new_learner(lanes, X, online=True)
+    def _begin(self, X: Any, labels: Array) -> None:
+        self.learner_ = self._new_learner(X, labels, online=True)
         self.progress_ = Progress()
         if not isinstance(as_loss(self.loss), LogLoss):
-            self.calibration_ = Calibration(lanes, self.learner_.window)
+            self.calibration_ = Calibration(labels.shape[1], self.learner_.window)
 
     def _automatic_strength(self, X: Any, *, scale: bool) -> float:
         first = X[[0]]
         if not scale:
             return prior_strength_for(float((first.multiply(first) if sp.issparse(X) else first * first).sum()))
         return prior_strength_for(float(first.nnz if sp.issparse(X) else X.shape[1]))  # each scaled to about one
+
+    def _offsets_for(self, offset: npt.ArrayLike | None, lanes: int) -> Array | None:
+        """Offsets for every lane: one number where there are two classes, else one for each class or label."""
+        if offset is None:
+            return None
+        given = np.asarray(offset, dtype=np.float64)
+        owners = len(self.classes_) if self._is_multilabel() or len(self.classes_) > 2 else 1
+        columns = given.reshape(len(given), -1) if given.ndim in {1, 2} else given
+        if columns.ndim != 2 or columns.shape[1] != owners:
+            wanted = "(n,)" if owners == 1 else f"(n, {owners}), one for each class or label"
+            raise ValueError(f"offset must have shape {wanted}; got {given.shape}.")
+        return np.hstack([columns, np.zeros((len(columns), lanes - owners))])
 
     def _with_classes(self, X: Any, y: npt.NDArray[Any], classes: Any, *, first: bool) -> tuple[Learner, Any]:
         """A learner that has a lane for every class, and the classes of the events by number."""
@@ -283,10 +315,14 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
                 "Declare it in the first call (classes=...), or set new_classes='learn'."
             )
         every = found if first and classes is None else np.union1d(np.union1d(known, declared), new)
+        if not set(known.tolist()) <= set(every.tolist()):
+            raise ValueError(
+                f"y holds {new.tolist()}, but the classes so far are {known.tolist()}: labels must be of one type."
+            )
         spare = self.new_classes == "learn"
         if first:
             self._layout = OneAgainstRest(tuple(every.tolist()), spare)
-            self._begin(X, len(self._layout.lanes))
+            self._begin(X, self._layout.labels(np.searchsorted(every, y)))
         else:
             self._rearrange(every, spare=spare)
         self.classes_ = every
@@ -297,12 +333,17 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if classes.tolist() == list(self._layout.classes) and spare == self._layout.spare:
             return
         self._layout, sources, mirrored = self._layout.become(classes.tolist(), spare=spare)
+        if any(mirrored) and not as_penalty(self.penalty).is_symmetric:
+            raise ValueError(
+                f"a third class cannot join two under {self.penalty!r}, which treats the signs of weights differently. "
+                "Name all classes in the first call: partial_fit(X, y, classes=[...])."
+            )
         self.learner_ = rearranged(self.learner_, sources, mirrored)
         if "calibration_" in self.__dict__:
             self.calibration_ = self.calibration_.rearranged(sources, mirrored)
 
     def _learn(self, learner: Learner, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> Array:
-        offsets = None if offset is None else self._offsets(offset)
+        offsets = self._offsets_for(offset, labels.shape[1])
         margins: Array = learner.learn(X, labels, sample_weight=weight, offset=offsets, time=time)
         if "calibration_" in self.__dict__:
             self.calibration_.learn(margins, labels, sample_weight=weight, time=time)
@@ -326,10 +367,25 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def _by_class(self, weight: Array | None, codes: Any, y: Any) -> Array | None:
         if self.class_weight is None:
             return weight
-        of_class: Array = compute_class_weight(self.class_weight, classes=self.classes_, y=y)[codes]
+        if isinstance(self.class_weight, dict):  # a class without a weight, or yet to come, weighs 1
+            by_class = np.array([float(self.class_weight.get(each, 1.0)) for each in self.classes_.tolist()])
+        else:
+            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        of_class: Array = by_class[codes]
         return of_class if weight is None else weight * of_class
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _restored_classes(values: tuple[Any, ...], name: str) -> npt.NDArray[Any]:
+    """The classes of a file: sorted, each once, of a type that takes no more memory than they do."""
+    dtype = np.dtype(name)
+    if dtype.kind not in "biufUO" or (dtype.kind == "O" and not all(isinstance(each, str) for each in values)):
+        raise ValueError(f"classes of type {dtype} are not among those that it can hold.")
+    classes = np.array(values) if dtype.kind == "U" else np.array(values, dtype=dtype)
+    if classes.ndim != 1 or not len(classes) or classes.tolist() != sorted(set(classes.tolist())):
+        raise ValueError("its classes are not in order.")
+    return classes

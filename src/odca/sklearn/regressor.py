@@ -9,12 +9,15 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from odca.inputs import Array
-from odca.losses import Poisson
+from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError
+from odca.model_file import ModelFile
 from odca.names import as_loss
 from odca.penalties import Penalty
 from odca.progress import Progress
 from odca.sklearn.base import Estimator, all_or_nothing
 from odca.windows import Window
+
+SQUARES = (SquaredError, Expectile, SquaredEpsilonInsensitive)  # losses that scale with the square of y
 
 
 class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -25,7 +28,10 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     prior_strength: "auto" is none: a regression's pull fades as it comes near, and needs no restraint.
 
-    rho: "auto" is 1/n in `fit` (Ridge's alpha = 1) and 1e-5 in `partial_fit`.
+    rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; under losses that grow like |y - z| divided by the spread of y) and 1e-5 in
+        `partial_fit`.
+    fit_intercept: the intercept is drawn to the mean (or median) of the targets, or to the first one in `partial_fit`: the penalty
+        is on how far it is from there.
 
     y may have several columns: they are learned side by side over one read of X. `progress_` holds the mean loss and the mean
     absolute error of the predictions that `partial_fit` made before learning from each event. The other parameters are those of
@@ -86,7 +92,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         X, y = self._checked(X, reset=True), self._checked_targets(X, y)
         self.__dict__.pop("progress_", None)
         self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
-        self._solve(X, y.reshape(len(y), -1), self._weights(sample_weight, X), offset, time)
+        self._solve(X, y.reshape(len(y), -1), self._weights(sample_weight, X, online=False), offset, time)
         return self
 
     @all_or_nothing
@@ -104,11 +110,11 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         targets = y.reshape(len(y), -1)
         if first:
             self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
-            self.learner_ = self._new_learner(targets.shape[1], X, online=True)
+            self.learner_ = self._new_learner(X, targets, online=True)
         elif (0 if y.ndim == 1 else y.shape[1]) != self.n_outputs_:
             raise ValueError(f"y has shape {y.shape}; this model was begun with {max(self.n_outputs_, 1)} output(s).")
         self.__dict__.setdefault("progress_", Progress())
-        weight = self._weights(sample_weight, X)
+        weight = self._weights(sample_weight, X, online=True)
         margins = self.learner_.learn(X, targets, sample_weight=weight, offset=offset, time=time)
         loss = self.learner_.loss_of(margins, targets).mean(axis=1)
         self.progress_.add(loss, np.abs(self._mean(margins) - targets).mean(axis=1), weight)
@@ -121,10 +127,35 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return mean if self.n_outputs_ else mean[:, 0]
 
     def _mean(self, margins: Array) -> Array:
-        if not isinstance(as_loss(self.loss), Poisson):
+        if not isinstance(self.learner_.loss, Poisson):
             return margins
         with np.errstate(over="ignore"):
             return np.exp(margins)
+
+    def _typical(self, labels: Array) -> Any:
+        """The mean or the median of the targets: their size is not the penalty's business."""
+        loss = as_loss(self.loss)
+        if isinstance(loss, Poisson):
+            return np.log(np.maximum(labels.mean(axis=0), 0.1))
+        return labels.mean(axis=0) if isinstance(loss, SQUARES) else np.median(labels, axis=0)
+
+    def _automatic_rho(self, labels: Array) -> float:
+        """Ridge's alpha = 1. Under a loss that grows like |y - z| the dual is bounded, and what w can reach is in its units and
+        not in those of y: the strength falls as y spreads.
+        """
+        loss, spread = as_loss(self.loss), float(labels.std(axis=0).max())
+        bound = loss.d if isinstance(loss, Huber) else 1.0
+        free = isinstance(loss, (*SQUARES, Poisson)) or spread <= bound
+        return 1.0 / len(labels) if free else bound / (len(labels) * spread)
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the regressor that a file holds. ValueError (or the like) if it holds none."""
+        estimator = super().restored(saved, loss)
+        outputs = estimator.__dict__.get("n_outputs_")
+        if type(outputs) is not int or estimator.learner_.lanes != max(outputs, 1):
+            raise ValueError("its outputs are not those of its learner.")
+        return estimator
 
     def _checked_targets(self, X: Any, y: Any) -> Array:
         if y is None:
