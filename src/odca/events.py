@@ -271,6 +271,7 @@ class EventLearner(_core.OneByOne):
     def saved(self) -> model_file.ModelFile:
         """What a file holds of the learner."""
         state, features = self._while_still(self.learner.get_state)
+        self._require_names(features)
         pending, dropped = self._shelved()
         arrays = state | {
             f"{_PREFIX}{name}": array
@@ -335,7 +336,7 @@ class EventLearner(_core.OneByOne):
     def _compared(self) -> tuple[object, ...]:
         return (*self._while_still(self.learner.copy), *self._shelved())
 
-    def _restore_names(self, features: list[Feature]) -> None:
+    def _require_names(self, features: list[Feature]) -> None:
         count, bits, fixed = self.learner.n_features, self._own["bits"], self.learner._fixed
         fits = count == len(features)
         if bits is not None:
@@ -343,7 +344,12 @@ class EventLearner(_core.OneByOne):
         elif fixed:
             fits = len(features) <= fixed
         if not fits:
-            raise ValueError(f"its {len(features)} names do not go with its {count} features.")
+            raise ValueError(
+                f"its {len(features)} names do not go with its {count} features. Were columns learned past the names?"
+            )
+
+    def _restore_names(self, features: list[Feature]) -> None:
+        self._require_names(features)
         self._core.restore(features)
 
     def _keep(self, id: object, x: Event, offset: float) -> None:  # noqa: A002

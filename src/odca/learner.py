@@ -137,7 +137,8 @@ class Learner:
     ) -> Any:
         """Learn from events in order; return each event's prediction from before it was learned.
 
-        X is dense or sparse, events by features. The predictions are margins b + hᵀw (hᵀw̄ with smoothing).
+        X is dense or sparse, events by features. The predictions are margins b + hᵀw (hᵀw̄ with smoothing; with
+        scale=True h is standardised by the events before it and itself).
         `offset` is b, `time` the event times that HalfLife and Sliding(duration=...) need (other windows
         check them and use them not). With diagnostics=True a `Diagnostics` is returned instead.
         """

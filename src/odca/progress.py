@@ -43,8 +43,9 @@ class Progress:
     @classmethod
     def from_array(cls, numbers: Array) -> "Progress":
         """The reverse; ValueError for what `as_array` cannot have written."""
-        if numbers.shape != (4,) or not np.isfinite(numbers).all() or (numbers[:2] < 0.0).any():
-            raise ValueError("its progress is not four finite numbers.")
+        sound = numbers.shape == (4,) and np.isfinite(numbers[[0, 1, 3]]).all() and (numbers[:2] >= 0.0).all()
+        if not sound or np.isinf(numbers[2]):  # a loss that cannot be told is nan
+            raise ValueError("its progress is not four numbers.")
         return cls(int(numbers[0]), *map(float, numbers[1:]))
 
 

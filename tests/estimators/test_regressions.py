@@ -134,3 +134,22 @@ def test_options_that_change_later_do_not_change_what_was_learned() -> None:
     model = ODCARegressor().partial_fit(X, X[:, 0])
     before = model.predict(X)
     assert np.array_equal(model.set_params(loss="poisson").predict(X), before)
+
+
+def test_a_loss_that_does_not_tell_its_value() -> None:
+    class Mine:
+        def gradient(self, z: float, y: float) -> float:
+            return z - y
+
+    X = np.random.default_rng(10).normal(size=(50, 2))
+    model = ODCARegressor(Mine()).partial_fit(X, X[:, 0])
+    assert np.isnan(model.progress_.loss)
+    assert model.progress_.score < 1.0
+
+
+def test_columns_learned_past_the_names_are_noticed_when_saving(tmp_path) -> None:
+    model = odca.EventLearner(loss=odca.LogLoss())
+    model.learn_one({"a": 1.0}, 1.0)
+    model.learner.learn([[1.0, 2.0, 3.0]], [1.0])
+    with pytest.raises(ValueError, match="past the names"):
+        model.save(tmp_path / "model.safetensors")

@@ -319,6 +319,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         """Offsets for every lane."""
         return offset
 
+    def _losses(self, margins: Array, labels: Array) -> Array:
+        """The loss of each prediction; nan if the user's loss does not say."""
+        if not hasattr(self.learner_.loss, "value"):
+            return np.full(np.shape(margins), np.nan)
+        return self.learner_.loss_of(margins, labels)
+
     def _weights(self, sample_weight: Any, X: Any, *, online: bool) -> Array | None:
         if sample_weight is None:
             return None

@@ -148,7 +148,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             labels, learner = self._labelled_lanes(X, y, first=first), self.learner_
             margins = self._learn(learner, X, labels, weight, offset, time)
             hits = ((margins > 0) == (labels > 0)).mean(axis=1)
-            self.progress_.add(self.learner_.loss_of(margins, labels).mean(axis=1), hits, weight)
+            self.progress_.add(self._losses(margins, labels).mean(axis=1), hits, weight)
             return self
         if not first and self._is_multilabel():
             raise ValueError("this model was begun with several labels per event; y must be an indicator matrix.")
@@ -362,7 +362,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         chosen = np.where(known, scores, -np.inf).argmax(axis=1)
         own = scores[np.arange(len(codes)), codes]
         hits = (chosen == codes) & known.any(axis=1)
-        self.progress_.add(self.learner_.loss_of(own, np.ones(len(own))), hits.astype(float), weight)
+        self.progress_.add(self._losses(own, np.ones(len(own))), hits.astype(float), weight)
 
     def _by_class(self, weight: Array | None, codes: Any, y: Any) -> Array | None:
         if self.class_weight is None:

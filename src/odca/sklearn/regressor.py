@@ -116,7 +116,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         self.__dict__.setdefault("progress_", Progress())
         weight = self._weights(sample_weight, X, online=True)
         margins = self.learner_.learn(X, targets, sample_weight=weight, offset=offset, time=time)
-        loss = self.learner_.loss_of(margins, targets).mean(axis=1)
+        loss = self._losses(margins, targets).mean(axis=1)
         self.progress_.add(loss, np.abs(self._mean(margins) - targets).mean(axis=1), weight)
         self.__dict__.pop("fit_gap_", None)
         return self
