@@ -1,6 +1,6 @@
 """The estimators beside their peers on real data: accuracy by default and tuned, calibration, and what the defaults rest on.
 
-    python -m benchmarks.estimators [--quick] [--sets a6a letter] [--parts accuracy]
+    python -m benchmarks.estimators [--quick] [--sets a6a letter] [--parts accuracy] [--again REGEX]
 
 Accuracy is that of test rows (R² for bike). "one pass" is one call of `partial_fit` (or of river's `learn_many`, `learn_one`) over
 the rows to learn from. Defaults stand against defaults; where tuned, each side has six strengths and takes the one that is best
@@ -10,7 +10,9 @@ depends on the order of the rows or on a seed is run with three.
 """
 
 import argparse
+import json
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -36,15 +38,24 @@ import odca
 import odca.river
 from benchmarks import problems
 from benchmarks.problems import Problem
-from benchmarks.report import describe_machine, say, show_machine, write_json
+from benchmarks.report import RESULTS, describe_machine, say, show_machine, write_json
 from odca.calibration import expected_calibration_error, sigmoid
 
 SETS = ("a6a", "rcv1sub", "letter", "20news", "bike")
 OPTION_SETS = ("a6a", "rcv1sub", "letter", "20news", "20news counts", "bike", "covtype", "spam")
 SEEDS = (0, 1, 2)
 CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # ρ = 1/(C n), Ridge's alpha = 1/C
-STRENGTHS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # ρ and alpha of one pass, alpha of SGD's fit
-RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # river's learning rate
+STRENGTHS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # ρ of one pass, alpha of SGD's fit
+ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of SGD's one pass
+# River's learning rate. What is far from one in size needs another range: long events a smaller one, tf-idf a larger.
+RATES = {
+    "LogisticRegression": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+    "LogisticRegression, scaled": (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1),
+    "SoftmaxRegression": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+    "SoftmaxRegression, scaled": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
+    "LinearRegression": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03),
+    "LinearRegression, scaled": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03),
+}
 
 FIT, PASS = "fit", "one pass"
 CLASSES, NUMBERS = SETS[:4], SETS[4:]
@@ -192,10 +203,10 @@ def contenders() -> dict[str, Contender]:
         out[f"odca.river ODCAClassifier {loss}"] = Contender(our_river(loss), PASS, STRENGTHS, CLASSES, river=True)
     out["odca.river ODCARegressor"] = Contender(our_river("squared_error"), PASS, STRENGTHS, NUMBERS, river=True)
     for loss in ("log_loss", "hinge"):
-        peers(f"SGDClassifier {loss}, one pass", sgd(loss), PASS, STRENGTHS, CLASSES)
-        peers(f"SGDClassifier {loss}, average, one pass", sgd(loss, average=True), PASS, STRENGTHS, CLASSES)
-    peers("SGDRegressor, one pass", sgd("squared_error"), PASS, STRENGTHS, NUMBERS)
-    peers("SGDRegressor, average, one pass", sgd("squared_error", average=True), PASS, STRENGTHS, NUMBERS)
+        peers(f"SGDClassifier {loss}, one pass", sgd(loss), PASS, ALPHAS, CLASSES)
+        peers(f"SGDClassifier {loss}, average, one pass", sgd(loss, average=True), PASS, ALPHAS, CLASSES)
+    peers("SGDRegressor, one pass", sgd("squared_error"), PASS, ALPHAS, NUMBERS)
+    peers("SGDRegressor, average, one pass", sgd("squared_error", average=True), PASS, ALPHAS, NUMBERS)
     for scaled, behind in ((False, ""), (True, ", river's StandardScaler")):
         for kind, sets in (
             ("LogisticRegression", ("a6a",) if scaled else ("a6a", "rcv1sub")),
@@ -203,7 +214,8 @@ def contenders() -> dict[str, Contender]:
             ("LinearRegression", NUMBERS),
         ):
             make, seeds = river(kind, scaled=scaled), SEEDS[:1] if kind == "SoftmaxRegression" else SEEDS
-            out[f"river {kind}{behind}"] = Contender(make, PASS, RATES, sets, seeds, scaled=scaled, river=True)
+            rates = RATES[f"{kind}, scaled" if scaled else kind]
+            out[f"river {kind}{behind}"] = Contender(make, PASS, rates, sets, seeds, scaled=scaled, river=True)
     return out
 
 
@@ -358,12 +370,19 @@ def progress_of(model: Any, problem: Problem) -> float:
 # All of it
 
 
-def tasks(parts: list[str], sets: list[str]) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+def tasks(parts: list[str], sets: list[str], who: str) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     if "accuracy" in parts:
         everyone = contenders()
-        pairs = [(each, who) for who, contender in everyone.items() for each in contender.sets if each in sets]
-        slow = ("20news", "letter")  # first, so that the two processes end together
-        for pair in sorted(pairs, key=lambda pair: slow.index(pair[0]) if pair[0] in slow else len(slow)):
+        pairs = [
+            (each, name)
+            for name, contender in everyone.items()
+            if re.search(who, name)
+            for each in contender.sets
+            if each in sets
+        ]
+        slow = ("20news", "letter")  # first, so that the two processes end together; river with 20 classes before all
+        pairs.sort(key=lambda pair: slow.index(pair[0]) if pair[0] in slow else len(slow))
+        for pair in sorted(pairs, key=lambda pair: pair != ("20news", "river SoftmaxRegression")):
             yield f"{pair[1]} on {pair[0]}", accuracy_of, pair
     for name in sets:
         if "options" in parts and name in OPTION_SETS:
@@ -393,10 +412,13 @@ def main() -> None:
     parser.add_argument(
         "--parts", nargs="+", choices=["accuracy", "calibration", "options"], help="only these, likewise"
     )
+    parser.add_argument(
+        "--again", metavar="REGEX", help="the accuracy of these contenders only, put among the results there are"
+    )
     options = parser.parse_args()
     every_set = [*dict.fromkeys((*SETS, *OPTION_SETS))]
     sets = options.sets or (["a6a", "bike"] if options.quick else every_set)
-    parts = options.parts or ["accuracy", "calibration", "options"]
+    parts = ["accuracy"] if options.again else options.parts or ["accuracy", "calibration", "options"]
 
     from benchmarks import tables
 
@@ -405,7 +427,9 @@ def main() -> None:
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(2, initializer=threadpool_limits, initargs=(1,)) as pool:
-        waiting = {pool.submit(work, *arguments): name for name, work, arguments in tasks(parts, sets)}
+        waiting = {
+            pool.submit(work, *arguments): name for name, work, arguments in tasks(parts, sets, options.again or "")
+        }
         for done, future in enumerate(as_completed(waiting), 1):
             rows += future.result()
             say(f"{time.perf_counter() - started:5.0f} s  {done} of {len(waiting)}: {waiting[future]}")
@@ -414,10 +438,21 @@ def main() -> None:
         for kind in ("defaults", "tuned") if part == "accuracy" else (part,):
             print(f"{kind}\n{tables.KINDS[kind](rows)}\n")
     say(f"took {time.perf_counter() - started:.0f} s")
-    if not (options.quick or options.sets or options.parts):
+    if options.quick or options.sets or options.parts:
+        return
+    if options.again:
+        content = json.loads((RESULTS / "estimators.json").read_text(encoding="utf-8"))
+        others = [
+            row
+            for row in content["rows"]
+            if not (row["part"] in ("defaults", "tuned") and re.search(options.again, row["who"]))
+        ]
+        content["rows"] = in_order(others + rows)
+        content.setdefault("again", []).append({"who": options.again, "machine": machine})
+    else:
         about = {name: facts(problems.load(name)) for name in every_set}
         content = {"machine": machine, "seeds": SEEDS, "sets": about, "rows": rows}
-        say(f"wrote {os.path.relpath(write_json('estimators', content))}")
+    say(f"wrote {os.path.relpath(write_json('estimators', content))}")
 
 
 def facts(problem: Problem) -> dict[str, Any]:

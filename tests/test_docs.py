@@ -180,7 +180,7 @@ def test_the_check_of_cpp_definitions_can_tell_them_from_calls(file: str, what: 
     assert is_defined_in_cpp(ROOT / file, what) == expected
 
 
-def test_the_speed_tables_are_those_of_the_results() -> None:
+def test_the_tables_are_those_of_the_results() -> None:
     check = subprocess.run(
         [sys.executable, "-m", "benchmarks.tables", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
