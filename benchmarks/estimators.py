@@ -410,15 +410,20 @@ def main() -> None:
         "--sets", nargs="+", choices=[*dict.fromkeys((*SETS, *OPTION_SETS))], help="only these; nothing is written"
     )
     parser.add_argument(
-        "--parts", nargs="+", choices=["accuracy", "calibration", "options"], help="only these, likewise"
+        "--parts",
+        nargs="+",
+        choices=["accuracy", "calibration", "options"],
+        help="only these, likewise (but see --again)",
     )
     parser.add_argument(
-        "--again", metavar="REGEX", help="the accuracy of these contenders only, put among the results there are"
+        "--again",
+        metavar="REGEX",
+        help="the accuracy of these contenders only, put among the results there are; with --parts those parts, likewise",
     )
     options = parser.parse_args()
     every_set = [*dict.fromkeys((*SETS, *OPTION_SETS))]
     sets = options.sets or (["a6a", "bike"] if options.quick else every_set)
-    parts = ["accuracy"] if options.again else options.parts or ["accuracy", "calibration", "options"]
+    parts = options.parts or (["accuracy"] if options.again else ["accuracy", "calibration", "options"])
 
     from benchmarks import tables
 
@@ -438,14 +443,15 @@ def main() -> None:
         for kind in ("defaults", "tuned") if part == "accuracy" else (part,):
             print(f"{kind}\n{tables.KINDS[kind](rows)}\n")
     say(f"took {time.perf_counter() - started:.0f} s")
-    if options.quick or options.sets or options.parts:
+    if options.quick or options.sets or (options.parts and not options.again):
         return
     if options.again:
         content = json.loads((RESULTS / "estimators.json").read_text(encoding="utf-8"))
         others = [
             row
             for row in content["rows"]
-            if not (row["part"] in ("defaults", "tuned") and re.search(options.again, row["who"]))
+            if row["part"] not in parts
+            and not (row["part"] in ("defaults", "tuned") and re.search(options.again, row["who"]))
         ]
         content["rows"] = in_order(others + rows)
         content.setdefault("again", []).append({"who": options.again, "machine": machine})

@@ -208,7 +208,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
 
     # Learning
 
-    def _new_learner(self, X: Any, labels: Array, *, online: bool) -> Learner:
+    def _new_learner(self, X: Any, labels: Array, *, online: bool, mass: float = 1.0) -> Learner:
         """A learner for these labels, of which those of the first event alone count `online`: no split of a stream shows."""
         penalty, window = as_penalty(self.penalty), as_window(self.window)
         kl = isinstance(penalty, KL)
@@ -220,7 +220,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         return Learner(
             loss=as_loss(self.loss),
             penalty=penalty,
-            rho=unless_auto("rho", self.rho, ONLINE_RHO if online else self._automatic_rho(labels)),
+            rho=unless_auto("rho", self.rho, ONLINE_RHO if online else self._automatic_rho(labels) / mass),
             window=window,
             smoothing=unless_auto("smoothing", self.smoothing, smoothing_for(window)),
             prior_strength=unless_auto("prior_strength", self.prior_strength, strength),
@@ -238,9 +238,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         """The constant strength with which a stream begins, from its first event."""
         return 0.0
 
-    def _automatic_rho(self, labels: Array) -> float:
-        """LIBLINEAR's C = 1."""
-        return 1.0 / len(labels)
+    def _automatic_rho(self, labels: Array) -> float:  # noqa: ARG002 - some need them
+        """Of the mass 1."""
+        return 1.0
 
     def _typical(self, labels: Array) -> Any:  # noqa: ARG002 - some need them
         """Where the intercept is drawn to, for each lane."""
@@ -248,7 +248,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
 
     def _solve(self, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> None:
         """Fit a new learner."""
-        learner = self._new_learner(X, labels, online=False)
+        mass = float(len(labels) if weight is None else weight.sum())  # ρ = 1/mass is LIBLINEAR's C = 1
+        learner = self._new_learner(X, labels, online=False, mass=mass)
         seed = int(check_random_state(self.random_state).randint(2**31))
         report = learner.fit(
             X,

@@ -33,7 +33,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "squared_error", or an
         object such as SmoothHinge(0.5).
     penalty: "l2", "elasticnet", "nonnegative", or an object: ElasticNet(0.2), Box(-1, 1), ...
-    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (LIBLINEAR's C = 1) and 1e-5 in `partial_fit`.
+    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and 1e-5 in `partial_fit`.
         `odca.names.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
     window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); or an object such as
         HalfLife(3600.0), whose events need a `time`.

@@ -146,7 +146,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         loss, spread = as_loss(self.loss), float(labels.std(axis=0).max())
         bound = loss.d if isinstance(loss, Huber) else 1.0
         free = isinstance(loss, (*SQUARES, Poisson)) or spread <= bound
-        return 1.0 / len(labels) if free else bound / (len(labels) * spread)
+        return 1.0 if free else bound / spread
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
