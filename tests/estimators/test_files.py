@@ -1,5 +1,8 @@
 """Model files of estimators: bit for bit, and nothing that is not a model gets in."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,3 +161,35 @@ def test_a_header_that_nests_without_end_is_refused(tmp_path) -> None:
     model_file.write(path, model_file.ModelFile("sklearn.ODCAClassifier", {}, {}, {"learner": nested}))
     with pytest.raises(ValueError, match=r"deep\.safetensors"):
         odca.load(path)
+
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+
+
+@pytest.fixture(name="kept", scope="module")
+def read_kept() -> dict:
+    return json.loads((DATA / "model_v1_estimators.json").read_text(encoding="utf-8"))
+
+
+def test_the_first_files_are_read_for_ever(kept) -> None:
+    classifier = odca.load(DATA / "model_v1_classifier.safetensors")
+    np.testing.assert_allclose(
+        classifier.predict_proba(kept["classifier"]["X"]), kept["classifier"]["proba"], rtol=1e-12
+    )
+    assert classifier.partial_fit(kept["classifier"]["X"], ["a", "b", "c", "new"]).classes_.tolist() == [
+        "a",
+        "b",
+        "c",
+        "new",
+    ]
+    regressor = odca.load(DATA / "model_v1_regressor.safetensors")
+    frame = pd.DataFrame(kept["regressor"]["X"], columns=regressor.feature_names_in_)
+    np.testing.assert_allclose(regressor.predict(frame), kept["regressor"]["prediction"], rtol=1e-12)
+    events = odca.load(DATA / "model_v1_events.safetensors")
+    np.testing.assert_allclose(
+        [events.predict_one(x) for x in kept["events"]["x"]], kept["events"]["margins"], rtol=1e-12
+    )
+    events.learn_label("later", 1.0)
+    river = odca.load(DATA / "model_v1_river.safetensors")
+    for x, proba in zip(kept["river"]["x"], kept["river"]["proba"], strict=True):
+        assert river.predict_proba_one(x) == pytest.approx(proba, rel=1e-12)
