@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
-from river import base
 
 from odca import model_file
 from odca.calibration import Calibration, sigmoid
@@ -19,6 +18,11 @@ from odca.model_file import ModelFile
 from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for, unless_auto
 from odca.penalties import Penalty
 from odca.windows import Window
+
+try:
+    from river import base
+except ModuleNotFoundError as error:
+    raise ImportError("odca.river needs river >= 0.21: pip install 'odca[river]'.") from error
 
 BOTH = (False, True)
 MOST_WAITING = 1000
