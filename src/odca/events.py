@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, Unpack
@@ -45,7 +44,7 @@ class LearnerOptions(TypedDict, total=False):
     n_features: int | None
 
 
-class EventLearner(_core.OneByOne):
+class EventLearner(model_file.Savable, _core.OneByOne):
     """Learns from events that are dictionaries, {"price": 3.2, "country": "NZ", "new": True}, of any names at any time.
 
     A number (or True, False) is a feature of its name. A string is a category: the name and the string together are a
@@ -75,6 +74,8 @@ class EventLearner(_core.OneByOne):
     >>> sorted(model.weights())
     ['', 'country=FR', 'country=NZ', 'price']
     """
+
+    kind = "EventLearner"
 
     def __init__(
         self,
@@ -264,10 +265,6 @@ class EventLearner(_core.OneByOne):
 
     __hash__ = None  # type: ignore[assignment] # a learner changes
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, names and waiting events included. As for `Learner.save` in everything else."""
-        model_file.write(path, self.saved())
-
     def saved(self) -> model_file.ModelFile:
         """What a file holds of the learner."""
         state, features = self._while_still(self.learner.get_state)
@@ -282,12 +279,7 @@ class EventLearner(_core.OneByOne):
                 "dropped": np.array([dropped], np.int64),
             }.items()
         }
-        return model_file.ModelFile("EventLearner", self.learner._options | self._own, arrays)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
-        """Return the learner that was saved, to the bit. As for `Learner.load` in everything else."""
-        return model_file.load(path, {"EventLearner": lambda saved: cls.restored(saved, loss)})
+        return model_file.ModelFile(self.kind, self.learner._options | self._own, arrays)
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:

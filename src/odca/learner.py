@@ -1,7 +1,6 @@
 """The learner: the native core's Python face. It checks what it is given and holds no mathematics."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ from odca.scalars import real, whole, yes_or_no
 from odca.windows import Infinite, Window
 
 
-class Learner:
+class Learner(model_file.Savable):
     """Learns a linear model from a stream: min (1/Δ) Σ δ_n Q(b_n + h_nᵀw; y_n) + ρ R(w), one pass, no step size.
 
     Every option is a keyword.
@@ -44,6 +43,8 @@ class Learner:
     Features may appear at any time (KL excepted). Any split of a stream into calls gives the same model. A call
     that raises ValueError leaves the model as it was. Several threads may use one learner.
     """
+
+    kind = "Learner"
 
     def __init__(
         self,
@@ -403,25 +404,9 @@ class Learner:
         """Become the learner that `state` was taken from. Arrays that do not fit together are refused."""
         self._core.set_state(dict(state))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file (safetensors, by convention `.safetensors`), all of it or nothing.
-
-        A loss of your own is code, which a file does not hold: give it to `load` again.
-        """
-        model_file.write(path, self.saved())
-
     def saved(self) -> model_file.ModelFile:
         """What a file holds of the learner."""
-        return model_file.ModelFile("Learner", dict(self._options), self.get_state())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
-        """Return the learner that was saved, to the bit. Loading executes nothing that the file holds.
-
-        `loss` is needed for a learner that was saved with a loss of your own. A file that is damaged, of another kind or
-        of a newer version is refused with a ValueError.
-        """
-        return model_file.load(path, {"Learner": lambda saved: cls.restored(saved, loss)})
+        return model_file.ModelFile(self.kind, dict(self._options), self.get_state())
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:

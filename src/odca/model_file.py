@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -255,6 +255,38 @@ def load(path: str | os.PathLike[str], kinds: Mapping[str, Callable[[ModelFile],
         return kinds[saved.kind](saved)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+
+
+class Savable:
+    """A model with a file of its own: `saved()` says what the file holds, `restored(saved, loss)` makes it a model again."""
+
+    kind: ClassVar[str]
+    """What the file says it is."""
+
+    def saved(self) -> ModelFile:
+        """What a file holds of the model."""
+        raise NotImplementedError
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the model that a file holds. ValueError (or the like) if it holds none."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file (safetensors, by convention `.safetensors`), all of it or nothing.
+
+        A loss of your own is code, which a file does not hold: give it to `load` again.
+        """
+        write(path, self.saved())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
+        """Return the model that was saved, to the bit. Loading executes nothing that the file holds.
+
+        `loss` is needed for a model that was saved with a loss of your own. A file that is damaged, of another kind or
+        of a newer version is refused with a ValueError.
+        """
+        return load(path, {cls.kind: lambda saved: cls.restored(saved, loss)})
 
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

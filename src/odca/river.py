@@ -2,19 +2,17 @@
 
 import contextlib
 import math
-import os
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
 
-from odca import model_file
 from odca.calibration import Calibration, sigmoid
 from odca.classes import OneAgainstRest
 from odca.events import Event, EventLearner, Missing, as_events
 from odca.inputs import Array
 from odca.losses import LogLoss, Poisson
-from odca.model_file import ModelFile
+from odca.model_file import ModelFile, Savable
 from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for, unless_auto
 from odca.penalties import Penalty
 from odca.windows import Window
@@ -28,24 +26,23 @@ BOTH = (False, True)
 MOST_WAITING = 1000
 
 
-class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typed
+class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
     """What classifier and regressor share: the options, and the learner behind them."""
 
     def __init__(  # the parameters are explained where they are public
         self,
-        *,
-        loss: object,
-        penalty: Penalty | str,
-        rho: float,
-        window: Window | str | float,
-        smoothing: float | str,
-        intercept: bool,
-        intercept_penalty: float,
-        scale: bool,
-        prior_strength: float | str,
-        bits: int | None,
-        missing: Missing,
-        max_pending: int,
+        loss: object = "squared_error",
+        penalty: Penalty | str = "l2",
+        rho: float = 1e-5,
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool = True,
+        prior_strength: float | str = "auto",
+        bits: int | None = None,
+        missing: Missing = "ignore",
+        max_pending: int = 10_000,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -97,20 +94,9 @@ class _Face(base.Estimator):  # type: ignore[misc] # river's classes are not typ
 
     # Files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a file (safetensors), all of it or nothing. A loss of your own must be given to `load` again."""
-        model_file.write(path, self.saved())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
-        """Return the estimator that was saved, to the bit. Loading executes nothing that the file holds."""
-        return model_file.load(path, {f"river.{cls.__name__}": lambda saved: cls.restored(saved, loss)})
-
     def saved(self) -> ModelFile:
         """What a file holds of the estimator."""
-        return ModelFile(
-            f"river.{type(self).__name__}", {"params": self._get_params()}, {}, {"events": self.events.saved()}
-        )
+        return ModelFile(self.kind, {"params": self._get_params()}, {}, {"events": self.events.saved()})
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
@@ -149,6 +135,8 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 88.07%
     """
+
+    kind = "river.ODCAClassifier"
 
     def __init__(
         self,
@@ -430,36 +418,11 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
     MAE: 0.927202
     """
 
-    def __init__(
-        self,
-        loss: object = "squared_error",
-        penalty: Penalty | str = "l2",
-        rho: float = 1e-5,
-        window: Window | str | float = "infinite",
-        smoothing: float | str = "auto",
-        intercept: bool = True,
-        intercept_penalty: float = 1.0,
-        scale: bool = True,
-        prior_strength: float | str = "auto",
-        bits: int | None = None,
-        missing: Missing = "ignore",
-        max_pending: int = 10_000,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            penalty=penalty,
-            rho=rho,
-            window=window,
-            smoothing=smoothing,
-            intercept=intercept,
-            intercept_penalty=intercept_penalty,
-            scale=scale,
-            prior_strength=prior_strength,
-            bits=bits,
-            missing=missing,
-            max_pending=max_pending,
-        )
-        self._counts = isinstance(as_loss(loss), Poisson)
+    kind = "river.ODCARegressor"
+
+    def _use(self, events: EventLearner) -> None:
+        super()._use(events)
+        self._counts = isinstance(events.learner.loss, Poisson)
 
     def learn_one(self, x: Event, y: float, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""

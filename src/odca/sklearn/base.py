@@ -1,7 +1,6 @@
 """What the classifier and the regressor share."""
 
 import functools
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, Self, TypeVar
@@ -17,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight,
 from odca import model_file
 from odca.inputs import Array
 from odca.learner import Learner
-from odca.model_file import ModelFile
+from odca.model_file import ModelFile, Savable
 from odca.names import as_loss, as_penalty, as_window, smoothing_for, unless_auto
 from odca.options import frozen
 from odca.penalties import KL, Penalty
@@ -48,7 +47,7 @@ def all_or_nothing(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
+class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
     """What classifier and regressor share. Their lanes are classes, labels or outputs."""
 
     learner_: Learner
@@ -57,8 +56,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
 
     def __init__(  # the parameters are explained where they are public
         self,
+        loss: object = "squared_error",
         *,
-        loss: object,
         penalty: Penalty | str = "l2",
         rho: float | str = "auto",
         window: Window | str | float = "infinite",
@@ -138,15 +137,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
 
     # Files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a file (safetensors), all of it or nothing. A loss of your own must be given to `load` again."""
-        model_file.write(path, self.saved())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, loss: object = None) -> Self:
-        """Return the estimator that was saved, to the bit. Loading executes nothing that the file holds."""
-        return model_file.load(path, {cls._kind(): lambda saved: cls.restored(saved, loss)})
-
     def saved(self) -> ModelFile:
         """What a file holds of the estimator."""
         check_is_fitted(self)
@@ -163,7 +153,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
             arrays["progress"] = self.progress_.as_array()
         if "fit_gap_" in self.__dict__:
             arrays["fit_gap"] = self.fit_gap_
-        return ModelFile(self._kind(), {"params": params, "fitted": fitted}, arrays, {"learner": self.learner_.saved()})
+        return ModelFile(self.kind, {"params": params, "fitted": fitted}, arrays, {"learner": self.learner_.saved()})
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
@@ -191,10 +181,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no an
         if "fit_gap" in saved.arrays and estimator.fit_gap_.shape != (estimator.learner_.lanes,):
             raise ValueError("its gaps are not those of its learner.")
         return estimator
-
-    @classmethod
-    def _kind(cls) -> str:
-        return f"sklearn.{cls.__name__}"
 
     _facts: tuple[str, ...] = ()
     """The attributes that a file holds beside those that every estimator has."""

@@ -55,6 +55,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     `progress_` holds the mean loss and the accuracy of the predictions that `partial_fit` made before learning from each event.
     """
 
+    kind = "sklearn.ODCAClassifier"
+
     def __init__(
         self,
         loss: object = "log_loss",

@@ -12,10 +12,8 @@ from odca.inputs import Array
 from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError
 from odca.model_file import ModelFile
 from odca.names import as_loss
-from odca.penalties import Penalty
 from odca.progress import Progress
 from odca.sklearn.base import Estimator, all_or_nothing
-from odca.windows import Window
 
 SQUARES = (SquaredError, Expectile, SquaredEpsilonInsensitive)  # losses that scale with the square of y
 
@@ -38,46 +36,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     `ODCAClassifier`.
     """
 
+    kind = "sklearn.ODCARegressor"
     _facts = ("n_outputs_",)
-
-    def __init__(
-        self,
-        loss: object = "squared_error",
-        *,
-        penalty: Penalty | str = "l2",
-        rho: float | str = "auto",
-        window: Window | str | float = "infinite",
-        smoothing: float | str = "auto",
-        fit_intercept: bool = True,
-        intercept_penalty: float = 1.0,
-        scale: bool | str = "auto",
-        prior_strength: float | str = "auto",
-        prior_mean: npt.ArrayLike | None = None,
-        penalty_weights: npt.ArrayLike | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        shuffle: bool = True,
-        random_state: Any = None,
-        new_features: str = "error",
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            penalty=penalty,
-            rho=rho,
-            window=window,
-            smoothing=smoothing,
-            fit_intercept=fit_intercept,
-            intercept_penalty=intercept_penalty,
-            scale=scale,
-            prior_strength=prior_strength,
-            prior_mean=prior_mean,
-            penalty_weights=penalty_weights,
-            tol=tol,
-            max_iter=max_iter,
-            shuffle=shuffle,
-            random_state=random_state,
-            new_features=new_features,
-        )
 
     @all_or_nothing
     def fit(
