@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "definition.hpp"
 #include "odca/errors.hpp"
 #include "odca/learner.hpp"
 #include "support.hpp"
@@ -14,14 +15,6 @@ using odca::Window;
 namespace {
 
 bool can_merge(const Window& window) { return window.kind != Window::Kind::count; }
-
-void close_to(const std::vector<double>& got, const std::vector<double>& wanted, double tolerance) {
-  REQUIRE(got.size() == wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    CAPTURE(i);
-    REQUIRE(std::fabs(got[i] - wanted[i]) <= tolerance * (1.0 + std::fabs(wanted[i])));
-  }
-}
 
 // The same model up to rounding: every sum, the weights, and what comes of further events.
 void same_model(const Learner& got, const Learner& wanted, double tolerance) {
