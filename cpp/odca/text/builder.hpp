@@ -1,0 +1,122 @@
+// Events out of fields and values: the one place where a value becomes features.
+//
+//   number 3.2 in "price"        feature price             3.2
+//   string NZ in "country"       feature country=NZ        1
+//   no value in "price"          feature price is missing  1, or nothing, or a fault
+//   name:0.5 in namespace "ad"   feature ad^name           0.5
+//   a text in "title"            feature title=word        how often the word (or a series of words) is there
+//   fields a and b interact      feature a * b             for each feature of a and each of b, their product
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "odca/text/block.hpp"
+#include "odca/text/fields.hpp"
+#include "odca/text/hash.hpp"
+
+namespace odca::text {
+
+// A field as the builder treats it.
+struct Field {
+  enum class Kind { any, number, category, text };
+
+  std::string name, prefix;  // the prefix of names within the field: its own and ^, or nothing
+  FeatureHash hash, prefix_hash, category_hash;
+  bool kept = true;  // else nothing of it becomes a feature
+  Kind kind = Kind::any;
+  int slot = -1;            // among the fields that interact, or -1
+  std::int32_t index = -1;  // of its number, once that was seen
+};
+
+class Builder {
+ public:
+  Builder(const FeatureOptions& options, Block& block);
+
+  // The field of this name; it stays where it is as long as the builder does.
+  Field& field(std::string_view name);
+
+  // Features of the event at hand. `where` is the part of the line to which a fault points.
+  void number(Field& field, double value, std::string_view where) {
+    if (field.index < 0) field.index = index_of(field.hash, field.name, where);
+    add(field.hash, field.index, value, field.slot);
+  }
+  void named(const Field& field, std::string_view name, double value) {
+    FeatureHash hash = field.prefix_hash;
+    hash.add(name);
+    add(hash, index_of(hash, joined(field.prefix, name), name), value, field.slot);
+  }
+  void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
+  void category(const Field& field, std::string_view value, std::string_view where);
+  void missing(const Field& field, std::string_view where);
+  void words(const Field& field, std::string_view text, std::string_view where);
+
+  // The rest of the event.
+  void label(double number) { label_ = number; }
+  void label(std::string_view text, std::string_view where);
+  void weight(double number) { block_.weight.set(row(), number); }
+  void offset(double number) { block_.offset.set(row(), number); }
+  void time(double seconds) { block_.time.set(row(), seconds); }
+  void group(double number) { block_.group.set(row(), number); }
+  void tag(std::string_view text) {
+    block_.tag.resize(row());
+    block_.tag.emplace_back(text);
+  }
+
+  void finish(std::string_view line);  // the event is complete
+  void forget();                       // there was none
+  void close();                        // there is no other
+
+ private:
+  struct Factor {
+    FeatureHash hash;
+    std::int32_t index;
+    double value;
+  };
+
+  std::size_t row() const { return static_cast<std::size_t>(block_.rows.size()); }
+  std::size_t row_start() const { return static_cast<std::size_t>(block_.rows.start.back()); }
+
+  void add(FeatureHash hash, std::int32_t index, double value, int slot) {
+    block_.rows.add(index, value);
+    if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
+  }
+
+  std::int32_t index_of(FeatureHash hash, std::string_view key, std::string_view where) {
+    if (options_.space == Space::hashed) return hash.index(options_.bits);
+    const std::uint64_t mixed = hash.mixed();
+    const std::int32_t known = block_.names.find(mixed, key);
+    return known >= 0 ? known : new_name(mixed, key, where);
+  }
+  std::int32_t new_name(std::uint64_t hash, std::string_view key, std::string_view where);
+
+  std::string_view joined(std::string_view prefix, std::string_view name) {
+    if (prefix.empty() || options_.space == Space::hashed) return name;
+    key_.assign(prefix);
+    key_.append(name);
+    return key_;
+  }
+
+  void multiply(std::string_view line);
+  void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
+                std::string_view line);
+  std::string_view product_key(std::int32_t left, std::int32_t right);
+
+  const FeatureOptions& options_;
+  Block& block_;
+  std::vector<std::string> crossed_;                    // the fields that interact
+  std::vector<std::vector<std::size_t>> interactions_;  // their places in `crossed_`
+  std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
+  NameTable field_names_;
+  std::vector<std::unique_ptr<Field>> fields_;
+  std::string key_, word_;
+  std::vector<std::string> recent_;  // words
+  RowSorter sorter_;
+  double label_ = Block::none;
+  std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;
+};
+
+}  // namespace odca::text

@@ -1,0 +1,31 @@
+// What a person wants of the features: which fields, how their values are meant, what is crossed with what.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace odca::text {
+
+enum class Space {
+  indices,  // a feature is a number in the text, and that is its index
+  names,    // a feature is a name; its index is its place among all that were ever seen
+  hashed,   // its index is the lowest bits of its hash
+};
+
+enum class Missing { ignore, indicate, error };
+
+// A field is a namespace of VW's, a column of a table, a key of a JSON object.
+struct FeatureOptions {
+  Space space = Space::names;
+  int bits = 18;                                       // of hashed ones
+  std::vector<std::string> keep, ignore;               // fields; all but the ignored ones if none is to be kept
+  std::vector<std::vector<std::string>> interactions;  // fields whose features are multiplied with each other
+  std::vector<std::string> text;                       // fields whose strings are split into words
+  std::vector<std::string> categorical;                // fields whose numbers are names of categories
+  std::vector<std::string> numeric;                    // fields that hold numbers and nothing else
+  int ngrams = 1;                                      // of words: up to so many in a row
+  Missing missing = Missing::indicate;
+};
+
+}  // namespace odca::text

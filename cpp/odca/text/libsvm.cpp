@@ -1,0 +1,85 @@
+#include "odca/text/libsvm.hpp"
+
+#include "odca/text/builder.hpp"
+#include "odca/text/tokens.hpp"
+
+namespace odca::text {
+
+namespace {
+
+// One stray index would make a model of as many weights.
+constexpr std::uint64_t most_index = (1 << 25) - 1;
+
+class Reader {
+ public:
+  Reader(const FeatureOptions& options, Block& block)
+      : builder_(options, block), plain_(builder_.field("")), indices_(options.space == Space::indices) {}
+
+  void read(std::string_view line) {
+    line = line.substr(0, line.find('#'));
+    const char *p = line.data(), *const end = p + line.size();
+    p = behind_blanks(p, end);
+    if (p == end) return;
+    const std::string_view label = token(p, end);
+    builder_.label(finite(label, "the label"));
+    p = behind_blanks(label.data() + label.size(), end);
+    if (end - p > 4 && std::string_view(p, 4) == "qid:") {
+      const std::string_view query = token(p + 4, end);
+      builder_.group(finite(query, "the query after 'qid:'"));
+      p = behind_blanks(query.data() + query.size(), end);
+    }
+    while (p != end) p = behind_blanks(read_feature(p, end), end);
+    builder_.finish(line);
+  }
+
+  void forget() { builder_.forget(); }
+  void close() { builder_.close(); }
+
+ private:
+  static const char* behind_blanks(const char* p, const char* end) {
+    while (p != end && is_blank(*p)) ++p;
+    return p;
+  }
+  static std::string_view token(const char* p, const char* end) {
+    return Tokens({p, static_cast<std::size_t>(end - p)}).next();
+  }
+
+  const char* read_feature(const char* const from, const char* const end) {
+    const char* p = from;
+    std::uint64_t index = 0;
+    for (; p != end && is_digit(*p); ++p)
+      if (index <= most_index) index = index * 10 + static_cast<std::uint64_t>(*p - '0');
+    const std::string_view name(from, static_cast<std::size_t>(p - from));
+    if (name.empty() || p == end || *p != ':')
+      throw Fault{"expected index:value; got " + shown(token(from, end)), token(from, end)};
+    double value = 0.0;
+    const char* const digits = ++p;
+    p = read_number(digits, end, value);
+    if (p == digits || (p != end && !is_blank(*p)) || !std::isfinite(value))
+      value = finite(token(digits, end), "a value"), p = digits + token(digits, end).size();
+    if (!indices_) {
+      builder_.named(plain_, name, value);
+    } else if (index <= most_index) {
+      builder_.indexed(static_cast<std::int32_t>(index), value);
+    } else {
+      throw Fault{"the index " + std::string(name) + " is above " + std::to_string(most_index) +
+                      ": a model would have a weight for every index up to it. Take indices as names, or hash them",
+                  name};
+    }
+    return p;
+  }
+
+  Builder builder_;
+  Field& plain_;
+  bool indices_;
+};
+
+}  // namespace
+
+void read_libsvm(std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
+  Reader reader(options, block);
+  read_lines(text, false, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
+  reader.close();
+}
+
+}  // namespace odca::text

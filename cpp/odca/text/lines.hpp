@@ -1,0 +1,85 @@
+// Text line by line; what is wrong with one of them does not touch the others.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "odca/text/block.hpp"
+
+namespace odca::text {
+
+inline constexpr std::size_t most_bad_lines_kept = 10;
+
+// What came, as an error shows it: short, on one line.
+inline std::string shown(std::string_view text, std::size_t most = 40) {
+  std::string out = "'";
+  for (std::size_t k = 0; k < text.size() && k < most; ++k) {
+    const auto c = static_cast<unsigned char>(text[k]);
+    if (c >= 0x20 && c != 0x7f) {
+      out += text[k];
+    } else {
+      static constexpr char digits[] = "0123456789abcdef";
+      out += {'\\', 'x', digits[c >> 4], digits[c & 15]};
+    }
+  }
+  // A character that was cut in two is dropped whole.
+  if (text.size() > most) {
+    while (out.size() > 1 && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
+    if (out.size() > 1 && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
+    out += "...";
+  }
+  return out + "'";
+}
+
+// The next line of the text from `at` on, without its end (\n, \r\n, or the text's); `at` goes behind it. If it may be `quoted`,
+// what stands between double quotes does not end it. `breaks` are the ends of lines inside and behind it.
+inline std::string_view next_line(std::string_view text, std::size_t& at, bool quoted, std::uint32_t& breaks) {
+  const std::size_t from = at;
+  bool inside = false;
+  breaks = 0;
+  while (true) {
+    const void* const found = std::memchr(text.data() + at, '\n', text.size() - at);
+    const std::size_t end =
+        found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : text.size();
+    if (quoted) inside ^= std::count(text.data() + at, text.data() + end, '"') & 1;
+    at = found ? end + 1 : end;
+    ++breaks;
+    if (inside && found) continue;
+    std::string_view line = text.substr(from, end - from);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    return line;
+  }
+}
+
+// Calls read(line) for each line; it throws a Fault if it cannot, and forget() must then undo what it did.
+template <class Read, class Forget>
+void read_lines(std::string_view text, bool quoted, bool skip_bad, Block& block, Read&& read, Forget&& forget) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t from = at;
+    std::uint32_t breaks = 0;
+    const std::string_view line = next_line(text, at, quoted, breaks);
+    try {
+      if (const void* const nul = std::memchr(line.data(), '\0', line.size()))
+        throw Fault{"there is a NUL byte. Is this text, in UTF-8?",
+                    line.substr(static_cast<std::size_t>(static_cast<const char*>(nul) - line.data()), 1)};
+      read(line);
+    } catch (const Fault& fault) {
+      forget();
+      ++block.bad_count;
+      const bool placed = fault.where.data() >= line.data() && fault.where.data() <= line.data() + line.size();
+      if (block.bad.size() < most_bad_lines_kept)
+        block.bad.push_back({block.lines, placed ? fault.where.data() - line.data() + 1 : 0, fault.message});
+      if (!skip_bad) {
+        block.stopped = true;
+        block.bytes = static_cast<std::int64_t>(from);
+        return;
+      }
+    }
+    block.lines += breaks;
+    block.bytes = static_cast<std::int64_t>(at);
+  }
+}
+
+}  // namespace odca::text

@@ -1,0 +1,92 @@
+// Strings of bytes, numbered in the order in which they came: 0, 1, 2, ...
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace odca::text {
+
+class NameTable {
+ public:
+  std::int32_t size() const { return static_cast<std::int32_t>(hashes_.size()); }
+  std::string_view operator[](std::int32_t number) const {
+    const std::size_t from = number ? ends_[static_cast<std::size_t>(number) - 1] : 0;
+    return std::string_view(bytes_).substr(from, ends_[static_cast<std::size_t>(number)] - from);
+  }
+  std::uint64_t hash(std::int32_t number) const { return hashes_[static_cast<std::size_t>(number)]; }
+
+  // The number of a name with this hash (of good quality in all its bits), or -1.
+  std::int32_t find(std::uint64_t hash, std::string_view name) const {
+    if (slots_.empty()) return -1;
+    const Slot& slot = slots_[place_of(hash, name)];
+    return slot.number;
+  }
+
+  // The same; a name that is new is added.
+  std::int32_t add(std::uint64_t hash, std::string_view name) {
+    if (slots_.empty()) slots_.resize(first_slots);
+    Slot& slot = slots_[place_of(hash, name)];
+    if (slot.number >= 0) return slot.number;
+    const std::int32_t number = size();
+    bytes_.append(name);
+    ends_.push_back(bytes_.size());
+    hashes_.push_back(hash);
+    slot = {tag(hash), number};
+    if (hashes_.size() * 2 > slots_.size()) spread();
+    return number;
+  }
+
+  // Forgets the names that came last, down to `size`.
+  void cut(std::int32_t wanted) {
+    while (size() > wanted) {
+      const std::int32_t last = size() - 1;
+      std::size_t place = hash(last) & (slots_.size() - 1);
+      while (slots_[place].number != last) place = (place + 1) & (slots_.size() - 1);
+      slots_[place] = {};  // it came last: no other name was put behind it
+      hashes_.pop_back(), ends_.pop_back();
+      bytes_.resize(last ? ends_.back() : 0);
+    }
+  }
+
+ private:
+  struct Slot {
+    std::uint32_t tag = 0;
+    std::int32_t number = -1;
+  };
+  static constexpr std::size_t first_slots = 1024;  // a power of two, as is every later size
+
+  static std::uint32_t tag(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
+
+  // Where the name is, or the free slot where it would be.
+  std::size_t place_of(std::uint64_t hash, std::string_view name) const {
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t place = hash & mask;; place = (place + 1) & mask) {
+      const Slot& slot = slots_[place];
+      if (slot.number < 0 || (slot.tag == tag(hash) && same((*this)[slot.number], name))) return place;
+    }
+  }
+
+  static bool same(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+  }
+
+  void spread() {
+    slots_.assign(slots_.size() * 2, Slot{});
+    const std::size_t mask = slots_.size() - 1;
+    for (std::int32_t number = 0; number < size(); ++number) {
+      std::size_t place = hash(number) & mask;
+      while (slots_[place].number >= 0) place = (place + 1) & mask;
+      slots_[place] = {tag(hash(number)), number};
+    }
+  }
+
+  std::string bytes_;
+  std::vector<std::size_t> ends_;
+  std::vector<std::uint64_t> hashes_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace odca::text

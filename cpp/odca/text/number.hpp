@@ -1,0 +1,63 @@
+// Decimal numbers out of text, correctly rounded.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <system_error>
+
+namespace odca::text {
+
+inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+// Reads [+-] digits [. digits] [e [+-] digits] and returns what follows it; `from` itself if there is no number there.
+// What is too large for a double becomes infinite, what is too small 0.
+//
+// Up to 19 digits make an exact integer m below 2^64. If m is at most 2^53 and the power of ten at most 22, both are exact
+// doubles, and one multiplication or division rounds once: the result is the nearest double. All else goes to from_chars.
+inline const char* read_number(const char* const from, const char* const end, double& out) {
+  static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  const char* p = from;
+  const bool negative = p != end && *p == '-';
+  if (p != end && (*p == '-' || *p == '+')) ++p;
+  const char* const unsigned_part = p;
+  std::uint64_t m = 0;
+  for (; p != end && is_digit(*p); ++p) m = m * 10 + static_cast<std::uint64_t>(*p - '0');
+  std::int64_t digits = p - unsigned_part, exponent = 0;
+  if (p != end && *p == '.') {
+    const char* const point = p++;
+    for (; p != end && is_digit(*p); ++p) m = m * 10 + static_cast<std::uint64_t>(*p - '0');
+    exponent = point + 1 - p;
+    digits -= exponent;
+  }
+  if (digits == 0) return from;
+  if (p != end && (*p | 0x20) == 'e') {
+    const char* q = p + 1;
+    const bool down = q != end && *q == '-';
+    if (q != end && (*q == '-' || *q == '+')) ++q;
+    if (q != end && is_digit(*q)) {
+      std::int64_t e = 0;
+      for (; q != end && is_digit(*q); ++q)
+        if (e < 1'000'000'000'000'000) e = e * 10 + (*q - '0');
+      exponent += down ? -e : e;
+      p = q;
+    }
+  }
+  if (digits <= 19 && m <= (std::uint64_t{1} << 53) && exponent >= -22 && exponent <= 22) {
+    const double x = static_cast<double>(m);
+    const double scaled = exponent < 0 ? x / powers[-exponent] : x * powers[exponent];
+    out = negative ? -scaled : scaled;
+    return p;
+  }
+  double x = 0.0;
+  const auto result = std::from_chars(unsigned_part, p, x);
+  if (result.ec == std::errc::result_out_of_range) {  // too large or too small: from_chars does not tell which
+    for (const char* q = unsigned_part; *q == '0' || *q == '.'; ++q) digits -= *q == '0';
+    x = digits + exponent > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+  }
+  out = negative ? -x : x;
+  return p;
+}
+
+}  // namespace odca::text

@@ -1,0 +1,42 @@
+// Pieces of a line that libsvm's and VW's text have in common.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "odca/text/lines.hpp"
+#include "odca/text/number.hpp"
+
+namespace odca::text {
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// What lies between blanks, piece by piece.
+class Tokens {
+ public:
+  explicit Tokens(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
+
+  // Empty at the end.
+  std::string_view next() {
+    while (at_ != end_ && is_blank(*at_)) ++at_;
+    const char* const from = at_;
+    while (at_ != end_ && !is_blank(*at_)) ++at_;
+    return {from, static_cast<std::size_t>(at_ - from)};
+  }
+
+ private:
+  const char *at_, *end_;
+};
+
+// The whole token as a finite number. `what` it is goes into the fault.
+inline double finite(std::string_view token, const char* what) {
+  double number = 0.0;
+  const char* const end = token.data() + token.size();
+  if (token.empty() || read_number(token.data(), end, number) != end)
+    throw Fault{std::string(what) + " must be a number; got " + shown(token), token};
+  if (!std::isfinite(number)) throw Fault{std::string(what) + " is too large for a float: " + shown(token), token};
+  return number;
+}
+
+}  // namespace odca::text

@@ -1,0 +1,107 @@
+#include "odca/text/vw.hpp"
+
+#include "odca/text/builder.hpp"
+#include "odca/text/tokens.hpp"
+
+namespace odca::text {
+
+namespace {
+
+class Reader {
+ public:
+  Reader(const FeatureOptions& options, Block& block) : builder_(options, block), plain_(builder_.field("")) {}
+
+  void read(std::string_view line) {
+    const std::size_t bar = line.find('|');
+    if (bar == std::string_view::npos) {
+      if (!Tokens(line).next().empty())
+        throw Fault{"expected a bar, '|', before the features; got " + shown(line), line};
+      return;
+    }
+    read_head(line.substr(0, bar));
+    nameless_ = 0;
+    const char *p = line.data() + bar, *const end = line.data() + line.size();
+    while (p != end) p = read_namespace(p + 1, end);
+    builder_.finish(line);
+  }
+
+  void forget() { builder_.forget(); }
+  void close() { builder_.close(); }
+
+ private:
+  // Label, importance, initial prediction, tag.
+  void read_head(std::string_view head) {
+    std::string_view numbers[3];
+    int count = 0;
+    Tokens tokens(head);
+    for (std::string_view token = tokens.next(); !token.empty(); token = tokens.next()) {
+      if (token.front() == '\'' || token.data() + token.size() == head.data() + head.size()) {
+        builder_.tag(token.substr(token.front() == '\''));
+        if (!tokens.next().empty()) throw Fault{"expected '|' behind the tag " + shown(token), token};
+        break;
+      }
+      if (count == 3)
+        throw Fault{"expected a tag or '|' behind label, importance and initial prediction; got " + shown(token),
+                    token};
+      numbers[count++] = token;
+    }
+    if (count > 0) builder_.label(finite(numbers[0], "the label"));
+    if (count > 1) builder_.weight(finite(numbers[1], "the importance"));
+    if (count > 2) builder_.offset(finite(numbers[2], "the initial prediction"));
+  }
+
+  // From behind a bar up to the next one, or the end.
+  const char* read_namespace(const char* p, const char* const end) {
+    Field* field = &plain_;
+    double factor = 1.0;
+    if (p != end && !is_blank(*p) && *p != '|') {
+      const char* const from = p;
+      while (p != end && !is_blank(*p) && *p != '|' && *p != ':') ++p;
+      field = &builder_.field({from, static_cast<std::size_t>(p - from)});
+      if (p != end && *p == ':') {
+        const char* const digits = ++p;
+        while (p != end && !is_blank(*p) && *p != '|') ++p;
+        factor = finite({digits, static_cast<std::size_t>(p - digits)}, "the weight of a namespace");
+      }
+    }
+    while (true) {
+      while (p != end && is_blank(*p)) ++p;
+      if (p == end || *p == '|') return p;
+      p = read_feature(*field, factor, p, end);
+    }
+  }
+
+  const char* read_feature(Field& field, double factor, const char* p, const char* const end) {
+    const char* const from = p;
+    while (p != end && !is_blank(*p) && *p != ':' && *p != '|') ++p;
+    std::string_view name(from, static_cast<std::size_t>(p - from));
+    double value = 1.0;
+    if (p != end && *p == ':') {
+      const char* const digits = ++p;
+      p = read_number(digits, end, value);
+      if (p == digits || (p != end && !is_blank(*p) && *p != '|') || !std::isfinite(value)) {
+        while (p != end && !is_blank(*p) && *p != '|') ++p;
+        value = finite({digits, static_cast<std::size_t>(p - digits)}, "the value of a feature");
+      }
+    }
+    if (!field.kept) return p;
+    if (name.empty()) name = number_ = std::to_string(nameless_++);
+    builder_.named(field, name, factor * value);
+    return p;
+  }
+
+  Builder builder_;
+  Field& plain_;
+  int nameless_ = 0;
+  std::string number_;
+};
+
+}  // namespace
+
+void read_vw(std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
+  Reader reader(options, block);
+  read_lines(text, false, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
+  reader.close();
+}
+
+}  // namespace odca::text
