@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   odca::bind::bind_matrices(m);
   odca::bind::bind_learner(m);
   odca::bind::bind_events(m);
+  odca::bind::bind_text(m);
 }

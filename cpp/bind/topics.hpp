@@ -35,5 +35,6 @@ void bind_windows(nanobind::module_& m);
 void bind_matrices(nanobind::module_& m);
 void bind_learner(nanobind::module_& m);
 void bind_events(nanobind::module_& m);
+void bind_text(nanobind::module_& m);
 
 }  // namespace odca::bind

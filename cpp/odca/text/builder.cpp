@@ -58,7 +58,7 @@ void Builder::category(const Field& field, std::string_view value, std::string_v
   key_ = field.name;
   key_ += category_mark;
   key_ += value;
-  add(hash, index_of(hash, key_, where), 1.0, field.slot);
+  add(hash, index_of(hash, key_, value, where), 1.0, field.slot);
 }
 
 void Builder::missing(const Field& field, std::string_view where) {
@@ -69,7 +69,7 @@ void Builder::missing(const Field& field, std::string_view where) {
   hash.add(static_cast<unsigned char>(missing_mark));
   key_ = field.name;
   key_ += missing_mark;
-  add(hash, index_of(hash, key_, where), 1.0, field.slot);
+  add(hash, index_of(hash, key_, field.name, where), 1.0, field.slot);
 }
 
 void Builder::words(const Field& field, std::string_view text, std::string_view where) {
@@ -91,9 +91,10 @@ void Builder::label(std::string_view text, std::string_view where) {
   label_text_ = block_.label_names.add(hash.add(text).mixed(), text);
 }
 
-std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, std::string_view where) {
-  if (!is_utf8(key, true))
-    throw Fault{"the name of a feature is not UTF-8: " + shown(where) + ". Convert the text, or hash the names", where};
+std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, std::string_view part,
+                               std::string_view where) {
+  if (!is_utf8(part))
+    throw Fault{"the name of a feature is not UTF-8: " + shown(part) + ". Convert the text, or hash the names", where};
   return block_.names.add(hash, key);
 }
 
@@ -118,7 +119,7 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
     const FeatureHash hash = product.hash.times(factors[k].hash);
     const bool hashed = options_.space == Space::hashed;
     const std::string_view key = hashed ? std::string_view() : product_key(product.index, factors[k].index);
-    multiply(slots, depth + 1, k, {hash, index_of(hash, key, line), product.value * factors[k].value}, line);
+    multiply(slots, depth + 1, k, {hash, index_of(hash, key, {}, line), product.value * factors[k].value}, line);
   }
 }
 

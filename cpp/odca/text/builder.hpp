@@ -41,13 +41,13 @@ class Builder {
 
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
-    if (field.index < 0) field.index = index_of(field.hash, field.name, where);
+    if (field.index < 0) field.index = index_of(field.hash, field.name, field.name, where);
     add(field.hash, field.index, value, field.slot);
   }
   void named(const Field& field, std::string_view name, double value) {
     FeatureHash hash = field.prefix_hash;
     hash.add(name);
-    add(hash, index_of(hash, joined(field.prefix, name), name), value, field.slot);
+    add(hash, index_of(hash, joined(field.prefix, name), name, name), value, field.slot);
   }
   void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
   void category(const Field& field, std::string_view value, std::string_view where);
@@ -85,13 +85,14 @@ class Builder {
     if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
   }
 
-  std::int32_t index_of(FeatureHash hash, std::string_view key, std::string_view where) {
+  // `part` of the key comes from the text: it must be UTF-8.
+  std::int32_t index_of(FeatureHash hash, std::string_view key, std::string_view part, std::string_view where) {
     if (options_.space == Space::hashed) return hash.index(options_.bits);
     const std::uint64_t mixed = hash.mixed();
     const std::int32_t known = block_.names.find(mixed, key);
-    return known >= 0 ? known : new_name(mixed, key, where);
+    return known >= 0 ? known : new_name(mixed, key, part, where);
   }
-  std::int32_t new_name(std::uint64_t hash, std::string_view key, std::string_view where);
+  std::int32_t new_name(std::uint64_t hash, std::string_view key, std::string_view part, std::string_view where);
 
   std::string_view joined(std::string_view prefix, std::string_view name) {
     if (prefix.empty() || options_.space == Space::hashed) return name;

@@ -18,6 +18,10 @@ class NameTable {
   }
   std::uint64_t hash(std::int32_t number) const { return hashes_[static_cast<std::size_t>(number)]; }
 
+  // All of them one behind the other, and where each ends.
+  const std::string& bytes() const { return bytes_; }
+  const std::vector<std::size_t>& ends() const { return ends_; }
+
   // The number of a name with this hash (of good quality in all its bits), or -1.
   std::int32_t find(std::uint64_t hash, std::string_view name) const {
     if (slots_.empty()) return -1;

@@ -28,6 +28,12 @@ class Vocabulary {
     return places;
   }
 
+  // The names one behind the other, and where each ends: for a file. `restore` is the reverse; it throws InputError for
+  // what cannot be.
+  std::string_view bytes() const { return names_.bytes(); }
+  std::vector<std::int64_t> ends() const { return {names_.ends().begin(), names_.ends().end()}; }
+  void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
+
   // The block's features at these places, in order; those that have none are dropped.
   static void resolve(const std::vector<std::int32_t>& places, std::int64_t width, Block& block) {
     Rows resolved;
