@@ -100,6 +100,14 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("lines", [](const Block& b) { return b.lines; })
       .def_prop_ro("bytes", [](const Block& b) { return b.bytes; })
       .def(
+          "keep",
+          [](Block& block, const Vector<std::uint8_t>& kept) {
+            if (kept.shape(0) != static_cast<std::size_t>(block.size()))
+              throw InputError("it must be said of each event whether it is kept");
+            block.keep(to_vector(kept));
+          },
+          nb::arg("kept"))
+      .def(
           "resolve",
           [](Block& block, const Vector<std::int32_t>& places, std::int64_t width) {
             if (places.shape(0) != static_cast<std::size_t>(block.names.size()))

@@ -16,6 +16,8 @@ Array: TypeAlias = npt.NDArray[np.float64]
 
 def as_matrix(X: Any) -> tuple[_core.Matrix, int, int]:
     """X as a native matrix, with its rows and columns. Dense or sparse; copied only where it must be."""
+    if isinstance(X, _core.TextBlock):
+        return X.matrix(), len(X), X.width
     if hasattr(X, "tocsr"):
         return _from_sparse(X.tocsr())
     dense = _numbers(X, "X")

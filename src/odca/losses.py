@@ -338,6 +338,9 @@ LOSSES: tuple[type[Loss], ...] = (
     Poisson,
 )
 
+MARGIN_LOSSES = (LogLoss, Hinge, SquaredHinge, SmoothHinge, ModifiedHuber)
+"""Those whose labels are two classes, -1 and +1."""
+
 
 def as_native(loss: object) -> _core.Loss:
     """The native loss behind one of ours, or around a user's object; TypeError if it is neither."""

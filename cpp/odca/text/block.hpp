@@ -29,6 +29,9 @@ class Column {
   void cut(std::size_t rows) {
     if (values_.size() > rows) values_.resize(rows);
   }
+  void move(std::size_t from, std::size_t to) {
+    if (!values_.empty()) values_[to] = values_[from];
+  }
   void fill(std::size_t rows) {
     if (!values_.empty()) values_.resize(rows, otherwise_);
   }
@@ -63,6 +66,9 @@ struct Block {
   std::int64_t bytes = 0;      // the same, in bytes
 
   std::int64_t size() const { return rows.size(); }
+
+  // Only the events that are marked stay. `kept` has an entry for each.
+  void keep(const std::vector<std::uint8_t>& kept);
 };
 
 }  // namespace odca::text

@@ -14,7 +14,7 @@ from odca.calibration import Calibration, sigmoid
 from odca.classes import OneAgainstRest, rearranged
 from odca.inputs import Array
 from odca.learner import Learner
-from odca.losses import Hinge, LogLoss, ModifiedHuber, SmoothHinge, SquaredError, SquaredHinge
+from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError
 from odca.model_file import ModelFile
 from odca.names import as_loss, as_penalty, prior_strength_for
 from odca.penalties import Penalty
@@ -22,7 +22,7 @@ from odca.progress import Progress
 from odca.sklearn.base import Estimator, all_or_nothing
 from odca.windows import Infinite, Window
 
-MARGIN_LOSSES = (LogLoss, Hinge, SquaredHinge, SmoothHinge, ModifiedHuber, SquaredError)
+CLASSIFIERS = (*MARGIN_LOSSES, SquaredError)
 
 
 class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
@@ -237,8 +237,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def _check_options(self) -> None:
         loss = as_loss(self.loss)
-        if type(loss).__module__ == "odca.losses" and not isinstance(loss, MARGIN_LOSSES):
-            names = ", ".join(kind.name for kind in MARGIN_LOSSES)
+        if type(loss).__module__ == "odca.losses" and not isinstance(loss, CLASSIFIERS):
+            names = ", ".join(kind.name for kind in CLASSIFIERS)
             raise ValueError(f"a classifier takes one of the losses {names}; got {self.loss!r}.")
         if (
             self.class_weight is not None

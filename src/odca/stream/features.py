@@ -1,0 +1,110 @@
+"""What of an event becomes a feature."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+from odca import _core
+
+Missing: TypeAlias = Literal["ignore", "indicate", "error"]
+Space: TypeAlias = Literal["indices", "names", "hashed"]
+
+MOST_BITS = 30
+LISTS = ("keep", "ignore", "text", "categorical", "numeric")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """Which features an event has. A field is a column of a table, a key of a JSON object, a namespace of VW's text.
+
+    bits: hash the names of features to so many bits; None keeps them all in a dictionary, which grows with every new name.
+    keep, ignore: the fields that count, and those that do not.
+    interactions: fields whose features are multiplied with each other: each one of the first field with each one of the second,
+        and so on. A field may be crossed with itself.
+    text: fields whose strings are split into words, in lower case; ngrams: and into series of up to so many words.
+    categorical, numeric: fields whose numbers are names of categories; whose values must be numbers.
+    missing: what a value that is not there means: nothing ("ignore"), a feature of its own ("indicate"), or an "error".
+    """
+
+    bits: int | None = None
+    keep: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    interactions: tuple[tuple[str, ...], ...] = ()
+    text: tuple[str, ...] = ()
+    ngrams: int = 1
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    missing: Missing = "indicate"
+
+    def __post_init__(self) -> None:
+        for name in LISTS:
+            object.__setattr__(self, name, _strings(name, getattr(self, name)))
+        object.__setattr__(self, "interactions", tuple(_strings("interactions", each) for each in self.interactions))
+        if self.bits is not None and not (type(self.bits) is int and 1 <= self.bits <= MOST_BITS):
+            raise ValueError(f"bits must be a whole number from 1 to {MOST_BITS}, or None for names; got {self.bits!r}.")
+        if not (type(self.ngrams) is int and 1 <= self.ngrams <= 8):
+            raise ValueError(f"ngrams must be a whole number from 1 to 8; got {self.ngrams!r}.")
+        if self.missing not in {"ignore", "indicate", "error"}:
+            raise ValueError(f"missing must be 'ignore', 'indicate' or 'error'; got {self.missing!r}.")
+        for each in self.interactions:
+            if len(each) < 2:
+                raise ValueError(f"an interaction needs at least two fields; got {each!r}. Name one twice to square it.")
+        both = sorted({*self.keep} & {*self.ignore})
+        if both:
+            raise ValueError(f"{both[0]!r} is to be kept and to be ignored. Name it once.")
+        kinds = [*self.text, *self.categorical, *self.numeric]
+        twice = sorted({name for name in kinds if kinds.count(name) > 1})
+        if twice:
+            raise ValueError(f"{twice[0]!r} is to be of two kinds: text, categorical and numeric exclude each other.")
+
+    def native(self, *, indices: bool) -> _core.TextFeatures:
+        """The same for the core; with `indices`, the text's features are numbers that are their own indices."""
+        space: Space = "hashed" if self.bits is not None else "indices" if indices else "names"
+        return _core.TextFeatures(
+            space=space,
+            bits=self.bits or 0,
+            keep=list(self.keep),
+            ignore=list(self.ignore),
+            interactions=[list(each) for each in self.interactions],
+            text=list(self.text),
+            categorical=list(self.categorical),
+            numeric=list(self.numeric),
+            ngrams=self.ngrams,
+            missing=self.missing,
+        )
+
+    def as_options(self) -> dict[str, Any]:
+        """For a model file."""
+        return asdict(self)
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> "Features":
+        """The reverse. ValueError for what `as_options` cannot have made."""
+        if set(options) != {each.name for each in fields(cls)}:
+            raise ValueError("its features are not described as they should be.")
+        known = dict(options)
+        known["interactions"] = tuple(tuple(each) for each in options["interactions"])
+        return cls(**known)
+
+
+def _strings(what: str, names: Any) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{what} must be names of fields, as strings in a list; got {names!r}.")
+    return tuple(names)
+
+
+PRODUCT, MISSING, CATEGORY = b"\xfd", b"\xfe", b"\xff"
+
+
+def feature_name(key: bytes) -> str:
+    """A feature's key, as the core has it, for a person: "price", "country=NZ", "price is missing", "a * b".
+
+    >>> feature_name(b"country\\xffNZ\\xfdprice")
+    'country=NZ * price'
+    """
+    return " * ".join(_factor_name(part) for part in key.split(PRODUCT))
+
+
+def _factor_name(key: bytes) -> str:
+    if key.endswith(MISSING):
+        return f"{key[:-1].decode()} is missing"
+    return key.replace(CATEGORY, b"=", 1).decode()

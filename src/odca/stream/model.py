@@ -1,0 +1,388 @@
+"""A model with everything that a stream of files needs: how to read them, the names of features, classes, probabilities."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from odca import _core
+from odca.calibration import Calibration, sigmoid
+from odca.classes import OneAgainstRest, rearranged
+from odca.inputs import Array
+from odca.learner import Learner
+from odca.losses import MARGIN_LOSSES, LogLoss, Poisson, SquaredError, as_native
+from odca.metrics import ClassMetrics, NumberMetrics, Row
+from odca.model_file import ModelFile, Savable
+from odca.names import prior_strength_for, smoothing_for
+from odca.penalties import L2, Penalty
+from odca.stream.blocks import Block
+from odca.stream.errors import StreamError
+from odca.stream.schema import Schema
+from odca.windows import Infinite, Window
+
+Task: TypeAlias = Literal["classes", "numbers"]
+Label: TypeAlias = float | str
+
+RHO = 1e-5
+DENSE = ("csv", "jsonl", "arrow", "parquet")
+"""Formats whose numbers are in units of their own: they are scaled unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is to be learned, and how. What is None is decided by the first events.
+
+    task: whether labels are classes or numbers. None: classes if they are texts or only two, or if the loss is for classes.
+    loss: None is log loss for classes and squared error for numbers.
+    classes: all of them, if they are known beforehand; else those of the first events count, and more than two may become more still.
+    scale: divide each number by the root mean square of its values so far. None: in tables and JSON.
+    smoothing, prior_strength: None follows the window, and the first event.
+    """
+
+    task: Task | None = None
+    loss: object | None = None
+    penalty: Penalty = L2()  # noqa: RUF009 - frozen
+    rho: float = RHO
+    window: Window = Infinite()  # noqa: RUF009 - frozen
+    smoothing: float | None = None
+    prior_strength: float | None = None
+    intercept: bool = True
+    intercept_penalty: float = 1.0
+    scale: bool | None = None
+    classes: tuple[Label, ...] = ()
+
+    def settled(self, schema: Schema, sample: Block) -> "Problem":
+        """With nothing left to decide, by the first events of a stream."""
+        if not len(sample) and (self.task is None or self.loss is None):
+            raise StreamError("there are no events.", path=sample.path)
+        labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
+        task = self.task or _task_of(self.loss, self.classes or labels)
+        classes = self.classes or (tuple(labels) if task == "classes" else ())
+        if task == "classes" and len(classes) < 2:
+            shown = f"only {show(classes[0])}" if classes else "none"
+            raise StreamError(
+                f"classes are at least two, but the first {len(sample)} events have {shown}. Name all classes, "
+                "or say that the labels are numbers.",
+                path=sample.path,
+            )
+        loss = self.loss if self.loss is not None else LogLoss() if task == "classes" else SquaredError()
+        if task == "numbers" if isinstance(loss, MARGIN_LOSSES) else task == "classes" and loss != SquaredError():
+            raise ValueError(f"{loss!r} is not for {task}. Choose another loss, or another task.")
+        scale = schema.format in DENSE if self.scale is None else self.scale
+        strength = self.prior_strength
+        if strength is None:
+            strength = prior_strength_for(_squared_length(sample, scale)) if task == "classes" else 0.0
+        return replace(
+            self,
+            task=task,
+            loss=loss,
+            classes=classes,
+            scale=scale,
+            prior_strength=strength,
+            smoothing=smoothing_for(self.window) if self.smoothing is None else self.smoothing,
+        )
+
+    def as_options(self) -> dict[str, Any]:
+        """For a model file."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+class StreamModel(Savable):
+    """Learns from blocks of events, predicts them, and is saved with all that is needed to read more of them."""
+
+    kind = "StreamModel"
+
+    def __init__(self, problem: Problem, schema: Schema, learner: Learner) -> None:
+        self.problem, self.schema, self.learner = problem, schema, learner
+        self.vocabulary = _core.Vocabulary() if schema.has_names else None
+        self.n_names = 0
+        """How many of the names belong to events that were learned: the vocabulary may be some blocks ahead."""
+        self._calibration: Calibration | None = None
+        if problem.task == "classes":
+            self._layout = OneAgainstRest(problem.classes, spare=len(problem.classes) > 2)
+            if not isinstance(problem.loss, LogLoss):
+                self._calibration = Calibration(learner.lanes, problem.window)
+        self._codes = {label: code for code, label in enumerate(problem.classes)}
+        self._loss = as_native(problem.loss)
+        self.metrics: ClassMetrics | NumberMetrics = self._new_metrics()
+        """How well it predicted the events that it learned, before it learned them."""
+
+    @classmethod
+    def begin(cls, problem: Problem, schema: Schema, sample: Block) -> Self:
+        """A model of events like these, which it has not learned from yet."""
+        settled = problem.settled(schema, sample)
+        assert settled.smoothing is not None
+        assert settled.prior_strength is not None
+        classes = settled.task == "classes"
+        lanes = len(OneAgainstRest(settled.classes, spare=len(settled.classes) > 2).lanes) if classes else 1
+        return cls(
+            settled,
+            schema,
+            Learner(
+                loss=settled.loss,
+                penalty=settled.penalty,
+                rho=settled.rho,
+                window=settled.window,
+                smoothing=settled.smoothing,
+                prior_strength=settled.prior_strength,
+                prior_intercept=_typical(settled.loss, sample) if settled.intercept and not classes else 0.0,
+                intercept=settled.intercept,
+                intercept_penalty=settled.intercept_penalty if settled.intercept else 1.0,
+                scale=bool(settled.scale),
+                lanes=lanes,
+            ),
+        )
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The classes, in order; none if labels are numbers."""
+        return self._layout.classes if self.problem.task == "classes" else ()
+
+    # Learning
+
+    def learn(self, block: Block) -> list[Row]:
+        """Learn from the events of a block, in order; return the rows of the metrics' table that fall among them.
+
+        StreamError, and nothing learned, if one of them cannot be.
+        """
+        fault = self.first_fault(block)
+        if fault is not None:
+            raise fault
+        labels = self._labels_of(block)
+        targets = self._layout.labels(labels.astype(np.intp)) if self.problem.task == "classes" else labels[:, None]
+        time = block.time if self.problem.window.uses_time else None
+        try:
+            margins = self.learner.learn(
+                block.rows, targets, sample_weight=block.weight, offset=block.offset, time=time
+            )
+        except ValueError as error:
+            raise self._located(error, block) from error
+        rows = self._judge(self.metrics, block, margins, labels)
+        if self._calibration is not None:
+            self._calibration.learn(margins, targets, sample_weight=block.weight, time=time)
+        if self.vocabulary is not None:
+            self.n_names = block.rows.width
+        return rows
+
+    def judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array) -> list[Row]:
+        """Count how well these margins predict the events of a block, whose labels must be known ones."""
+        return self._judge(metrics, block, margins, self._labels_of(block))
+
+    def _judge(
+        self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array
+    ) -> list[Row]:
+        features = np.diff(block.rows.indptr)
+        if isinstance(metrics, NumberMetrics):
+            loss = self._loss.value(margins[:, 0], labels)
+            return metrics.add(labels, self.predicted(margins), loss, weight=block.weight, features=features)
+        codes, scores = labels.astype(np.intp), self._layout.scores(margins)
+        targets = self._layout.labels(codes)[:, : scores.shape[1]]
+        loss = self._loss.value(scores.ravel(), targets.ravel()).reshape(scores.shape).mean(axis=1)
+        two, p = len(self.classes) == 2, self.probabilities(margins)
+        return metrics.add(
+            codes,
+            self.predicted(margins).astype(np.intp),
+            loss,
+            margin=scores[:, 0] if two else None,
+            probability=p[:, 1] if two else p,
+            weight=block.weight,
+            features=features,
+        )
+
+    def _new_metrics(self) -> ClassMetrics | NumberMetrics:
+        if self.problem.task == "classes":
+            return ClassMetrics()
+        return NumberMetrics(self._loss.value, margin_is_prediction=not isinstance(self.problem.loss, Poisson))
+
+    def baselines(self, metrics: ClassMetrics | NumberMetrics) -> dict[str, dict[str, float]]:
+        """What no model reaches on the same events."""
+        return metrics.baselines(self._loss.value) if isinstance(metrics, ClassMetrics) else metrics.baselines()
+
+    def first_fault(self, block: Block) -> StreamError | None:
+        """The first event that cannot be learned from, if there is one."""
+        faults = self.faulty(block)
+        if not faults.any():
+            return None
+        row = int(np.argmax(faults))
+        return StreamError(self._what_is_wrong(block, row), path=block.path, line=block.line(row))
+
+    def faulty(self, block: Block) -> npt.NDArray[np.bool_]:
+        """Which events cannot be learned from: they have no label or no time, or a label that does not go with the rest."""
+        bad = block.is_unlabelled.copy()
+        if self.problem.task == "numbers":
+            labels = block.rows.label
+            bad |= block.rows.label_text >= 0
+            bad[~bad] |= ~np.asarray(self._loss.valid(labels[~bad]), dtype=bool)
+        elif not self._layout.spare:
+            bad |= self._codes_of(block) < 0
+        if block.weight is not None:
+            bad |= ~(block.weight >= 0.0)
+        if self.problem.window.uses_time:
+            bad |= True if block.time is None else np.isnan(block.time)
+        return bad
+
+    def _what_is_wrong(self, block: Block, row: int) -> str:
+        label = block.y[row]
+        if block.is_unlabelled[row]:
+            return "the event has no label."
+        if block.weight is not None and not block.weight[row] >= 0.0:
+            return f"the weight {block.weight[row]:g} is negative."
+        if self.problem.window.uses_time and (block.time is None or np.isnan(block.time[row])):
+            return f"the event has no time, which {self.problem.window!r} counts in. Name the column that holds it."
+        if self.problem.task == "classes":
+            known = ", ".join(show(each) for each in self.classes)
+            return f"the label {show(label)} is new; the classes are {known}. Name them all before learning."
+        if isinstance(label, str):
+            return f"the label {label!r} is no number. Say that labels are classes, if they are."
+        return f"the label {show(label)} is not one that {self.problem.loss!r} can have."
+
+    def _located(self, error: ValueError, block: Block) -> ValueError:
+        found = re.search(r"\brow (\d+)", str(error))
+        if found is None or int(found[1]) >= len(block):
+            return error
+        return StreamError(str(error), path=block.path, line=block.line(int(found[1])))
+
+    def _labels_of(self, block: Block) -> Array:
+        if self.problem.task == "numbers":
+            return block.rows.label
+        codes = self._codes_of(block)
+        if (codes < 0).any():
+            self._meet(block, codes)
+            codes = self._codes_of(block)
+        return codes.astype(np.float64)
+
+    def _codes_of(self, block: Block) -> npt.NDArray[np.intp]:
+        """The place of every label among the classes; -1 if it is new, or not there."""
+        rows = block.rows
+        numbers, places = np.unique(rows.label, return_inverse=True)
+        codes = np.array([self._codes.get(float(number), -1) for number in numbers], dtype=np.intp)[places]
+        if rows.label_names:
+            texts = np.array([self._codes.get(name.decode(), -1) for name in rows.label_names], dtype=np.intp)
+            is_text = rows.label_text >= 0
+            codes[is_text] = texts[rows.label_text[is_text]]
+        return codes
+
+    def _meet(self, block: Block, codes: npt.NDArray[np.intp]) -> None:
+        """Give lanes to new classes. They end bit for bit as if they had been there from the start."""
+        new = list(dict.fromkeys(block.y[codes < 0].tolist()))
+        layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
+        self.learner = rearranged(self.learner, sources, mirrored)
+        if self._calibration is not None:
+            self._calibration = self._calibration.rearranged(sources, mirrored)
+        self._layout = layout
+        self._codes = {label: code for code, label in enumerate(layout.classes)}
+
+    # Predicting
+
+    def margins(self, block: Block) -> Array:
+        """(events, lanes)"""
+        return self.learner.predict(block.rows, offset=block.offset)
+
+    def probabilities(self, margins: Array) -> Array:
+        """The probability of every class, from margins."""
+        scores = self._layout.scores(margins)
+        p = sigmoid(scores) if self._calibration is None else self._calibration.probabilities(scores)
+        return self._layout.distribution(p, scores)
+
+    def predicted(self, margins: Array) -> Array:
+        """Numbers; of classes their places among `classes`."""
+        if self.problem.task == "numbers":
+            with np.errstate(over="ignore"):
+                return np.exp(margins[:, 0]) if isinstance(self.problem.loss, Poisson) else margins[:, 0]
+        if len(self.classes) == 2:
+            return (margins[:, 0] > 0.0).astype(np.float64)
+        return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
+
+    # Files
+
+    def saved(self) -> ModelFile:
+        """What a file holds of the model."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        if self.vocabulary is not None:
+            ends = self.vocabulary.ends()[: self.n_names]
+            size = int(ends[-1]) if len(ends) else 0
+            arrays = {"names": np.frombuffer(self.vocabulary.bytes(), np.uint8)[:size], "name_ends": ends}
+        parts = {"learner": self.learner.saved()}
+        if self._calibration is not None:
+            parts["calibration"] = self._calibration.saved()
+        arrays |= {f"metrics.{name}": array for name, array in self.metrics.as_arrays().items()}
+        options = {
+            "problem": {**self.problem.as_options(), "classes": self.classes},
+            "schema": self.schema.as_options(),
+        }
+        return ModelFile(self.kind, options, arrays, parts)
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the model that a file holds. ValueError (or the like) if it holds none."""
+        given = dict(saved.options["problem"])
+        if loss is not None:
+            given["loss"] = loss
+        problem, schema = Problem(**given), Schema.from_options(saved.options["schema"])
+        model = cls(problem, schema, Learner.restored(saved.parts["learner"], loss))
+        if model.vocabulary is not None:
+            model.vocabulary.restore(saved.arrays["names"].tobytes(), saved.arrays["name_ends"])
+            model.n_names = len(model.vocabulary)
+        if model._calibration is not None:
+            model._calibration = Calibration.restored(saved.parts["calibration"])
+        model._restore_metrics(
+            {name[8:]: array for name, array in saved.arrays.items() if name.startswith("metrics.")}
+        )
+        lanes = len(model._layout.lanes) if problem.task == "classes" else 1
+        if model.learner.lanes != lanes or len(model._calibration or range(lanes)) != lanes:
+            raise ValueError("its classes are not those of its learner.")
+        if model.vocabulary is not None and model.learner.n_features > model.n_names:
+            raise ValueError("its names are fewer than its features.")
+        return model
+
+    def _restore_metrics(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        if isinstance(self.metrics, ClassMetrics):
+            self.metrics = ClassMetrics.from_arrays(arrays)
+        else:
+            self.metrics = NumberMetrics.from_arrays(
+                arrays, self._loss.value, margin_is_prediction=not isinstance(self.problem.loss, Poisson)
+            )
+
+    def keys(self) -> Sequence[bytes]:
+        """The keys of its features, by index; see `feature_name`."""
+        if self.vocabulary is not None:
+            return self.vocabulary.keys()[: self.learner.n_features]
+        form = b"hash %d" if self.schema.features.bits is not None else b"%d"
+        return [form % index for index in range(self.learner.n_features)]
+
+
+def show(label: Label) -> str:
+    """A label as a person writes it: 1 and not 1.0.
+
+    >>> show(1.0), show("UP")
+    ('1', 'UP')
+    """
+    if isinstance(label, str):
+        return label
+    return str(int(label)) if label == int(label) and abs(label) < 1e15 else repr(float(label))
+
+
+def _order(label: Label) -> tuple[bool, Label]:
+    """Numbers first."""
+    return isinstance(label, str), label
+
+
+def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
+    if loss is not None:
+        return "classes" if isinstance(loss, MARGIN_LOSSES) else "numbers"
+    return "classes" if len(labels) == 2 or any(isinstance(label, str) for label in labels) else "numbers"
+
+
+def _squared_length(sample: Block, scale: bool) -> float:
+    """Of the first event: as many as it has features, if each is about one."""
+    first = sample.rows.data[: sample.rows.indptr[1]]
+    return float(len(first) if scale else first @ first)
+
+
+def _typical(loss: object, sample: Block) -> float:
+    """Where the intercept begins: at the first label."""
+    first = float(sample.rows.label[0])
+    return float(np.log(max(first, 0.1))) if isinstance(loss, Poisson) else first

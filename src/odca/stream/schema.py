@@ -1,0 +1,256 @@
+"""How text becomes events: the format, which column is the label, what the others hold.
+
+A schema is found from a sample of the data, once, and kept with the model: other data are then read in the same way.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import PurePath
+from typing import Any, Literal, TypeAlias, get_args
+
+from odca import _core
+from odca.stream.chunks import Chunk
+from odca.stream.errors import StreamError
+from odca.stream.features import Features
+
+Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
+Kind: TypeAlias = Literal["number", "category", "text", "date", "any"]
+FORMATS: tuple[str, ...] = get_args(Format)
+BINARY = ("arrow", "parquet")
+"""Formats that are no text: pyarrow reads them."""
+
+SUFFIXES: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".vw": "vw",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".json": "jsonl",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
+MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
+
+_NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
+_LIBSVM = re.compile(rf"\s*{_NUMBER}(?:\s+qid:\d+)?(?:\s+\d+:\S+)*\s*(?:#.*)?$")
+_VW = re.compile(rf"\s*(?:{_NUMBER}\s+){{0,3}}\S*\|(?:\S|\s|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The columns (of a table) or keys (of JSON) that are no features."""
+
+    label: str | None = None
+    weight: str | None = None
+    offset: str | None = None
+    time: str | None = None
+    group: str | None = None
+    tag: str | None = None
+
+    def __post_init__(self) -> None:
+        taken = [name for name in asdict(self).values() if name is not None]
+        for name in taken:
+            if taken.count(name) > 1:
+                raise ValueError(f"the column {name!r} is to be two things at once. Each can be one.")
+
+    def role_of(self, name: str) -> str | None:
+        """What a column is, if it is no feature."""
+        return next((role for role, column in asdict(self).items() if column == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name, what its values are, and whether it is the event's time as well as a feature."""
+
+    name: str
+    kind: Kind
+    is_time: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """How text becomes events. See `recognise`."""
+
+    format: Format
+    features: Features
+    roles: Roles = Roles()  # noqa: RUF009 - frozen
+    columns: tuple[Column, ...] = ()
+    """Of a table, in order."""
+    delimiter: str = ","
+    header: bool = True
+    """Whether a file of CSV begins with the names of its columns."""
+
+    @property
+    def has_names(self) -> bool:
+        """Whether features have names that make a vocabulary; else they are numbers, of the text or of a hash."""
+        return self.features.bits is None and not self.has_indices
+
+    @property
+    def has_indices(self) -> bool:
+        """Whether features are numbers in the text, and those are their indices."""
+        return self.format == "libsvm" and self.features == Features(missing=self.features.missing)
+
+    def parser(self, *, skip_bad: bool) -> "Parser":
+        """What reads chunks by this schema, on any thread."""
+        return Parser(self, skip_bad)
+
+    def as_options(self) -> dict[str, Any]:
+        """For a model file."""
+        return {**asdict(self), "features": self.features.as_options()}
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> "Schema":
+        """The reverse. ValueError (or the like) for what `as_options` cannot have made."""
+        if set(options) != {each.name for each in fields(cls)} or options["format"] not in FORMATS:
+            raise ValueError("its schema is not described as it should be.")
+        known = dict(options)
+        known["features"] = Features.from_options(options["features"])
+        known["roles"] = Roles(**options["roles"])
+        known["columns"] = tuple(Column(**column) for column in options["columns"])
+        if any(column.kind not in get_args(Kind) for column in known["columns"]):
+            raise ValueError("a column of its schema is of no known kind.")
+        return cls(**known)
+
+
+class Parser:
+    """Reads chunks by a schema. It holds nothing that changes: any number of threads may call it."""
+
+    def __init__(self, schema: Schema, skip_bad: bool) -> None:
+        self._schema, self._skip_bad = schema, skip_bad
+        self._features = schema.features.native(indices=schema.has_indices)
+        self._columns = [self._native(column) for column in schema.columns]
+
+    def __call__(self, chunk: Chunk) -> _core.TextBlock:
+        return self.read(chunk.data, first=chunk.first)
+
+    def read(self, data: bytes | bytearray | memoryview, *, first: bool) -> _core.TextBlock:
+        """The events of whole lines; `first` if they begin a file."""
+        schema = self._schema
+        if schema.format == "libsvm":
+            return _core.read_libsvm(data, self._features, self._skip_bad)
+        if schema.format == "vw":
+            return _core.read_vw(data, self._features, self._skip_bad)
+        if schema.format == "jsonl":
+            roles = {role: name or "" for role, name in asdict(schema.roles).items()}
+            return _core.read_json(data, features=self._features, skip_bad=self._skip_bad, **roles)
+        return _core.read_csv(
+            data,
+            columns=self._columns,
+            delimiter=schema.delimiter,
+            header=schema.header and first,
+            features=self._features,
+            skip_bad=self._skip_bad,
+        )
+
+    def _native(self, column: Column) -> tuple[str, str, str, bool]:
+        wanted = self._schema.features
+        kept = column.name not in wanted.ignore and (not wanted.keep or column.name in wanted.keep)
+        role = self._schema.roles.role_of(column.name) or ("feature" if kept or column.is_time else "ignored")
+        if role == "feature" and not kept:
+            role = "time"
+        return column.name, role, column.kind, column.is_time and role == "feature"
+
+
+def recognise_format(path: str, head: bytes) -> Format:
+    """The format of a file, from its first bytes and its name. StreamError if they do not tell."""
+    for magic, format_ in MAGIC.items():
+        if head.startswith(magic):
+            return format_
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    while suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in SUFFIXES:
+        return SUFFIXES[suffixes[-1]]
+    lines = [line for line in head.decode(errors="replace").splitlines() if line.strip()][:20]
+    data = [line for line in lines if not line.startswith("#")]
+    if data:
+        if data[0].lstrip().startswith("{"):
+            return "jsonl"
+        if all(_LIBSVM.match(line) for line in data) and any(":" in line for line in data):
+            return "libsvm"
+        if all(_VW.match(line) for line in data):
+            return "vw"
+        delimiter = _core.guess_delimiter(head)
+        if all(delimiter in line for line in data):
+            return "csv"
+    raise StreamError(
+        f"its format is not recognised. Name it: one of {', '.join(FORMATS)}.",
+        path=path,
+        line=1 if data else None,
+    )
+
+
+def table_schema(
+    sample: bytes,
+    path: str,
+    features: Features,
+    roles: Roles,
+    *,
+    delimiter: str | None,
+    header: bool | None,
+    kinds: Mapping[str, Kind],
+) -> Schema:
+    """The schema of CSV, from its first lines. What `kinds` says of a column comes before what its cells look like."""
+    separator = delimiter or _core.guess_delimiter(sample)
+    first = _core.csv_fields(sample, separator)
+    named = [name for name in asdict(roles).values() if name is not None]
+    if header is None:
+        header = any(name in first for name in [*named, *kinds]) or _core.guess_header(sample, separator)
+    names = first if header else [str(number) for number in range(1, len(first) + 1)]
+    fault = _core.header_fault(names)
+    if fault:
+        raise StreamError(fault, path=path, line=1)
+    guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
+    roles = _found_roles(roles, names, path, header)
+    columns = tuple(
+        Column(name, kinds.get(name) or _kind_by_request(features, name) or kind)
+        for name, kind in zip(names, guessed, strict=True)
+    )
+    return Schema(
+        format="csv",
+        features=features,
+        roles=roles,
+        columns=with_time(columns, roles),
+        delimiter=separator,
+        header=header,
+    )
+
+
+def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
+    """The first column of dates is the time of the events, unless another one is."""
+    if roles.time is not None:
+        return columns
+    for place, column in enumerate(columns):
+        if column.kind == "date" and roles.role_of(column.name) is None:
+            return (*columns[:place], replace(column, is_time=True), *columns[place + 1 :])
+    return columns
+
+
+def _kind_by_request(features: Features, name: str) -> Kind | None:
+    if name in features.text:
+        return "text"
+    if name in features.categorical:
+        return "category"
+    return "number" if name in features.numeric else None
+
+
+def _found_roles(roles: Roles, names: Sequence[str], path: str, header: bool) -> Roles:
+    """With the names that the columns have: -1 is the last."""
+    found = {}
+    for role, name in asdict(roles).items():
+        if name is None or name in names:
+            found[role] = name
+        elif re.fullmatch(r"-\d+", name) and int(name) >= -len(names):
+            found[role] = names[int(name)]
+        else:
+            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
+            hint = "" if header else " The file was taken to have no header: columns are counted from 1."
+            raise StreamError(f"there is no column {name!r} for the {role}. There are {shown}.{hint}", path=path, line=1)
+    return Roles(**found)
