@@ -11,49 +11,34 @@
 True
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from odca.events import EventLearner
-from odca.learner import Learner
-from odca.loading import load
-from odca.losses import (
-    AbsoluteError,
-    CompiledLoss,
-    EpsilonInsensitive,
-    Expectile,
-    Hinge,
-    Huber,
-    LogLoss,
-    ModifiedHuber,
-    Poisson,
-    Quantile,
-    SmoothHinge,
-    SquaredEpsilonInsensitive,
-    SquaredError,
-    SquaredHinge,
-)
-from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
-from odca.reports import Delta, Diagnostics, FitReport
-from odca.windows import Exponential, HalfLife, Infinite, Sliding
+if TYPE_CHECKING:
+    from odca.events import EventLearner
+    from odca.learner import Learner
+    from odca.loading import load
+    from odca.losses import (
+        AbsoluteError,
+        CompiledLoss,
+        EpsilonInsensitive,
+        Expectile,
+        Hinge,
+        Huber,
+        LogLoss,
+        ModifiedHuber,
+        Poisson,
+        Quantile,
+        SmoothHinge,
+        SquaredEpsilonInsensitive,
+        SquaredError,
+        SquaredHinge,
+    )
+    from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
+    from odca.reports import Delta, Diagnostics, FitReport
+    from odca.windows import Exponential, HalfLife, Infinite, Sliding
 
 __version__ = "0.1.0"
-
-_ESTIMATORS = ("ODCAClassifier", "ODCARegressor")  # imported when asked for: they need scikit-learn
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ESTIMATORS:
-        raise AttributeError(f"module 'odca' has no attribute {name!r}")
-    try:
-        from odca import sklearn  # noqa: PLC0415 - only when used
-    except ModuleNotFoundError as error:
-        raise ImportError(f"{name} needs scikit-learn >= 1.6: pip install 'odca[sklearn]'.") from error
-    return getattr(sklearn, name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_ESTIMATORS])
-
 
 __all__ = [
     "KL",
@@ -87,3 +72,50 @@ __all__ = [
     "__version__",
     "load",
 ]
+
+# Where each name is at home. It is imported when it is first asked for: the command line begins without NumPy.
+_NAMES = {
+    "events": ("EventLearner",),
+    "learner": ("Learner",),
+    "loading": ("load",),
+    "losses": (
+        "AbsoluteError",
+        "CompiledLoss",
+        "EpsilonInsensitive",
+        "Expectile",
+        "Hinge",
+        "Huber",
+        "LogLoss",
+        "ModifiedHuber",
+        "Poisson",
+        "Quantile",
+        "SmoothHinge",
+        "SquaredEpsilonInsensitive",
+        "SquaredError",
+        "SquaredHinge",
+    ),
+    "penalties": ("KL", "L2", "Box", "ElasticNet", "NonNegative"),
+    "reports": ("Delta", "Diagnostics", "FitReport"),
+    "windows": ("Exponential", "HalfLife", "Infinite", "Sliding"),
+    "sklearn": ("ODCAClassifier", "ODCARegressor"),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name, name)
+    if home not in _NAMES or name == "sklearn":  # odca.sklearn must be imported by those who want it, as odca.river
+        raise AttributeError(f"module 'odca' has no attribute {name!r}")
+    try:
+        module = import_module(f"odca.{home}")
+    except ModuleNotFoundError as error:
+        if home != "sklearn":
+            raise
+        raise ImportError(f"{name} needs scikit-learn >= 1.6: pip install 'odca[sklearn]'.") from error
+    found = module if home == name else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

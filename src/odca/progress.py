@@ -18,13 +18,17 @@ class Progress:
     loss_sum: float = 0.0
     score_sum: float = 0.0
 
-    def add(self, loss: Array, score: Array, weight: Array | None = None) -> None:
-        """Count events by the loss of their prediction, and by whether it was right (or how far off it was)."""
+    def add(self, loss: Array, score: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Count events by the loss of their prediction, and by whether it was right (or how far off it was).
+
+        Return `weight` and `loss_sum` as they were before, and after each event.
+        """
         c = np.ones(len(loss)) if weight is None else weight
+        weights, losses = running_sum(self.weight, c), running_sum(self.loss_sum, c * loss)
         self.events += len(loss)
-        self.weight = _add_in_order(self.weight, c)
-        self.loss_sum = _add_in_order(self.loss_sum, c * loss)
-        self.score_sum = _add_in_order(self.score_sum, c * score)
+        self.weight, self.loss_sum = float(weights[-1]), float(losses[-1])
+        self.score_sum = float(running_sum(self.score_sum, c * score)[-1])
+        return weights, losses
 
     @property
     def loss(self) -> float:
@@ -49,5 +53,6 @@ class Progress:
         return cls(int(numbers[0]), *map(float, numbers[1:]))
 
 
-def _add_in_order(total: float, terms: Array) -> float:
-    return float(np.cumsum(np.concatenate([[total], terms]))[-1])
+def running_sum(total: float, terms: Array) -> Array:
+    """`total`, and what it comes to with each term, added one after the other: however the terms are cut into calls."""
+    return np.cumsum(np.concatenate([[total], terms]))

@@ -32,6 +32,12 @@ from odca.windows import Exponential, Infinite, Sliding
 
 NAME = "demo"
 SUMMARY = "stream a drifting problem through three windows, side by side, in a few seconds"
+EPILOG = """\
+examples:
+  odca demo
+  odca demo --rho 0.001
+  odca demo --events 100000 --json
+"""
 
 STRETCHES = 40
 BATCHES = 5 * STRETCHES

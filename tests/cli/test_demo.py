@@ -1,4 +1,4 @@
-"""The command line and its demo: what a person sees, what a machine reads, how it ends."""
+"""The demo: what a person sees, what a machine reads, how it ends."""
 
 import contextlib
 import fcntl
@@ -17,8 +17,8 @@ import time
 import numpy as np
 import pytest
 
-import odca
-from odca import cli, demo
+from odca import cli
+from odca.cli import demo
 
 SMALL = 20_000  # events: the windows hold 500, enough for every claim below
 # A shell may have started the tests with Ctrl-C switched off, which children inherit: it is switched on again.
@@ -146,18 +146,6 @@ def test_the_live_view_keeps_its_shape_from_the_first_batch_to_the_last(problem:
 # The command
 
 
-def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 0
-    assert "demo" in capsys.readouterr().out
-
-
-def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        cli.main(["--version"])
-    assert end.value.code == 0
-    assert capsys.readouterr().out == f"odca {odca.__version__}\n"
-
-
 def test_into_a_file_the_demo_writes_a_few_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--events", str(SMALL)]) == 0
     out = capsys.readouterr().out
@@ -186,7 +174,6 @@ def test_json_is_json_and_nothing_else(capsys: pytest.CaptureFixture[str], over:
         (["demo", "--rho", "0"], "above 0 is needed; got '0'"),
         (["demo", "--rho", "nan"], "above 0 is needed; got 'nan'"),
         (["demo", "--fast"], "--fast"),
-        (["dmeo"], "'dmeo' (choose from"),
     ],
 )
 def test_wrong_arguments_are_answered_with_what_is_needed(

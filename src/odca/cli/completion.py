@@ -1,0 +1,39 @@
+"""`odca completion`: what a shell needs to complete our commands and options."""
+
+import argparse
+
+from odca import cli
+
+NAME = "completion"
+SUMMARY = "print a script that completes commands and options in your shell"
+EPILOG = """\
+examples:
+  odca completion bash > ~/.local/share/bash-completion/completions/odca
+  odca completion zsh > ~/.zfunc/_odca        (with fpath+=~/.zfunc before compinit)
+  odca completion tcsh | sudo tee /etc/profile.d/odca.completion.csh
+"""
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The shell."""
+    parser.add_argument("shell", choices=SHELLS, help="the shell that completes")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the script."""
+    try:
+        import shtab  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        raise ImportError("completion needs shtab: pip install 'odca[cli]'.") from error
+    print(shtab.complete(full_parser(), shell=arguments.shell))
+    return 0
+
+
+def full_parser() -> argparse.ArgumentParser:
+    """The parser of `odca` with those of all commands inside: it imports them all."""
+    top = cli.top_parser()
+    parsers = top.add_subparsers(metavar="<command>")
+    for name, (_, summary) in cli.COMMANDS.items():
+        cli.prepare(parsers.add_parser(name, help=summary), cli.command(name))
+    return top

@@ -1,0 +1,82 @@
+"""Numbers as a person reads them: 1,234,567; 3.2 M/s; 12.3 s; 45 MB. What is not known is a dash."""
+
+import math
+
+UNKNOWN = "-"
+
+
+def count(number: float | None) -> str:
+    """A number of things, or a sum of weights.
+
+    >>> count(1234567), count(1234.5)
+    ('1,234,567', '1,234.5')
+    """
+    if number is None or not math.isfinite(number):
+        return UNKNOWN
+    return f"{number:,.0f}" if number == round(number) else f"{number:,.6g}" if number < 1e6 else f"{number:,.0f}"
+
+
+def decimal(number: float | None) -> str:
+    """A loss or an error: six decimals, or a power of ten where these say too little.
+
+    >>> decimal(0.25), decimal(1.5e-7), decimal(None)
+    ('0.250000', '1.500e-07', '-')
+    """
+    if number is None or not math.isfinite(number):
+        return UNKNOWN if number is None or math.isnan(number) else str(float(number))
+    return f"{number:.6f}" if number == 0.0 or 1e-3 <= abs(number) < 1e6 else f"{number:.3e}"
+
+
+def percent(share: float | None) -> str:
+    """A share of one.
+
+    >>> percent(0.9523)
+    '95.2 %'
+    """
+    return UNKNOWN if share is None or not math.isfinite(share) else f"{100.0 * share:.1f} %"
+
+
+def rate(per_second: float, unit: str = "") -> str:
+    """How many a second.
+
+    >>> rate(3.24e6), rate(45.1e6, "B"), rate(950)
+    ('3.2 M/s', '45 MB/s', '950/s')
+    """
+    number, prefix = _scaled(per_second)
+    return f"{number} {prefix}{unit}/s" if prefix or unit else f"{number}/s"
+
+
+def size(n_bytes: float) -> str:
+    """A number of bytes.
+
+    >>> size(45_300_000)
+    '45 MB'
+    """
+    number, prefix = _scaled(n_bytes)
+    return f"{number} {prefix}B"
+
+
+def duration(seconds: float) -> str:
+    """A time that passed, or will.
+
+    >>> duration(0.042), duration(12.34), duration(125), duration(3720)
+    ('0.04 s', '12.3 s', '2 min 05 s', '1 h 02 min')
+    """
+    if seconds < 1.0:
+        return f"{seconds:.2f} s"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
+
+
+def _scaled(number: float) -> tuple[str, str]:
+    """A number in thousands, millions, ..., with one decimal below ten, and the prefix."""
+    prefixes = ["", "k", "M", "G", "T"]
+    power = 0
+    while number >= 999.5 and power < len(prefixes) - 1:
+        number /= 1000.0
+        power += 1
+    return f"{number:.1f}" if power and number < 9.95 else f"{number:.0f}", prefixes[power]

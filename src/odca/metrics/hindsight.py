@@ -1,0 +1,216 @@
+"""The constant that would have been best: min over c of the mean of Q(c; y) over the labels of a stream.
+
+`LabelSummary` remembers the labels in bounded memory. It is exact while there are at most 4,096 different ones. From then
+on they are grouped into cells of equal width, a power of two that is doubled whenever more than 4,096 cells hold a label;
+a cell is remembered by its weight and its mean. Labels far from the others take a cell each, and do not widen the cells of
+the many. Means of absolute errors are then off by less than a width times the share of the cell that holds the best
+constant, means of squares by less than a quarter of the width squared: parts of a thousand at worst, where tails are heavy.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.inputs import Array
+
+Value = Callable[[npt.ArrayLike, npt.ArrayLike], npt.ArrayLike]
+"""Q(z; y), over arrays: the `value` of a loss."""
+
+MOST_CELLS = 4096
+EXACT = -(2**15)  # stands for the level of a summary whose cells are single labels
+LONGEST_TABLE = 2**16
+FINEST = 60  # the first cells are 2^60 times narrower than the largest label
+GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+
+
+class LabelSummary:
+    """Labels and their weights, in event order: no split of the stream into calls shows."""
+
+    def __init__(self) -> None:
+        self._level = EXACT  # cells have the width 2^level
+        self._cells = np.zeros(0)  # labels, or multiples of the width; ascending
+        self._weight = np.zeros(0)
+        self._moment = np.zeros(0)  # the weighted sum of labels
+        self._places = np.zeros(0, np.intp)  # where each multiple of the width is among the cells, or -1; see _find
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every label is remembered as it was."""
+        return self._level == EXACT
+
+    def add(self, labels: Array, weight: Array) -> None:
+        """Remember labels. Those without weight do not matter to a mean."""
+        matters = weight > 0.0
+        y, c = (labels, weight) if matters.all() else (labels[matters], weight[matters])
+        while len(y):
+            added = self._add_while_there_is_room(y, c)
+            y, c = y[added:], c[added:]
+            if len(y):
+                self._widen(y[0])
+
+    def _add_while_there_is_room(self, y: Array, c: Array) -> int:
+        """Add events up to the one that needs a cell too many; return how many that were."""
+        cells = self._cells_of(y)
+        at, known = self._find(cells)
+        if not known.all():
+            new, first = np.unique(cells[~known], return_index=True)
+            room = MOST_CELLS - len(self._cells)
+            if len(new) > room:
+                kept = np.argsort(first)[:room]
+                stop = int(np.flatnonzero(~known)[np.sort(first)[room]])
+                new, cells, y, c = np.sort(new[kept]), cells[:stop], y[:stop], c[:stop]
+            self._make_room_for(new)
+            at, _ = self._find(cells)
+        np.add.at(self._weight, at, c)
+        np.add.at(self._moment, at, c * y)
+        return len(y)
+
+    def _cells_of(self, y: Array) -> Array:
+        return y if self.is_exact else _cells(y, self._level)
+
+    def _find(self, cells: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Where each cell is, and whether it is there: by table where the cells lie close together, else by search."""
+        if len(self._places):
+            index = np.clip(cells - self._cells[0], -1.0, len(self._places) - 1.0).astype(np.intp)
+            at = self._places[index]
+            return at, at >= 0
+        order = np.argsort(cells)  # a search in order is several times faster
+        at = np.empty(len(cells), dtype=np.intp)
+        at[order] = np.searchsorted(self._cells, cells[order])
+        known = np.zeros(len(cells), dtype=bool)
+        inside = at < len(self._cells)
+        known[inside] = self._cells[at[inside]] == cells[inside]
+        return at, known
+
+    def _tabulate(self) -> None:
+        span = self._cells[-1] - self._cells[0] + 1.0
+        self._places = np.full(
+            0 if self.is_exact or span > LONGEST_TABLE else int(span) + 1, -1
+        )  # the last is for others
+        if len(self._places):
+            self._places[(self._cells - self._cells[0]).astype(np.intp)] = np.arange(len(self._cells))
+
+    def _make_room_for(self, new: Array) -> None:
+        at = np.searchsorted(self._cells, new)
+        self._cells = np.insert(self._cells, at, new)
+        self._weight = np.insert(self._weight, at, 0.0)
+        self._moment = np.insert(self._moment, at, 0.0)
+        self._tabulate()
+
+    def _widen(self, label: float) -> None:
+        """Make the cells as wide as they must be for one label more."""
+        if self.is_exact:
+            largest = max(float(np.abs(self._cells).max()), abs(label))
+            level = int(np.frexp(largest)[1]) - FINEST
+            cells = _cells(self._cells, level)
+        else:
+            level, cells = self._level + 1, np.floor(0.5 * self._cells)
+        while len(np.union1d(cells, _cells(np.array([label]), level))) > MOST_CELLS:
+            level, cells = level + 1, np.floor(0.5 * cells)
+        self._level = level
+        self._cells, first = np.unique(cells, return_index=True)
+        self._weight = np.add.reduceat(self._weight, first)
+        self._moment = np.add.reduceat(self._moment, first)
+        self._tabulate()
+
+    def points(self) -> tuple[Array, Array]:
+        """The labels, or the means of their cells, and their weights."""
+        if self.is_exact:
+            return self._cells, self._weight
+        low = np.ldexp(self._cells, self._level)
+        return np.clip(self._moment / self._weight, low, low + np.ldexp(1.0, self._level)), self._weight
+
+    def best_loss(self, value: Value) -> float:
+        """The mean of Q(c; y) at the best c."""
+        labels, weight = self.points()
+        if not len(labels):
+            return float("nan")
+        centre = float(np.average(labels, weights=weight))
+        spread = float(np.sqrt(np.average((labels - centre) ** 2, weights=weight)))
+        return least(mean_of(value, labels, weight), centre, spread or 1.0)
+
+    def best_absolute_error(self) -> float:
+        """The mean of |c - y| at the best c, a median."""
+        labels, weight = self.points()
+        if not len(labels):
+            return float("nan")
+        up_to = np.cumsum(weight)
+        median = labels[np.searchsorted(up_to, 0.5 * up_to[-1])]
+        return float(np.average(np.abs(labels - median), weights=weight))
+
+    def as_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Its state, for a file."""
+        return {
+            "label_level": np.array([self._level]),
+            "label_cells": self._cells.copy(),
+            "label_weight": self._weight.copy(),
+            "label_moment": self._moment.copy(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[np.generic]]) -> "LabelSummary":
+        """The reverse; ValueError for what `as_arrays` cannot have written."""
+        summary = cls()
+        level, cells, weight, moment = (
+            arrays[name] for name in ("label_level", "label_cells", "label_weight", "label_moment")
+        )
+        sound = level.shape == (1,) and level.dtype == np.int64 and cells.shape == weight.shape == moment.shape
+        if not sound or cells.ndim != 1 or len(cells) > MOST_CELLS:
+            raise ValueError("its labels are not a summary.")
+        summary._level = int(level[0])
+        summary._cells, summary._weight, summary._moment = (np.array(a, np.float64) for a in (cells, weight, moment))
+        ascending = np.all(summary._cells[:-1] < summary._cells[1:])
+        finite = np.isfinite(summary._cells).all() and np.isfinite(summary._weight).all()
+        in_range = summary.is_exact or -2000 < summary._level < 2000
+        if not (ascending and finite and in_range and np.all(summary._weight > 0.0)) or np.isnan(summary._moment).any():
+            raise ValueError("its labels are not a summary.")
+        if len(summary._cells):
+            summary._tabulate()
+        return summary
+
+
+def _cells(y: Array, level: int) -> Array:
+    """The cells of width 2^level in which labels lie. Absurdly distant ones share the last."""
+    with np.errstate(over="ignore"):
+        return np.clip(np.floor(np.ldexp(y, -level)), -1e300, 1e300)
+
+
+def mean_of(value: Value, labels: Array, weight: Array) -> Callable[[float], float]:
+    """c ↦ the weighted mean of Q(c; y)."""
+
+    def mean(c: float) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.average(np.asarray(value(c, labels), np.float64), weights=weight))
+
+    return mean
+
+
+def least(function: Callable[[float], float], centre: float, scale: float) -> float:
+    """The least value of a convex function of one number that is finite at `centre`, by golden sections.
+
+    Some fall for ever, as log loss does where there is one class: of these it is the value far out, where it hardly falls.
+    """
+    found = function(centre)
+
+    def at(t: float) -> float:
+        nonlocal found
+        result = function(centre + t * scale)
+        if not np.isfinite(result):  # too large to tell: the further out the larger
+            return 1e300 * (1.0 + abs(t))
+        found = min(found, result)
+        return result
+
+    ends = []
+    for side in (-1.0, 1.0):
+        while abs(side) < 2.0**60 and at(2.0 * side) < at(side):
+            side *= 2.0  # noqa: PLW2901 - as far as it falls
+        ends.append(2.0 * side)
+    low, high = ends
+    while high - low > 1e-15 * (1.0 + abs(low) + abs(high)):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        if at(left) <= at(right):
+            high = right
+        else:
+            low = left
+    return found

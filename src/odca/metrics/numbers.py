@@ -1,0 +1,154 @@
+"""Progressive validation of a regression."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.inputs import Array
+from odca.metrics.hindsight import LabelSummary, Value
+from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio
+from odca.progress import Progress, running_sum
+
+
+class NumberMetrics:
+    """Progressive validation of a regression.
+
+    value: Q(z; y) of the loss. With it the baselines are also judged by the loss. That needs margins that are predictions; where
+    they are not (Poisson), say margin_is_prediction=False, and only the best constant is.
+    every: a row for every so many events; else for 1, 2, 4, 8, ...
+    """
+
+    def __init__(
+        self, value: Value | None = None, *, margin_is_prediction: bool = True, every: int | None = None
+    ) -> None:
+        self._value = value
+        self._judges_by_loss = value is not None and margin_is_prediction
+        self._rows = Rows(every)
+        self._progress = Progress()
+        self._first = self._last = 0.0  # labels
+        self._squares = 0.0  # the sum of squared errors
+        self._moment = 0.0  # the sum of labels, from the first one on
+        self._spread = 0.0  # the sum of squares around the mean
+        self._baselines = np.zeros((2, 2))  # absolute errors and losses: of no change, of the mean so far
+        self._labels = LabelSummary()
+
+    def add(
+        self,
+        label: Array,
+        prediction: Array,
+        loss: Array,
+        *,
+        weight: Array | None = None,
+        features: npt.NDArray[Any] | None = None,
+    ) -> list[Row]:
+        """Count events; return the rows that fall among them. `features` is how many each event has, for the rows."""
+        n = len(label)
+        c = as_weights(weight, n)
+        check_lengths(n, prediction=prediction, loss=loss, features=features)
+        begin, error = self._progress.events, label - prediction
+        if n and not begin:
+            self._first = float(label[0])
+        weights, losses = self._progress.add(loss, np.abs(error), c)
+        rows = self._rows.within(begin, weights, losses, label, prediction, features)
+        if n:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._squares = float(running_sum(self._squares, c * error * error)[-1])
+                self._compare_to_baselines(label, c, weights)
+            self._labels.add(label, c)
+        return rows
+
+    def _compare_to_baselines(self, label: Array, c: Array, weights: Array) -> None:
+        """No change and the mean so far, and (Welford) the spread around it."""
+        moments = running_sum(self._moment, c * (label - self._first))
+        means = np.where(weights > 0.0, self._first + moments / np.where(weights > 0.0, weights, 1.0), 0.0)
+        spreads = np.where(weights[:-1] > 0.0, c * (label - means[:-1]) * (label - means[1:]), 0.0)
+        self._moment, self._spread = float(moments[-1]), float(running_sum(self._spread, spreads)[-1])
+        before = np.concatenate([[self._last], label[:-1]])
+        self._last = float(label[-1])
+        for sums, prediction in zip(self._baselines, (before, means[:-1]), strict=True):
+            sums[0] = running_sum(sums[0], c * np.abs(label - prediction))[-1]
+            if self._judges_by_loss and self._value is not None:
+                sums[1] = running_sum(sums[1], c * np.asarray(self._value(prediction, label), np.float64))[-1]
+
+    # What came of it
+
+    @property
+    def events(self) -> int:
+        """The number of events."""
+        return self._progress.events
+
+    @property
+    def weight(self) -> float:
+        """The sum of their weights."""
+        return self._progress.weight
+
+    @property
+    def loss(self) -> float:
+        """The mean loss."""
+        return self._progress.loss
+
+    @property
+    def mae(self) -> float:
+        """The mean absolute error."""
+        return self._progress.score
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error."""
+        return float(np.sqrt(ratio(self._squares, self.weight)))
+
+    @property
+    def r2(self) -> float:
+        """1 - (squared errors)/(squares around the mean): 1 is perfect, 0 no better than the mean of all labels."""
+        return 1.0 - ratio(self._squares, self._spread)
+
+    def scores(self) -> dict[str, float]:
+        """All of them; what cannot be told is NaN."""
+        return {name: float(getattr(self, name)) for name in ("loss", "mae", "rmse", "r2")}
+
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """What those without features reach on the same events; before the first label they predict 0."""
+        shown = self._baselines[:, : 1 + self._judges_by_loss]
+        found = {
+            name: dict(zip(("mae", "loss"), (ratio(each, self.weight) for each in sums), strict=False))
+            for name, sums in zip(("no_change", "mean"), shown, strict=True)
+        }
+        found["best_constant"] = {"mae": self._labels.best_absolute_error()}
+        if self._value is not None:
+            found["best_constant"]["loss"] = self._labels.best_loss(self._value)
+        return found
+
+    # Files
+
+    def as_arrays(self) -> Arrays:
+        """Its state, for a file. How often rows come, and the loss, are not part of it."""
+        return {
+            "progress": self._progress.as_array(),
+            "baselines": self._baselines.copy(),
+            "last_row": self._rows.last.copy(),
+            "sums": np.array([self._first, self._last, self._squares, self._moment, self._spread]),
+            **self._labels.as_arrays(),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        value: Value | None = None,
+        *,
+        margin_is_prediction: bool = True,
+        every: int | None = None,
+    ) -> "NumberMetrics":
+        """The reverse; ValueError for what `as_arrays` cannot have written."""
+        self = cls(value, margin_is_prediction=margin_is_prediction, every=every)
+        self._progress = Progress.from_array(arrays["progress"])
+        self._baselines = from_file(arrays, "baselines", (2, 2))
+        self._rows.restore(arrays["last_row"])
+        sums = from_file(arrays, "sums", (5,)).tolist()
+        self._first, self._last, self._squares, self._moment, self._spread = sums
+        if min(self._squares, self._spread) < 0.0:
+            raise ValueError("its metrics do not fit together.")
+        self._labels = LabelSummary.from_arrays(arrays)
+        return self

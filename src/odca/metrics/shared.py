@@ -1,0 +1,101 @@
+"""What the metrics of classes and of numbers share: the rows of a table, and checks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.inputs import Array
+from odca.progress import Progress
+from odca.scalars import whole
+
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of VW's table: the state after `events` events, and the last of them."""
+
+    events: int
+    weight: float
+    loss: float
+    """The mean loss so far."""
+    since_last: float
+    """The mean loss since the row before."""
+    label: Any
+    prediction: Any
+    features: int | None
+
+
+class Rows:
+    """When a row is due, and what the sums were at the one before."""
+
+    def __init__(self, every: int | None) -> None:
+        self.every = None if every is None else whole(every, "every")
+        self.last = np.zeros(3)  # events, weight, loss_sum
+
+    def due(self, events: int) -> int:
+        """The event count of the first row after so many events."""
+        return 1 << events.bit_length() if self.every is None else (events // self.every + 1) * self.every
+
+    def restore(self, last: npt.NDArray[Any]) -> None:
+        """Go on after a row that a file holds. ValueError if it holds none."""
+        if last.shape != (3,):
+            raise ValueError("its last row is not three numbers.")
+        sums = Progress.from_array(np.array([*last, 0.0]))
+        self.last = np.array([sums.events, sums.weight, sums.loss_sum])
+
+    def within(
+        self, begin: int, weights: Array, losses: Array, labels: Any, predictions: Any, features: Any
+    ) -> list[Row]:
+        """The rows of a block that follows `begin` events, from the sums before it and after each of its events."""
+        rows: list[Row] = []
+        while (at := self.due(rows[-1].events if rows else begin) - begin) < len(weights):
+            now = np.array([begin + at, weights[at], losses[at]])
+            _, weight, loss = now - self.last
+            rows.append(
+                Row(
+                    events=begin + at,
+                    weight=float(now[1]),
+                    loss=ratio(now[2], now[1]),
+                    since_last=ratio(loss, weight),
+                    label=labels[at - 1].item(),
+                    prediction=predictions[at - 1].item(),
+                    features=None if features is None else int(features[at - 1]),
+                )
+            )
+            self.last = now
+        return rows
+
+
+def ratio(part: float, whole: float) -> float:
+    """A mean from two sums; NaN where there is none."""
+    return float(part) / float(whole) if whole else float("nan")
+
+
+def as_weights(weight: Array | None, n: int) -> Array:
+    """The weights of n events: ones unless given."""
+    if weight is None:
+        return np.ones(n)
+    if weight.shape != (n,) or not np.all(np.isfinite(weight) & (weight >= 0.0)):
+        raise ValueError(f"weight must hold {n} finite numbers >= 0.")
+    return weight
+
+
+def check_lengths(n: int, **arrays: npt.NDArray[Any] | None) -> None:
+    """Refuse what does not say something about every event."""
+    for name, array in arrays.items():
+        if array is not None and len(array) != n:
+            raise ValueError(f"{name} must have one entry for each of {n} events; got {len(array)}.")
+
+
+def from_file(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...], least: float = -np.inf
+) -> Array:
+    """A copy of an array of a file, which must be of this shape, without NaN, and nowhere below `least`."""
+    array = np.array(arrays[name], np.float64)
+    if array.shape != shape or np.isnan(array).any() or not np.all(array >= least):
+        raise ValueError(f"its {name} are not those of metrics.")
+    return array
