@@ -1,0 +1,71 @@
+"""How metrics are told: the table that grows, and the summary with its baselines."""
+
+from typing import TYPE_CHECKING, Any
+
+from odca.cli import human
+from odca.cli.output import Column, Fact
+
+if TYPE_CHECKING:
+    from odca.metrics import ClassMetrics, NumberMetrics, Row
+    from odca.stream.model import StreamModel
+
+COLUMNS = (
+    Column("loss", "average\nloss", 10, human.decimal),
+    Column("since_last", "since\nlast", 10, human.decimal),
+    Column("events", "event\ncounter", 12, human.count),
+    Column("weight", "event\nweight", 12, human.count),
+    Column("label", "current\nlabel", 10),
+    Column("prediction", "current\npredict", 10),
+    Column("features", "current\nfeatures", 8, human.count),
+)
+
+NAMES = {
+    "loss": ("loss", human.decimal),
+    "accuracy": ("accuracy", human.percent),
+    "auc": ("AUC", human.decimal),
+    "log_loss": ("log loss of probabilities", human.decimal),
+    "calibration_error": ("calibration error (ECE)", human.decimal),
+    "mae": ("mean absolute error", human.decimal),
+    "rmse": ("root mean squared error", human.decimal),
+    "r2": ("R²", human.decimal),
+}
+BASELINES = {
+    "no_change": "no change (the label before)",
+    "majority": "the majority so far",
+    "mean": "the mean so far",
+    "best_constant": "the best constant in hindsight",
+}
+
+
+def row_values(model: "StreamModel", row: "Row") -> tuple[Any, ...]:
+    """A row of the table, in the order of COLUMNS."""
+    label, prediction = row.label, row.prediction
+    if model.problem.task == "classes":
+        shown = [_class(model, code) for code in (label, prediction)]
+    else:
+        shown = [f"{number:.6g}" for number in (label, prediction)]
+    return row.loss, row.since_last, row.events, row.weight, *shown, row.features
+
+
+def _class(model: "StreamModel", code: int) -> str:
+    from odca.stream.model import show  # noqa: PLC0415 - it is there already, where a model is
+
+    return show(model.classes[code]) if code >= 0 else "-"
+
+
+def metrics_facts(
+    model: "StreamModel", metrics: "ClassMetrics | NumberMetrics"
+) -> dict[str, list[Fact]]:
+    """How good the predictions were, and the baselines beside them. What cannot be told is left out."""
+    scores = [
+        Fact(NAMES[name][0], value, NAMES[name][1], name)
+        for name, value in metrics.scores().items()
+        if value == value  # noqa: PLR0124 - not nan
+    ]
+    baselines = [
+        Fact(f"{BASELINES[name]}: {NAMES[score][0]}", value, NAMES[score][1], f"{name}_{score}")
+        for name, reached in model.baselines(metrics).items()
+        for score, value in reached.items()
+        if value == value  # noqa: PLR0124 - not nan
+    ]
+    return {"predictions, each made before its event was learned": scores, "baselines": baselines}
