@@ -1,0 +1,373 @@
+"""The bytes of files, one behind the other, cut into chunks of whole lines.
+
+A line ends with a newline; the last one of a file need not. Where quotes count (CSV), a newline between double quotes
+is part of its line. Chunks are large, so that what is done per chunk costs nothing per line, and a chunk's memory is
+never used again, so that several can be worked on at once. Lines are not counted here: whoever parses them does so.
+
+Every place between two lines has a `Position`, from which a later run goes on with the very same bytes. It carries a
+digest of the bytes before it, which tells whether the file is still the one that it was taken from.
+"""
+
+import hashlib
+import stat
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from odca.stream.errors import STANDARD_INPUT, StreamError
+from odca.stream.lines import Bytes, first_line_end, last_line_end, last_unquoted_line_end
+from odca.stream.sources import ANOTHER_FILE, POLL, ByteSource, open_bytes
+
+SIZE = 2 << 20
+LONGEST_LINE = 16 << 20
+DIGESTED = 4096  # bytes before a position that its digest is of
+SHORTEST_LIMIT = 4  # of max_line: a byte order mark fits
+PATIENCE = 0.05  # seconds that a line waits for others, where they come slowly
+UTF8_MARK = b"\xef\xbb\xbf"
+WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # UTF-16, or UTF-32
+NOTHING: Bytes = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place between two lines: in which file, and how many (decompressed) bytes and lines of it lie before.
+
+    `digest` is of the last bytes before it; empty, it is not checked. `mid_line` is True behind a fault: there the
+    rest of a line that was too long is yet to be dropped.
+    """
+
+    file: int = 0
+    offset: int = 0
+    line: int = 0
+    digest: str = ""
+    mid_line: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.file, self.offset, self.line) < 0:
+            raise ValueError(f"a position cannot lie before the beginning; got {self!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole lines of one file. `offset` is where the data begin in it; a byte order mark before them is left out.
+
+    `first` and `last` say whether it begins the file and whether it ends it. The last chunk of a file may be empty.
+
+    With a `fault`, which says what is wrong, it has no data and stands for a line that is left out, of which `dropped`
+    bytes are gone already. It is for the caller to stop or to go on.
+    """
+
+    data: memoryview | bytes | bytearray
+    path: str
+    file: int
+    offset: int
+    first: bool
+    last: bool
+    fault: str = ""
+    dropped: int = 0
+    mid_line: bool = False
+    before: bytes = field(default=b"", repr=False)  # up to DIGESTED bytes of the file that precede the data
+
+    def position(self, length: int, lines: int) -> Position:
+        """The place behind the first `length` bytes of the data, where `lines` lines of the file lie before."""
+        known = self.before + bytes(self.data[max(0, length - DIGESTED) : length])
+        return Position(
+            self.file, self.offset + self.dropped + length, lines, digest_of(known[-DIGESTED:]), self.mid_line
+        )
+
+    def end_position(self, lines: int) -> Position:
+        """The place behind the chunk, where `lines` lines of the file lie before. A fault counts as one line."""
+        return self.position(len(self.data), lines)
+
+
+def digest_of(tail: bytes) -> str:
+    """What a position remembers of the bytes before it."""
+    return hashlib.blake2b(tail, digest_size=16).hexdigest()
+
+
+class Chunks:
+    """The chunks of several files, in order and once: iterate over it.
+
+    compression: of all the files; "auto" recognises each by its first bytes.
+    start:       where to begin, as a chunk of an earlier run told it.
+    follow:      at the end of the last file wait for more (see `open_bytes`), until `stop`. If another file takes its
+                 place, that one goes on with the same number, from offset 0, with `first` set.
+    size:        about how many bytes a chunk has. Lines that come slowly, by a pipe or a file that is followed, are
+                 delivered after a twentieth of a second, however few.
+    max_line:    the most bytes of a line, its newline apart. A longer one is left out and makes a fault. Memory is
+                 bounded by a few times the larger of `size` and this.
+    quoted:      a newline between double quotes does not end a line. A quote that is never closed would make one line
+                 of all the rest: it makes a fault instead, only the line up to its next newline is left out, and
+                 what follows counts as unquoted.
+
+    What a damaged file gave before the damage is delivered, up to the last whole line; then comes the StreamError.
+
+    One thread iterates (and closes); any may call `stop` and ask for `consumed`.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        compression: str = "auto",
+        start: Position = Position(),  # noqa: B008 - it is frozen
+        follow: bool = False,
+        size: int = SIZE,
+        max_line: int = LONGEST_LINE,
+        quoted: bool = False,
+    ) -> None:
+        if size < 1 or max_line < SHORTEST_LIMIT:
+            raise ValueError(
+                f"size must be at least 1 and max_line at least {SHORTEST_LIMIT}; got {size} and {max_line}."
+            )
+        if start.file > len(paths):
+            raise ValueError(f"the start is in file {start.file}, counted from 0, but there are only {len(paths)}.")
+        self._paths = tuple(paths)
+        self._compression = compression
+        self._start = start
+        self._follow = follow
+        self._size = size
+        self._max_line = max_line
+        self._quoted = quoted
+        self._stopped = threading.Event()
+        sizes = [_size(path) for path in self._paths]
+        known = [each or 0 for each in sizes]
+        self._total = None if follow or None in sizes else sum(known)
+        # One object, so that another thread sees both of one moment.
+        self._progress: tuple[int, ByteSource | None] = sum(known[: start.file]), None
+        self._all = self._generate()
+
+    @property
+    def total(self) -> int | None:
+        """Bytes on the disk of all files; None if that cannot be known."""
+        return self._total
+
+    @property
+    def consumed(self) -> int:
+        """Bytes on the disk that were read, with those that lie before the start."""
+        before, source = self._progress
+        return before + (0 if source is None else source.consumed)
+
+    def stop(self) -> None:
+        """End all waiting, for more of a file or of a pipe, as if they ended with what is there. For any thread."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Close the open file. Nothing more comes."""
+        self._all.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        return next(self._all)
+
+    def _generate(self) -> Generator[Chunk]:
+        start, file = self._start, self._start.file
+        while file < len(self._paths):
+            again = yield from self._one(file, start)
+            start = Position()
+            file += not again
+
+    def _one(self, file: int, start: Position) -> Generator[Chunk, None, bool]:
+        """The chunks of one file. Returns whether another took its place."""
+        follow = self._follow and file == len(self._paths) - 1
+        before, _ = self._progress
+        with open_bytes(
+            self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped
+        ) as source:
+            self._progress = before, source
+            yield from _Cutter(source, file, start, self._size, self._max_line, self._quoted)
+            self._progress = before + source.consumed, None
+        while source.replaced and not Path(self._paths[file]).exists() and not self._stopped.wait(POLL):
+            pass
+        return source.replaced and Path(self._paths[file]).exists()
+
+
+def _size(path: str) -> int | None:
+    if path == STANDARD_INPUT:
+        return None
+    about = Path(path).stat()
+    return about.st_size if stat.S_ISREG(about.st_mode) else None
+
+
+class _Cutter:
+    """Cuts the bytes of one file. It reads into a buffer, and what of it was not delivered begins the next."""
+
+    def __init__(self, source: ByteSource, file: int, start: Position, size: int, max_line: int, quoted: bool) -> None:
+        self._source = source
+        self._file = file
+        self._start = start
+        # A line fits into the largest buffer, with its newline, if and only if it is not too long.
+        self._largest = max_line + 1
+        self._size = max(SHORTEST_LIMIT, min(size, self._largest))
+        self._quoted = quoted
+        self._offset = start.offset  # in the file, of the buffer's first byte
+        self._before = b""  # the bytes before that, for digests
+        self._first = start.offset == 0
+        self._mid_line = start.mid_line
+        self._line_end = 0  # in the buffer, behind its last whole line
+        self._odd = False  # the number of quotes in the buffer: the end of it is within quotes
+        self._ended = False
+        self._error: Exception | None = None
+        self._new_buffer(self._size)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        if self._start.offset:
+            self._verify()
+        else:
+            self._pass_mark()
+        while True:
+            self._drop_rest()
+            self._fill()
+            if self._ended and not self._odd:
+                yield self._deliver(self._filled, last=True)
+                return
+            if self._line_end:
+                yield self._deliver(self._line_end)
+            elif self._error is not None:
+                raise self._error
+            elif self._ended or self._filled == self._largest:
+                yield self._fault()
+            else:
+                self._grow()
+
+    # The beginning
+
+    def _verify(self) -> None:
+        self._before = self._source.skip(self._start.offset, keep=min(self._start.offset, DIGESTED))
+        if self._start.digest and digest_of(self._before) != self._start.digest:
+            raise StreamError(
+                f"the file changed before byte {self._start.offset}: {ANOTHER_FILE}", path=self._source.path
+            )
+
+    def _pass_mark(self) -> None:
+        marks = (UTF8_MARK, *WIDE_MARKS)
+        head = b""
+        while any(len(head) < len(mark) and mark.startswith(head) for mark in marks) and self._read():
+            head = self._buffer[: min(4, self._filled)].tobytes()
+        if head.startswith(UTF8_MARK):
+            self._pass(len(UTF8_MARK))
+        elif head.startswith(WIDE_MARKS):
+            raise StreamError(
+                "the file is UTF-16 (or UTF-32), as its first bytes say. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8.",
+                path=self._source.path,
+            )
+
+    # Reading
+
+    def _new_buffer(self, size: int, rest: Bytes = NOTHING) -> None:
+        self._buffer: Bytes = np.empty(size, np.uint8)  # not zeroed, as a bytearray would be
+        self._buffer[: len(rest)] = rest
+        self._filled = len(rest)
+
+    def _read(self) -> bool:
+        """Read what is there. False if nothing came: at the end, or at an error, which waits for its turn."""
+        try:
+            count = self._source.readinto(self._buffer.data[self._filled :])
+        except (StreamError, OSError) as error:
+            self._error = error
+            return False
+        self._filled += count
+        self._ended = not count
+        if not self._mid_line:
+            self._look(self._filled - count)
+        return bool(count)
+
+    def _look(self, begin: int) -> None:
+        """Look for line ends from there on."""
+        new = self._buffer[begin : self._filled]
+        if self._quoted:
+            end, self._odd = last_unquoted_line_end(new, self._odd)
+        else:
+            end = last_line_end(new)
+        if end:
+            self._line_end = begin + end
+
+    def _fill(self) -> None:
+        """Read until the buffer is full, or the file ends, or there are lines and no more come soon."""
+        until = 0.0
+        while self._filled < len(self._buffer) and not self._ended and self._error is None:
+            if self._line_end:
+                now = time.monotonic()
+                until = until or now + PATIENCE
+                if not self._source.wait(max(0.0, until - now)):
+                    return
+            self._read()
+
+    def _grow(self) -> None:
+        self._new_buffer(min(2 * len(self._buffer), self._largest), self._buffer[: self._filled])
+
+    # Giving out
+
+    def _deliver(self, length: int, *, last: bool = False) -> Chunk:
+        """The first bytes of the buffer, which end a line."""
+        few = 4 * length < len(self._buffer)
+        data = memoryview(self._buffer[:length].tobytes()) if few else self._buffer.data[:length].toreadonly()
+        chunk = Chunk(data, self._source.path, self._file, self._offset, self._first, last, before=self._before)
+        self._pass(length, reuse=few)
+        self._line_end = 0  # and the quotes of what is left were counted
+        self._first = False
+        return chunk
+
+    def _fault(self) -> Chunk:
+        """Leave out the buffer's first line, which is too long or never ends."""
+        line_end = first_line_end(self._buffer[: self._filled]) if self._quoted else 0
+        dropped = line_end or self._filled
+        if self._ended:
+            fault = "a double quote is opened in the line and never closed."
+        elif line_end:
+            fault = f"a double quote is opened in the line and not closed within {self._largest - 1} bytes."
+        else:
+            fault = f"the line has more than {self._largest - 1} bytes."
+        self._mid_line = not line_end and not self._ended
+        begin, first = self._offset, self._first
+        self._pass(dropped, reuse=False)
+        self._line_end, self._odd, self._first = 0, False, False
+        self._look(0)
+        return Chunk(
+            b"",
+            self._source.path,
+            self._file,
+            begin,
+            first,
+            last=False,
+            fault=fault,
+            dropped=dropped,
+            mid_line=self._mid_line,
+            before=self._before,
+        )
+
+    def _drop_rest(self) -> None:
+        """Behind a line that was too long: read on to its end."""
+        while self._mid_line and (self._filled or self._read()):
+            line_end = first_line_end(self._buffer[: self._filled])
+            self._pass(line_end or self._filled)
+            self._mid_line = not line_end
+            self._line_end, self._odd = 0, False
+            self._look(0)
+
+    def _pass(self, length: int, *, reuse: bool = True) -> None:
+        """Leave the first bytes of the buffer behind."""
+        passed, rest = self._buffer[:length], self._buffer[length : self._filled]
+        self._before = (self._before + passed[-DIGESTED:].tobytes())[-DIGESTED:]
+        self._offset += length
+        if reuse:
+            self._buffer[: len(rest)] = rest
+            self._filled = len(rest)
+        else:
+            self._new_buffer(min(max(self._size, 2 * len(rest)), self._largest), rest)

@@ -1,0 +1,59 @@
+"""Where lines begin and end in a block of bytes. Each search looks at a byte once, and copies only what it looks at."""
+
+import numpy as np
+import numpy.typing as npt
+
+NEWLINE, QUOTE = 10, 34
+SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 10, 1 << 18  # a line end is mostly near, but need not be
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def first_line_end(data: Bytes) -> int:
+    """The place behind the first newline; 0 if there is none."""
+    begin, block = 0, SMALLEST_BLOCK
+    while begin < len(data):
+        found = data[begin : begin + block].tobytes().find(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        begin, block = begin + block, min(4 * block, LARGEST_BLOCK)
+    return 0
+
+
+def last_line_end(data: Bytes) -> int:
+    """The place behind the last newline; 0 if there is none."""
+    end, block = len(data), SMALLEST_BLOCK
+    while end:
+        begin = max(0, end - block)
+        found = data[begin:end].tobytes().rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end, block = begin, min(4 * block, LARGEST_BLOCK)
+    return 0
+
+
+def last_unquoted_line_end(data: Bytes, odd: bool) -> tuple[int, bool]:
+    """The place behind the last newline that is not between quotes; 0 if there is none. And `odd` at the end.
+
+    `odd` says whether an odd number of quotes came before: then the data begin within quotes. A doubled quote, which
+    stands for one, changes nothing that matters here.
+    """
+    odd ^= _odd_number_of_quotes(data)
+    end, block = last_line_end(data), SMALLEST_BLOCK
+    odd_behind = odd ^ _odd_number_of_quotes(data[end:])
+    if not odd_behind:
+        return end, odd
+    while end:  # the last newline is between quotes: look at those before
+        begin = max(0, end - block)
+        piece = data[begin:end]
+        odd_from = np.logical_xor.accumulate(piece[::-1] == QUOTE)[::-1]
+        found = np.flatnonzero((piece == NEWLINE) & (odd_from == odd_behind))
+        if len(found):
+            return begin + int(found[-1]) + 1, odd
+        odd_behind ^= bool(odd_from[0])
+        end, block = begin, min(4 * block, LARGEST_BLOCK)
+    return 0, odd
+
+
+def _odd_number_of_quotes(data: Bytes) -> bool:
+    return bool(np.count_nonzero(data == QUOTE) & 1)
