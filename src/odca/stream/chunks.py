@@ -249,9 +249,7 @@ class _Cutter:
     # The beginning
 
     def _verify(self) -> None:
-        length = min(self._start.offset, DIGESTED)
-        self._source.skip(self._start.offset - length)
-        self._before = self._source.take(length)
+        self._before = self._source.skip(self._start.offset, keep=min(self._start.offset, DIGESTED))
         if self._start.digest and digest_of(self._before) != self._start.digest:
             raise StreamError(
                 f"the file changed before byte {self._start.offset}: {ANOTHER_FILE}", path=self._source.path
@@ -286,7 +284,8 @@ class _Cutter:
             return False
         self._filled += count
         self._ended = not count
-        self._look(self._filled - count)
+        if not self._mid_line:
+            self._look(self._filled - count)
         return bool(count)
 
     def _look(self, begin: int) -> None:

@@ -38,13 +38,14 @@ def last_unquoted_line_end(data: Bytes, odd: bool) -> tuple[int, bool]:
     `odd` says whether an odd number of quotes came before: then the data begin within quotes. A doubled quote, which
     stands for one, changes nothing that matters here.
     """
-    odd ^= bool(np.count_nonzero(data == QUOTE) & 1)
-    odd_behind = odd
-    end, block = len(data), SMALLEST_BLOCK
-    while end:
+    odd ^= _odd_number_of_quotes(data)
+    end, block = last_line_end(data), SMALLEST_BLOCK
+    odd_behind = odd ^ _odd_number_of_quotes(data[end:])
+    if not odd_behind:
+        return end, odd
+    while end:  # the last newline is between quotes: look at those before
         begin = max(0, end - block)
         piece = data[begin:end]
-        # From behind, because the number of quotes is known there and the end that is sought is near.
         odd_from = np.logical_xor.accumulate(piece[::-1] == QUOTE)[::-1]
         found = np.flatnonzero((piece == NEWLINE) & (odd_from == odd_behind))
         if len(found):
@@ -52,3 +53,7 @@ def last_unquoted_line_end(data: Bytes, odd: bool) -> tuple[int, bool]:
         odd_behind ^= bool(odd_from[0])
         end, block = begin, min(4 * block, LARGEST_BLOCK)
     return 0, odd
+
+
+def _odd_number_of_quotes(data: Bytes) -> bool:
+    return bool(np.count_nonzero(data == QUOTE) & 1)

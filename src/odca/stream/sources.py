@@ -167,35 +167,30 @@ class ByteSource:
         """Whether `readinto` returns at once, with bytes or at the end; now, or within that time."""
         return self._raw.wait(seconds)
 
-    def skip(self, length: int) -> None:
-        """Go forward by that many (decompressed) bytes. StreamError if the file ends before."""
-        sought = self._raw.seek(length)
-        self._given += sought
-        self._drop(length - sought)
+    def skip(self, length: int, *, keep: int = 0) -> bytes:
+        """Go forward by that many (decompressed) bytes; return the last `keep` of them. StreamError if there are fewer."""
+        wanted = self._given + length
+        self._given += self._seek(length - keep)
+        scrap = memoryview(bytearray(PIECE))
+        while left := wanted - keep - self._given:
+            self._fill(scrap[: min(left, PIECE)], wanted)
+        kept = bytearray(keep)
+        self._fill(memoryview(kept), wanted)
+        return bytes(kept)
 
-    def take(self, length: int) -> bytes:
-        """Exactly that many bytes. StreamError if the file ends before."""
-        data = bytearray(length)
-        self._fill(memoryview(data), length)
-        return bytes(data)
+    def _seek(self, length: int) -> int:
+        return self._raw.seek(length)
 
-    def _drop(self, length: int) -> None:
-        scrap = memoryview(bytearray(min(length, PIECE)))
-        while length:
-            length -= self._fill(scrap[:length], length)
-
-    def _fill(self, buffer: memoryview, wanted: int) -> int:
+    def _fill(self, buffer: memoryview, wanted: int) -> None:
         filled = 0
         while filled < len(buffer):
             count = self.readinto(buffer[filled:])
             if not count:
                 raise StreamError(
-                    f"the file is shorter than {self._given + wanted - filled} bytes, it ends after {self._given}:"
-                    f" {ANOTHER_FILE}",
+                    f"the file is shorter than {wanted} bytes, it ends after {self._given}: {ANOTHER_FILE}",
                     path=self.path,
                 )
             filled += count
-        return filled
 
     def close(self) -> None:
         """Close the file. Standard input stays open."""
@@ -235,8 +230,8 @@ class _Compressed(ByteSource):
     def wait(self, seconds: float) -> bool:
         return bool(self._made) or self._decoding.pending or super().wait(seconds)
 
-    def skip(self, length: int) -> None:
-        self._drop(length)
+    def _seek(self, length: int) -> int:  # noqa: ARG002 - there is no way but to unpack
+        return 0
 
 
 class _Followed(ByteSource):

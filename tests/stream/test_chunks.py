@@ -1,0 +1,467 @@
+"""Chunks hold whole lines, nothing is lost between them, and every place between two is one to go on from."""
+
+import bz2
+import csv
+import gzip
+import io
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odca.stream.chunks import UTF8_MARK, WIDE_MARKS, Chunk, Chunks, Position, digest_of
+from odca.stream.errors import StreamError
+from odca.stream.lines import first_line_end, last_line_end, last_unquoted_line_end
+from problems import examples
+
+PACK: dict[str, Callable[[bytes], bytes]] = {"plain": bytes, "gzip": gzip.compress, "bz2": bz2.compress}
+
+
+def write(folder: Path, *contents: bytes) -> list[str]:
+    paths = [folder / f"{i}.csv" for i in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    return [str(path) for path in paths]
+
+
+def data_of(chunks: list[Chunk]) -> bytes:
+    return b"".join(bytes(chunk.data) for chunk in chunks)
+
+
+def chunks_of(folder: Path, *contents: bytes, **options: Any) -> list[Chunk]:
+    with Chunks(write(folder, *contents), **options) as chunks:
+        return list(chunks)
+
+
+# The laws
+
+texts = st.lists(st.sampled_from([b"\n", b'"', b"a", b"bc", b"\r\n", b"\0", b"\xff", b"0123456789"]), max_size=60).map(
+    b"".join
+)
+files = st.lists(st.one_of(texts, st.binary(max_size=50)), min_size=1, max_size=3)
+
+
+def marked(content: bytes) -> bool:
+    return content.startswith((UTF8_MARK, *WIDE_MARKS))
+
+
+@settings(max_examples=examples(200))
+@given(files.filter(lambda contents: not any(map(marked, contents))), st.integers(1, 70), st.sampled_from(list(PACK)))
+def test_all_bytes_come_in_whole_lines_for_any_size(contents: list[bytes], size: int, kind: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        chunks = chunks_of(Path(folder), *map(PACK[kind], contents), size=size, compression=kind)
+    for file, content in enumerate(contents):
+        own = [chunk for chunk in chunks if chunk.file == file]
+        assert data_of(own) == content
+        assert [chunk.first for chunk in own] == [True] + [False] * (len(own) - 1)
+        assert [chunk.last for chunk in own] == [False] * (len(own) - 1) + [True]
+        assert all(bytes(chunk.data).endswith(b"\n") for chunk in own[:-1])
+        place = 0
+        for chunk in own:
+            assert (chunk.offset, chunk.fault) == (place, "")
+            place += len(chunk.data)
+
+
+@settings(max_examples=examples(100))
+@given(files, st.integers(1, 70), st.booleans(), st.integers(4, 40), st.sampled_from(list(PACK)))
+def test_a_later_run_goes_on_from_any_chunk_with_the_same_bytes(
+    contents: list[bytes], size: int, quoted: bool, max_line: int, kind: str
+) -> None:
+    contents = [content for content in contents if not content.startswith(WIDE_MARKS)]
+    options: dict[str, Any] = {"quoted": quoted, "max_line": max_line, "compression": kind}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write(Path(folder), *(PACK[kind](content) for content in contents))
+        chunks = list(Chunks(paths, size=size, **options))
+        for i, chunk in enumerate(chunks):
+            start = chunk.end_position(lines=7)
+            assert start.line == 7
+            rest = list(Chunks(paths, size=size + 3, start=start, **options))
+            assert data_of(rest) == data_of(chunks[i + 1 :])
+            faults, expected = (
+                [(each.offset, each.fault) for each in some if each.fault] for some in (rest, chunks[i + 1 :])
+            )
+            assert faults == expected
+
+
+@settings(max_examples=examples(200))
+@given(texts, st.integers(1, 70), st.integers(4, 40))
+def test_which_lines_are_too_long_does_not_depend_on_the_size(content: bytes, size: int, max_line: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        chunks = chunks_of(Path(folder), content, size=size, max_line=max_line)
+    lines = content.split(b"\n")
+    kept = [line for line in lines if len(line) <= max_line]
+    dropped_last = b"\n" * (len(lines[-1]) > max_line and len(kept) > 0)
+    assert data_of(chunks) == b"\n".join(kept) + dropped_last
+    assert sum(bool(chunk.fault) for chunk in chunks) == len(lines) - len(kept)
+    assert chunks[-1].last
+
+
+def quoted_lines(content: bytes) -> list[bytes]:
+    """By definition: one byte after the other."""
+    lines, inside = [b""], False
+    for value in content:
+        inside ^= value == ord('"')
+        lines[-1] += bytes([value])
+        if value == ord("\n") and not inside:
+            lines.append(b"")
+    return lines
+
+
+@settings(max_examples=examples(200))
+@given(texts, st.integers(1, 70))
+def test_a_newline_between_quotes_does_not_end_a_chunk(content: bytes, size: int) -> None:
+    if content.count(b'"') % 2:
+        content += b'"'
+    with tempfile.TemporaryDirectory() as folder:
+        chunks = chunks_of(Path(folder), content, size=size, quoted=True)
+    assert data_of(chunks) == content
+    assert all(not chunk.fault for chunk in chunks)
+    assert [line for chunk in chunks for line in quoted_lines(bytes(chunk.data)) if line] == [
+        line for line in quoted_lines(content) if line
+    ]
+
+
+def test_csv_rows_survive_any_cut(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    rows = [["".join(draw.choices('ab,"\n\r é', k=draw.randrange(12))) for _ in range(3)] for _ in range(400)]
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    for size in (1, 10, 100, 1000):
+        chunks = chunks_of(tmp_path, text.getvalue().encode(), size=size, quoted=True)
+        read = [row for chunk in chunks for row in csv.reader(io.StringIO(bytes(chunk.data).decode(), newline=""))]
+        assert read == rows
+        assert len(chunks) > 2
+
+
+@settings(max_examples=examples(300))
+@given(st.binary(max_size=5000).map(lambda data: data.translate(bytes([10, 34, 97] + [97] * 253))), st.booleans())
+def test_line_ends_are_found_as_by_definition(content: bytes, odd: bool) -> None:
+    data = np.frombuffer(content, np.uint8)
+    assert first_line_end(data) == content.find(b"\n") + 1
+    assert last_line_end(data) == content.rfind(b"\n") + 1
+    inside, end = odd, 0
+    for place, value in enumerate(content):
+        inside ^= value == ord('"')
+        if value == ord("\n") and not inside:
+            end = place + 1
+    assert last_unquoted_line_end(data, odd) == (end, inside)
+
+
+# Beginnings and ends
+
+
+def test_an_empty_file_is_one_empty_chunk(tmp_path: Path) -> None:
+    for content in (b"", b"\xef\xbb\xbf"):
+        (chunk,) = chunks_of(tmp_path, content)
+        assert (bytes(chunk.data), chunk.first, chunk.last, chunk.offset) == (b"", True, True, len(content))
+
+
+def test_a_mark_of_utf8_is_left_out_and_counted(tmp_path: Path) -> None:
+    for size in (1, 5, 1000):
+        chunks = chunks_of(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n", b"\xef\xbb\xbfx\n\xef\xbb\xbfy\n", size=size)
+        assert data_of(chunks) == b"a,b\n1,2\nx\n\xef\xbb\xbfy\n"
+        assert (chunks[0].offset, chunks[0].first) == (3, True)
+        assert chunks[-1].end_position(2).offset == 10
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])
+def test_wide_characters_are_refused_with_the_remedy(tmp_path: Path, encoding: str) -> None:
+    content = "\ufeff" * encoding.endswith("be") + "a,b\n1,2\n"
+    with pytest.raises(StreamError, match=r"UTF-16 .*Convert it to UTF-8") as caught:
+        chunks_of(tmp_path, content.encode(encoding))
+    assert caught.value.path.endswith("0.csv")
+
+
+def test_positions_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="before the beginning"):
+        Position(offset=-1)
+    with pytest.raises(ValueError, match="in file 2, counted from 0, but there are only 1"):
+        Chunks(write(tmp_path, b"a\n"), start=Position(file=2))
+    assert list(Chunks(write(tmp_path, b"a\n"), start=Position(file=1))) == []
+    with pytest.raises(ValueError, match="size must be at least 1 and max_line at least 4"):
+        Chunks(write(tmp_path, b"a\n"), max_line=0)
+
+
+def test_what_a_damaged_file_holds_before_the_damage_is_delivered(tmp_path: Path) -> None:
+    lines = b"".join(b"%d\n" % i for i in range(100_000))
+    got = []
+    with (
+        Chunks(write(tmp_path, gzip.compress(lines)[:-5000])) as chunks,
+        pytest.raises(StreamError, match="ends in the"),
+    ):
+        got.extend(chunks)
+    assert len(data_of(got)) > 400_000
+    assert lines.startswith(data_of(got))
+    assert data_of(got).endswith(b"\n")
+    assert not any(chunk.last for chunk in got)
+
+
+# Long lines and open quotes
+
+
+def test_a_line_too_long_becomes_a_fault_between_its_neighbours(tmp_path: Path) -> None:
+    content = b"before\n" + b"x" * 5_000_000 + b"\nafter\n"
+    chunks = chunks_of(tmp_path, content, size=1000, max_line=10_000)
+    assert [(bytes(chunk.data), chunk.fault) for chunk in chunks] == [
+        (b"before\n", ""),
+        (b"", "the line has more than 10000 bytes."),
+        (b"after\n", ""),
+    ]
+    assert [chunk.offset for chunk in chunks] == [0, 7, 5_000_008]
+
+
+def test_a_line_too_long_is_told_before_its_end_is_known() -> None:
+    with Chunks(["/dev/zero"], max_line=1000) as chunks:
+        assert "more than 1000 bytes" in next(chunks).fault
+
+
+def test_only_the_line_of_an_open_quote_is_left_out(tmp_path: Path) -> None:
+    line = b'1,"two",3\n'
+    content = line * 10_000 + b'1,"two,3\n' + line * 10_000
+    for max_line, size in ((500, 64), (500, 4096), (5000, 1 << 20), (1 << 20, 1 << 20)):
+        chunks = chunks_of(tmp_path, content, size=size, max_line=max_line, quoted=True)
+        assert data_of(chunks) == line * 20_000
+        (fault,) = [chunk for chunk in chunks if chunk.fault]
+        assert "double quote is opened in the line" in fault.fault
+        assert (fault.offset, fault.dropped) == (100_000, 9)
+
+
+def test_an_open_quote_in_the_last_line_is_a_fault(tmp_path: Path) -> None:
+    chunks = chunks_of(tmp_path, b'1,2\n3,"4', quoted=True)
+    assert [(bytes(chunk.data), bool(chunk.fault), chunk.last) for chunk in chunks] == [
+        (b"1,2\n", False, False),
+        (b"", True, False),
+        (b"", False, True),
+    ]
+
+
+@pytest.mark.parametrize("content", [b"x", b'"\n', b'"'], ids=["one line", "in quotes", "quotes"])
+def test_memory_is_bounded_whatever_the_lines(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "long"
+    with path.open("wb") as file:
+        for _ in range(100):
+            file.write(content * ((2 << 20) // len(content)))
+    code = (
+        "import resource\n"
+        "from odca.stream.chunks import Chunks\n"
+        "list(Chunks(['/dev/null']))\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"for chunk in Chunks([{str(path)!r}], max_line=4 << 20, quoted=True): pass\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 60, "megabytes, of a file of 200"
+
+
+def test_long_lines_cost_what_their_bytes_cost(tmp_path: Path) -> None:
+    # 32 lines of 1 MB read by the kilobyte. If the line's beginning were looked at or copied with each, that would be
+    # 16 GB, and take seconds.
+    content = (b"x" * ((1 << 20) - 1) + b"\n") * 32
+    (path,) = write(tmp_path, content)
+    begin = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    assert sum(len(chunk.data) for chunk in Chunks([path], size=1 << 10)) == len(content)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - begin < 2
+
+
+# Going on
+
+
+def test_a_position_may_lie_within_a_chunk(tmp_path: Path) -> None:
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    paths = write(tmp_path, content)
+    (chunk,) = Chunks(paths)
+    for lines in (0, 1, 10, 1000, 3000):
+        length = len(b"".join(content.splitlines(keepends=True)[:lines]))
+        start = chunk.position(length, lines)
+        assert start == Position(0, length, lines, digest_of(content[max(0, length - 4096) : length]))
+        assert data_of(list(Chunks(paths, start=start))) == content[length:]
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_a_changed_file_is_not_gone_on_with(tmp_path: Path, kind: str) -> None:
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    chunks = chunks_of(tmp_path, PACK[kind](content), size=1000)
+    start = chunks[9].end_position(0)
+    changed = content[: start.offset - 2] + b"?" + content[start.offset - 1 :]
+    with pytest.raises(StreamError, match=rf"changed before byte {start.offset}: .* without --resume"):
+        chunks_of(tmp_path, PACK[kind](changed), start=start)
+    with pytest.raises(
+        StreamError, match=rf"shorter than {start.offset} bytes, it ends after 500: .* without --resume"
+    ):
+        chunks_of(tmp_path, PACK[kind](content[:500]), start=start)
+    assert data_of(chunks_of(tmp_path, PACK[kind](changed), start=replace(start, digest=""))) == content[start.offset :]
+    appended = chunks_of(tmp_path, PACK[kind](content + b"more\n"), start=start)
+    assert data_of(appended) == content[start.offset :] + b"more\n"
+
+
+def test_a_file_may_be_packed_between_two_runs(tmp_path: Path) -> None:
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    start = chunks_of(tmp_path, content, size=10_000)[0].end_position(0)
+    assert data_of(chunks_of(tmp_path, gzip.compress(content), start=start)) == content[start.offset :]
+
+
+# Progress
+
+
+def test_progress_counts_bytes_on_the_disk(tmp_path: Path) -> None:
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    paths = write(tmp_path, content, gzip.compress(content), content)
+    sizes = [Path(path).stat().st_size for path in paths]
+    chunks = Chunks(paths, size=1000)
+    assert (chunks.total, chunks.consumed) == (sum(sizes), 0)
+    seen = [chunks.consumed for _ in chunks]
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 20
+    assert chunks.consumed == chunks.total
+    resumed = Chunks(paths, size=1000, start=Position(file=2, offset=7000))
+    assert resumed.consumed == sum(sizes[:2])
+    next(resumed)
+    assert sum(sizes[:2]) + 7000 < resumed.consumed < sum(sizes[:2]) + 9000
+    assert Chunks([*paths, "-"]).total is None
+
+
+def test_data_of_a_chunk_are_never_overwritten(tmp_path: Path) -> None:
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    with Chunks(write(tmp_path, content), size=500) as chunks:
+        kept, copied = [], []
+        for chunk in chunks:
+            kept.append(chunk.data)
+            copied.append(bytes(chunk.data))
+    assert [bytes(data) for data in kept] == copied
+    with pytest.raises(TypeError):
+        kept[0][0] = 0  # type: ignore[index]
+
+
+def test_closing_ends_the_chunks(tmp_path: Path) -> None:
+    chunks = Chunks(write(tmp_path, b"a\nb\n"), size=1)
+    next(chunks)
+    chunks.close()
+    assert list(chunks) == []
+
+
+# What comes slowly
+
+
+class Collector:
+    """Iterates in a thread."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        self.chunks = chunks
+        self.got: list[Chunk] = []
+        self._thread = threading.Thread(target=lambda: self.got.extend(chunks))
+        self._thread.start()
+
+    def expect(self, data: bytes) -> None:
+        until = time.monotonic() + 20
+        while len(data_of(self.got)) < len(data):
+            assert time.monotonic() < until, f"{data!r} did not come within 20 seconds"
+            time.sleep(0.01)
+        assert data_of(self.got) == data
+
+    def end(self) -> bytes:
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+        return data_of(self.got)
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_following_delivers_whole_lines_as_they_come_and_the_rest_at_the_stop(tmp_path: Path) -> None:
+    first, second = write(tmp_path, b"read\nto its end", b"one\n")
+    collector = Collector(Chunks([first, second], follow=True))
+    assert collector.chunks.total is None
+    collector.expect(b"read\nto its endone\n")
+    append(Path(second), b"two\nthr")
+    collector.expect(b"read\nto its endone\ntwo\n")
+    append(Path(second), b"ee\nfo")
+    collector.expect(b"read\nto its endone\ntwo\nthree\n")
+    assert not collector.got[-1].last
+    collector.chunks.stop()
+    assert collector.end() == b"read\nto its endone\ntwo\nthree\nfo"
+    assert collector.got[-1].last
+    assert collector.chunks.consumed == 15 + 16
+
+
+def test_a_followed_file_that_is_emptied_begins_anew(tmp_path: Path) -> None:
+    (name,) = write(tmp_path, b"one\ntwo\nthr")
+    collector = Collector(Chunks([name], follow=True))
+    collector.expect(b"one\ntwo\n")
+    Path(name).write_bytes(b"new\n")
+    collector.expect(b"one\ntwo\nthrnew\n")
+    collector.chunks.stop()
+    collector.end()
+    assert [(chunk.offset, chunk.first) for chunk in collector.got if chunk.first] == [(0, True), (0, True)]
+    assert {chunk.file for chunk in collector.got} == {0}
+
+
+def test_a_followed_file_that_is_replaced_goes_on_with_the_new_one(tmp_path: Path) -> None:
+    (name,) = write(tmp_path, b"one\n")
+    collector = Collector(Chunks([name], follow=True))
+    collector.expect(b"one\n")
+    Path(name).rename(tmp_path / "old")
+    append(tmp_path / "old", b"two")
+    time.sleep(0.3)
+    Path(name).write_bytes(b"new\n")
+    collector.expect(b"one\ntwonew\n")
+    collector.chunks.stop()
+    collector.end()
+    start = collector.got[-1].end_position(1)
+    assert (start.offset, start.line) == (4, 1)
+    assert data_of(list(Chunks([name], start=start))) == b""
+
+
+def test_following_gives_every_line_of_a_busy_writer(tmp_path: Path) -> None:
+    (name,) = write(tmp_path, b"")
+    expected = b"".join(b"%d,%d\n" % (i, i * i) for i in range(5000))
+    collector = Collector(Chunks([name], follow=True, size=512))
+    draw, place = random.Random(5), 0
+    while place < len(expected):
+        length = draw.randrange(1, 3000)
+        append(Path(name), expected[place : place + length])
+        place += length
+    collector.expect(expected)
+    collector.chunks.stop()
+    assert collector.end() == expected
+    assert all(bytes(chunk.data).endswith(b"\n") for chunk in collector.got[:-1])
+
+
+def test_lines_of_a_slow_pipe_come_before_it_ends(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with fifo.open("r+b", 0) as writer:
+        collector = Collector(Chunks([str(fifo)]))
+        writer.write(b"1\n2")
+        collector.expect(b"1\n")
+        writer.write(b"3\n")
+        collector.expect(b"1\n23\n")
+        collector.chunks.stop()
+        assert collector.end() == b"1\n23\n"
+
+
+def test_a_fast_pipe_is_not_cut_into_crumbs() -> None:
+    code = (
+        "from odca.stream.chunks import Chunks\n"
+        "chunks = list(Chunks(['-']))\n"
+        "print(sum(len(chunk.data) for chunk in chunks), len(chunks))\n"
+    )
+    data = b"0123456789\n" * 1_000_000
+    run = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True)
+    size, count = map(int, run.stdout.split())
+    assert size == len(data)
+    assert count < 50, "of up to 2 MB each; the pipe gives 64 KB at once"
