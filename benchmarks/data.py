@@ -28,13 +28,24 @@ class Problem:
 
 
 def make_documents(
-    *, rows: int = 200_000, features: int = 47_000, nonzeros: int = 70, teachers: int = 8, seed: int = 0
+    *,
+    rows: int = 200_000,
+    features: int = 47_000,
+    nonzeros: int = 70,
+    teachers: int = 8,
+    seed: int = 0,
+    world: int | None = None,
 ) -> Problem:
-    """Documents like RCV1's: Zipf-like words in no particular order, tf-idf, every row of norm one."""
+    """Documents like RCV1's: Zipf-like words in no particular order, tf-idf, every row of norm one.
+
+    Blocks of one stream have a seed each and one `world`, which names the words and makes the teachers.
+    """
     rng = np.random.default_rng(seed)
+    of_world = rng if world is None else np.random.default_rng((world, 0))
     lengths = rng.lognormal(np.log(nonzeros) - 0.5 * 0.5**2, 0.5, rows)
     lengths = np.clip(np.rint(1.02 * lengths), 5, 800).astype(np.int64)  # 2 % are words drawn twice
-    words = _draw_words(int(lengths.sum()), features, rng)
+    names = of_world.permutation(features)
+    words = names[_draw_ranks(int(lengths.sum()), features, rng)]
     documents = np.repeat(np.arange(rows, dtype=np.int64), lengths)
     cells = np.sort(documents * features + words)
     cells = cells[np.diff(cells, prepend=-1) != 0]
@@ -48,27 +59,27 @@ def make_documents(
     X = csr_array((values, indices, starts), shape=(rows, features))
     assert X.has_canonical_format
     assert X.indices.dtype == np.int32
-    return Problem(X, _teach(X, teachers, rng))
+    popular = (np.argsort(-np.bincount(indices, minlength=features)) if world is None else names)[:AMONG_WORDS]
+    weights = _teachers(features, teachers, popular, of_world)
+    margins = X @ weights
+    noise = LABEL_NOISE * margins.std(axis=0) * rng.standard_normal(margins.shape)
+    return Problem(X, np.where(margins + noise > 0.0, 1.0, -1.0))
 
 
-def _draw_words(count: int, features: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Ranks with probability ∝ 1/(rank + shift), by the inverse of their distribution, under shuffled names."""
-    names = rng.permutation(features)
+def _draw_ranks(count: int, features: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Ranks with probability ∝ 1/(rank + shift), by the inverse of their distribution."""
     spread = np.log((features + ZIPF_SHIFT) / ZIPF_SHIFT)
     ranks = (ZIPF_SHIFT * np.exp(spread * rng.random(count)) - ZIPF_SHIFT).astype(np.int64)
-    return names[np.minimum(ranks, features - 1)]
+    return np.minimum(ranks, features - 1)
 
 
-def _teach(X: csr_array, teachers: int, rng: np.random.Generator) -> Array:
-    """Labels of sparse linear teachers whose margins are seen through noise."""
-    weights = np.zeros((X.shape[1], teachers))
-    popular = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]))[:AMONG_WORDS]
+def _teachers(features: int, teachers: int, popular: npt.NDArray[np.int64], rng: np.random.Generator) -> Array:
+    """Sparse linear teachers, whose margins the labels see through noise."""
+    weights = np.zeros((features, teachers))
     for teacher in range(teachers):
         telling = rng.choice(popular, min(TELLING_WORDS, len(popular)), replace=False)
         weights[telling, teacher] = rng.standard_normal(len(telling))
-    margins = X @ weights
-    noise = LABEL_NOISE * margins.std(axis=0) * rng.standard_normal(margins.shape)
-    return np.where(margins + noise > 0.0, 1.0, -1.0)
+    return weights
 
 
 class Stream:
