@@ -23,6 +23,7 @@ BROKEN_PIPE = 141
 
 # Their modules and what they do, in the order of the help.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "train": ("odca.cli.train", "learn a model from files, in one pass"),
     "demo": ("odca.cli.demo", "stream a drifting problem through three windows, side by side, in a few seconds"),
     "completion": ("odca.cli.completion", "print a script that completes commands and options in your shell"),
 }

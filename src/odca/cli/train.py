@@ -146,7 +146,7 @@ class _Training:
 
     def _learn(self, block: "Block") -> list[Any]:
         if self._arguments.on_error == "skip":
-            self._stream.skip(block, self.model.faulty(block), self.model.what_is_wrong)
+            return self.model.learn_what_can_be(block, self._stream.bad)
         return self.model.learn(block)
 
     def _is_due(self) -> bool:

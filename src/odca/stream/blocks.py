@@ -106,6 +106,12 @@ class Block:
             for line, column, message in self.rows.bad
         ]
 
+    def drop(self, rows: npt.NDArray[np.bool_]) -> None:
+        """Take the events that are marked out of the block."""
+        self.rows.keep((~rows).astype(np.uint8))
+        for name in ("X", "y", "tag", "is_unlabelled"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def is_unlabelled(self) -> npt.NDArray[np.bool_]:
         """Which of the events have no label."""

@@ -29,6 +29,8 @@ LONGEST_LINE = 16 << 20
 DIGESTED = 4096  # bytes before a position that its digest is of
 SHORTEST_LIMIT = 4  # of max_line: a byte order mark fits
 PATIENCE = 0.05  # seconds that a line waits for others, where they come slowly
+LOOKING = 1.0  # seconds that a look at the first lines waits for more of them
+NEWLINE = 10
 UTF8_MARK = b"\xef\xbb\xbf"
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # UTF-16, or UTF-32
 NOTHING: Bytes = np.empty(0, np.uint8)
@@ -141,7 +143,26 @@ class Chunks:
         self._total = None if follow or None in sizes else sum(known)
         # One object, so that another thread sees both of one moment.
         self._progress: tuple[int, ByteSource | None] = sum(known[: start.file]), None
+        self._opened: tuple[ByteSource, _Cutter] | None = None  # the first file, if it was looked at
         self._all = self._generate()
+
+    def head(self, size: int, lines: int) -> bytes:
+        """What the chunks begin with, to look at: about so many bytes or lines, if they come soon."""
+        if self._opened is None:
+            source = self._open(self._start.file)
+            self._opened = source, self._cutter(source, self._start.file, self._start)
+        return self._opened[1].head(size, lines)
+
+    @property
+    def quoted(self) -> bool:
+        """Whether a newline between double quotes does not end a line. It may be set before the first chunk is taken."""
+        return self._quoted
+
+    @quoted.setter
+    def quoted(self, quoted: bool) -> None:
+        self._quoted = quoted
+        if self._opened is not None:
+            self._opened[1].quote(quoted)
 
     @property
     def total(self) -> int | None:
@@ -161,6 +182,8 @@ class Chunks:
     def close(self) -> None:
         """Close the open file. Nothing more comes."""
         self._all.close()
+        if self._opened is not None:
+            self._opened[0].close()
 
     def __enter__(self) -> Self:
         return self
@@ -185,17 +208,26 @@ class Chunks:
 
     def _one(self, file: int, start: Position) -> Generator[Chunk, None, bool]:
         """The chunks of one file. Returns whether another took its place."""
-        follow = self._follow and file == len(self._paths) - 1
         before, _ = self._progress
-        with open_bytes(
-            self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped
-        ) as source:
+        if self._opened is not None:
+            (source, cutter), self._opened = self._opened, None
+        else:
+            source = self._open(file)
+            cutter = self._cutter(source, file, start)
+        with source:
             self._progress = before, source
-            yield from _Cutter(source, file, start, self._size, self._max_line, self._quoted)
+            yield from cutter
             self._progress = before + source.consumed, None
         while source.replaced and not Path(self._paths[file]).exists() and not self._stopped.wait(POLL):
             pass
         return source.replaced and Path(self._paths[file]).exists()
+
+    def _open(self, file: int) -> ByteSource:
+        follow = self._follow and file == len(self._paths) - 1
+        return open_bytes(self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped)
+
+    def _cutter(self, source: ByteSource, file: int, start: Position) -> "_Cutter":
+        return _Cutter(source, file, start, self._size, self._max_line, self._quoted)
 
 
 def _size(path: str) -> int | None:
@@ -224,13 +256,38 @@ class _Cutter:
         self._odd = False  # the number of quotes in the buffer: the end of it is within quotes
         self._ended = False
         self._error: Exception | None = None
+        self._begun = False
         self._new_buffer(self._size)
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def head(self, size: int, lines: int) -> bytes:
+        """What it begins with; see `Chunks.head`."""
+        self._begin()
+        seen, until = 0, time.monotonic() + LOOKING
+        while self._filled < min(size, len(self._buffer)) and seen < lines and not self._ended and self._error is None:
+            if self._line_end and not self._source.wait(max(0.0, until - time.monotonic())):
+                break
+            begin = self._filled
+            self._read()
+            seen += int(np.count_nonzero(self._buffer[begin : self._filled] == NEWLINE))
+        return self._buffer[: self._filled].tobytes()
+
+    def quote(self, quoted: bool) -> None:
+        """Let quotes count or not, before the first chunk is taken."""
+        self._quoted = quoted
+        self._line_end, self._odd = 0, False
+        self._look(0)
+
+    def _begin(self) -> None:
+        if self._begun:
+            return
+        self._begun = True
         if self._start.offset:
             self._verify()
         else:
             self._pass_mark()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        self._begin()
         while True:
             self._drop_rest()
             self._fill()

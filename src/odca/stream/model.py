@@ -20,6 +20,7 @@ from odca.names import prior_strength_for, smoothing_for
 from odca.penalties import L2, Penalty
 from odca.stream.blocks import Block
 from odca.stream.errors import StreamError
+from odca.stream.opening import MOST_SAMPLES, BadLines
 from odca.stream.schema import Schema
 from odca.windows import Infinite, Window
 
@@ -90,6 +91,15 @@ class Problem:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
+class EventError(StreamError):
+    """An event that cannot be learned from."""
+
+    def __init__(self, message: str, block: Block, row: int) -> None:
+        super().__init__(message, path=block.path, line=block.line(row))
+        self.row = row
+        """Its place in the block."""
+
+
 class StreamModel(Savable):
     """Learns from blocks of events, predicts them, and is saved with all that is needed to read more of them."""
 
@@ -146,11 +156,12 @@ class StreamModel(Savable):
     def learn(self, block: Block) -> list[Row]:
         """Learn from the events of a block, in order; return the rows of the metrics' table that fall among them.
 
-        StreamError, and nothing learned, if one of them cannot be.
+        EventError, and nothing learned, if one of them cannot be.
         """
-        fault = self.first_fault(block)
-        if fault is not None:
-            raise fault
+        faulty = self._faulty(block)
+        if faulty.any():
+            row = int(np.argmax(faulty))
+            raise EventError(self._what_is_wrong(block, row), block, row)
         labels = self._labels_of(block)
         targets = self._layout.labels(labels.astype(np.intp)) if self.problem.task == "classes" else labels[:, None]
         time = block.time if self.problem.window.uses_time else None
@@ -201,15 +212,21 @@ class StreamModel(Savable):
         """What no model reaches on the same events."""
         return metrics.baselines(self._loss.value) if isinstance(metrics, ClassMetrics) else metrics.baselines()
 
-    def first_fault(self, block: Block) -> StreamError | None:
-        """The first event that cannot be learned from, if there is one."""
-        faults = self.faulty(block)
-        if not faults.any():
-            return None
-        row = int(np.argmax(faults))
-        return StreamError(self._what_is_wrong(block, row), path=block.path, line=block.line(row))
+    def learn_what_can_be(self, block: Block, bad: BadLines) -> list[Row]:
+        """The same, but events that cannot be learned from are counted as bad and taken out of the block."""
+        while True:
+            faulty = self._faulty(block)
+            if faulty.any():
+                first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
+                bad.add(int(faulty.sum()), [EventError(self._what_is_wrong(block, row), block, row) for row in first])
+                block.drop(faulty)
+            try:
+                return self.learn(block)
+            except EventError as error:
+                bad.add(1, [error])
+                block.drop(np.arange(len(block)) == error.row)
 
-    def faulty(self, block: Block) -> npt.NDArray[np.bool_]:
+    def _faulty(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which events cannot be learned from: they have no label or no time, or a label that does not go with the rest."""
         bad = block.is_unlabelled.copy()
         if self.problem.task == "numbers":
@@ -239,11 +256,11 @@ class StreamModel(Savable):
             return f"the label {label!r} is no number. Say that labels are classes, if they are."
         return f"the label {show(label)} is not one that {self.problem.loss!r} can have."
 
-    def _located(self, error: ValueError, block: Block) -> ValueError:
+    @staticmethod
+    def _located(error: ValueError, block: Block) -> ValueError:
+        """The same error, in the words of the file."""
         found = re.search(r"\brow (\d+)", str(error))
-        if found is None or int(found[1]) >= len(block):
-            return error
-        return StreamError(str(error), path=block.path, line=block.line(int(found[1])))
+        return error if found is None else EventError(str(error), block, int(found[1]))
 
     def _labels_of(self, block: Block) -> Array:
         if self.problem.task == "numbers":

@@ -30,11 +30,10 @@ class BadLines:
     count: int = 0
     samples: list[StreamError] = field(default_factory=list)
 
-    def add(self, block: Block) -> None:
-        """Count those of a block."""
-        self.count += block.bad_count
-        if block.bad_count and len(self.samples) < MOST_SAMPLES:
-            self.samples += block.bad_lines()[: MOST_SAMPLES - len(self.samples)]
+    def add(self, count: int, samples: list[StreamError]) -> None:
+        """Count some more."""
+        self.count += count
+        self.samples += samples[: MOST_SAMPLES - len(self.samples)]
 
 
 class Stream:
@@ -54,7 +53,8 @@ class Stream:
 
     def __iter__(self) -> Iterator[Block]:
         for block in self._blocks:
-            self.bad.add(block)
+            if block.bad_count:
+                self.bad.add(block.bad_count, block.bad_lines())
             yield block
 
     @property
@@ -141,7 +141,7 @@ def open(  # noqa: A001 - as in `gzip.open`
     chunks = Chunks(
         found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line
     )
-    head = chunks.head(SAMPLE_BYTES)
+    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
     kind = _format_of(format, found[0], head, schema, begin)
     if kind in BINARY:
         chunks.close()
