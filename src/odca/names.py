@@ -1,57 +1,109 @@
-"""Losses, penalties and windows by name, and options in the terms of other libraries."""
+"""Losses, penalties and windows by name, and options in the terms of other libraries.
 
+A parameter may follow the name and a colon: "quantile:0.9", "elasticnet:0.2", "box:-1,1", "half-life:7d".
+"""
+
+import math
+import re
 from typing import Any
 
 from odca.losses import LOSSES, Loss
-from odca.penalties import L2, ElasticNet, NonNegative, Penalty
+from odca.penalties import L2, Box, ElasticNet, NonNegative, Penalty
 from odca.scalars import real, whole
 from odca.windows import Exponential, HalfLife, Infinite, Sliding, Window
 
 LOSS_NAMES: dict[str, type[Loss]] = {kind.name: kind for kind in LOSSES}
 DEFAULT_DELTA = 0.15 / 0.85  # scikit-learn's l1_ratio = 0.15
-PENALTY_NAMES: dict[str, Penalty] = {
-    "l2": L2(),
-    "elasticnet": ElasticNet(DEFAULT_DELTA),
-    "nonnegative": NonNegative(),
-}
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def as_loss(loss: object) -> object:
-    """A loss from its name, with its own defaults; objects are what they are."""
+    """A loss from its name, perhaps with its parameter, else with its own default; objects are what they are.
+
+    >>> as_loss("quantile:0.9")
+    Quantile(q=0.9)
+    """
     if not isinstance(loss, str):
         return loss
-    if loss not in LOSS_NAMES:
-        raise ValueError(f"there is no loss named {loss!r}. There are {', '.join(sorted(LOSS_NAMES))}, and objects.")
-    return LOSS_NAMES[loss]()
+    name, colon, parameter = loss.partition(":")
+    if name not in LOSS_NAMES:
+        raise ValueError(f"there is no loss named {name!r}. There are {', '.join(sorted(LOSS_NAMES))}, and objects.")
+    kind = LOSS_NAMES[name]
+    if colon and not kind.__slots__:
+        raise ValueError(f"{name} has no parameter; got {loss!r}.")
+    return kind(*_parameters(loss, parameter, 1)) if colon else kind()
 
 
 def as_penalty(penalty: Penalty | str) -> Penalty:
-    """A penalty from its name."""
+    """A penalty from its name. Their parameters: elasticnet:δ, nonnegative:δ, box:lo,hi.
+
+    >>> as_penalty("box:-1,1")
+    Box(lo=-1.0, hi=1.0, delta=0.0)
+    """
     if isinstance(penalty, Penalty):
         return penalty
-    if penalty not in PENALTY_NAMES:
-        raise ValueError(
-            f"penalty must be one of {', '.join(sorted(PENALTY_NAMES))}, or an object such as ElasticNet(0.2); "
-            f"got {penalty!r}."
-        )
-    return PENALTY_NAMES[penalty]
+    name, colon, parameter = str(penalty).partition(":")
+    if name == "l2" and not colon:
+        return L2()
+    if name == "elasticnet":
+        return ElasticNet(*_parameters(penalty, parameter, 1)) if colon else ElasticNet(DEFAULT_DELTA)
+    if name == "nonnegative":
+        return NonNegative(*_parameters(penalty, parameter, 1)) if colon else NonNegative()
+    if name == "box" and colon:
+        return Box(*_parameters(penalty, parameter, 2))
+    raise ValueError(
+        "penalty must be l2, elasticnet or elasticnet:0.2, nonnegative, box:-1,1, or an object such as ElasticNet(0.2); "
+        f"got {penalty!r}."
+    )
 
 
 def as_window(window: Window | str | float) -> Window:
-    """A window from "infinite", from a whole number (the last events) or a number below one (the factor β)."""
+    """A window from "infinite", from a whole number (the last events) or a number below one (the factor β).
+
+    Of event time in seconds: "36h" is a sliding window, "half-life:7d" fades. Units are s, min, h, d and w.
+
+    >>> as_window("36h"), as_window("half-life:7d")
+    (Sliding(length=None, duration=129600.0), HalfLife(tau=604800.0))
+    """
     if isinstance(window, Window):
         return window
     if window == "infinite":
         return Infinite()
-    if not isinstance(window, str | bool):
+    if isinstance(window, str):
+        name, colon, parameter = window.partition(":")
+        seconds = _seconds(parameter if colon else name)
+        if name in {"half-life", "half_life"} and seconds > 0.0:
+            return HalfLife(seconds)
+        if not colon and seconds > 0.0:
+            return Sliding(duration=seconds)
+    elif not isinstance(window, bool):
         if hasattr(window, "__index__"):
             return Sliding(whole(window, "window"))
         if 0.0 < real(window) < 1.0:
             return Exponential(float(window))
     raise ValueError(
         "window must be 'infinite', a whole number (a sliding window of so many events), a number between 0 and 1 "
-        f"(exponential forgetting), or an object such as HalfLife(3600.0); got {window!r}."
+        "(exponential forgetting), a duration such as '36h' (a sliding window of event time; units are "
+        f"{', '.join(UNITS)}), 'half-life:7d', or an object such as HalfLife(3600.0); got {window!r}."
     )
+
+
+def _parameters(whole_name: str, text: str, count: int) -> list[float]:
+    """The numbers behind a colon."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        wanted = "a number" if count == 1 else f"{count} numbers with a comma between them"
+        raise ValueError(f"{wanted} must follow the colon; got {whole_name!r}.")
+    return numbers
+
+
+def _seconds(text: str) -> float:
+    """A number with a unit of time; NaN if it is none."""
+    found = re.fullmatch(rf"(\d+\.?\d*|\.\d+)({'|'.join(UNITS)})", text)
+    return float(found[1]) * UNITS[found[2]] if found else math.nan
 
 
 def unless_auto(name: str, value: float | str, automatic: float) -> Any:

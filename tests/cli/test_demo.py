@@ -1,24 +1,17 @@
 """The demo: what a person sees, what a machine reads, how it ends."""
 
-import contextlib
-import fcntl
 import json
-import os
-import pty
 import re
-import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
-import time
 
 import numpy as np
 import pytest
 
 from odca import cli
 from odca.cli import demo
+from terminal import on_a_terminal
 
 SMALL = 20_000  # events: the windows hold 500, enough for every claim below
 # A shell may have started the tests with Ctrl-C switched off, which children inherit: it is switched on again.
@@ -215,35 +208,8 @@ def test_a_reader_that_goes_away_ends_the_demo_quietly() -> None:
 # A real terminal
 
 
-def on_a_terminal(arguments: list[str], *, columns: int = 100, lines: int = 40, **environment: str) -> str:
-    """What a terminal of this size receives."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    dropped = {"NO_COLOR", "COLUMNS", "LINES"}
-    inherited = {name: value for name, value in os.environ.items() if name not in dropped}
-    process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**inherited, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment},
-    )
-    os.close(theirs)
-    received, deadline = b"", time.monotonic() + 60
-    with contextlib.suppress(OSError):  # EIO: the other side has closed
-        while time.monotonic() < deadline:
-            if select.select([ours], [], [], 0.1)[0]:
-                chunk = os.read(ours, 65536)
-                if not chunk:
-                    break
-                received += chunk
-    os.close(ours)
-    assert process.wait(timeout=60) == 0
-    return received.decode(environment.get("PYTHONIOENCODING", "utf-8"))
-
-
 def test_on_a_terminal_lines_are_drawn_over_each_other_and_the_cursor_comes_back() -> None:
-    seen = on_a_terminal(["demo", "--events", str(SMALL)])
+    seen = on_a_terminal([*COMMAND, "demo", "--events", str(SMALL)])
     assert "▁" in seen or "▂" in seen
     assert "100%" in seen
     assert re.search(r"\x1b\[\d+F", seen)
@@ -252,7 +218,7 @@ def test_on_a_terminal_lines_are_drawn_over_each_other_and_the_cursor_comes_back
 
 
 def test_no_color_and_a_poor_encoding_are_respected() -> None:
-    seen = on_a_terminal(["demo", "--events", str(SMALL)], NO_COLOR="1", PYTHONIOENCODING="ascii")
+    seen = on_a_terminal([*COMMAND, "demo", "--events", str(SMALL)], NO_COLOR="1", PYTHONIOENCODING="ascii")
     assert "100%" in seen
     assert not re.search(r"\x1b\[\d+m", seen)
     assert seen.isascii()
@@ -260,10 +226,10 @@ def test_no_color_and_a_poor_encoding_are_respected() -> None:
 
 @pytest.mark.parametrize("size", [(60, 40), (100, 6)])
 def test_a_terminal_too_small_for_the_live_view_gets_plain_lines(size: tuple[int, int]) -> None:
-    seen = on_a_terminal(["demo", "--events", str(SMALL)], columns=size[0], lines=size[1])
+    seen = on_a_terminal([*COMMAND, "demo", "--events", str(SMALL)], columns=size[0], lines=size[1])
     assert seen.count("error so far") == 4
     assert not re.search(r"\x1b\[\d+F", seen)
 
 
 def test_a_dumb_terminal_gets_no_escape_sequences() -> None:
-    assert "\x1b" not in on_a_terminal(["demo", "--events", str(SMALL)], TERM="dumb")
+    assert "\x1b" not in on_a_terminal([*COMMAND, "demo", "--events", str(SMALL)], TERM="dumb")

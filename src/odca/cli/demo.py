@@ -19,13 +19,14 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
 import numpy as np
 import numpy.typing as npt
 
+from odca.cli.options import number, whole_number
 from odca.learner import Learner
 from odca.losses import LogLoss
 from odca.windows import Exponential, Infinite, Sliding
@@ -297,16 +298,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--events, --seed, --rho, --json."""
     parser.add_argument(
         "--events",
-        type=_whole_number(FEWEST_EVENTS),
+        type=whole_number(FEWEST_EVENTS),
         default=1_000_000,
         metavar="N",
         help="the length of the stream (default: 1000000, a few seconds)",
     )
     parser.add_argument(
-        "--seed", type=_whole_number(0), default=0, metavar="N", help="another stream for every seed (default: 0)"
+        "--seed", type=whole_number(0), default=0, metavar="N", help="another stream for every seed (default: 0)"
     )
     parser.add_argument(
-        "--rho", type=_positive, default=RHO, metavar="X", help=f"the penalty's strength, of all three (default: {RHO})"
+        "--rho",
+        type=number(above=0.0),
+        default=RHO,
+        metavar="X",
+        help=f"the penalty's strength, of all three (default: {RHO})",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
 
@@ -324,29 +329,6 @@ def run(arguments: argparse.Namespace) -> int:
     print()
     print(view_table(problem, over, style))
     return 0
-
-
-def _whole_number(least: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = None
-        if number is None or number < least:
-            raise argparse.ArgumentTypeError(f"a whole number of at least {least} is needed; got {text!r}")
-        return number
-
-    return read
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0.0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"a finite number above 0 is needed; got {text!r}")
-    return number
 
 
 def _style_of(out: TextIO) -> tuple[Style, bool]:
