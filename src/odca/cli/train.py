@@ -96,7 +96,7 @@ class _Training:
             self._output.note(f"Going on behind {human.count(found.model.metrics.events)} events.")
         else:
             self._stream, self.model = self._begin()
-        self.model.metrics.every = arguments.table
+        self.model.metrics.show_every(arguments.table)
         self._events_before = self.model.metrics.events
         self._saved_at, self._saved_events = time.monotonic(), self.model.metrics.events
         self._interrupted = False
@@ -222,7 +222,7 @@ def _label(text: str) -> "Label":
 
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     """What decides the model: everything but how it is told and saved."""
-    aside = {"output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"}
+    aside = {"output", "checkpoint", "every", "resume", "threads", "quiet", "json", "follow"}
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 
 

@@ -114,6 +114,10 @@ class ClassMetrics:
         self._sums[2] = running_sum(self._sums[2], c * surprise)[-1]
         self._sums[3] = running_sum(self._sums[3], c)[-1]
 
+    def show_every(self, events: int | None) -> None:
+        """From now on a row for every so many events; None for 1, 2, 4, 8, ..."""
+        self._rows.every = events
+
     # What came of it
 
     @property

@@ -72,6 +72,10 @@ class NumberMetrics:
             if self._judges_by_loss and self._value is not None:
                 sums[1] = running_sum(sums[1], c * np.asarray(self._value(prediction, label), np.float64))[-1]
 
+    def show_every(self, events: int | None) -> None:
+        """From now on a row for every so many events; None for 1, 2, 4, 8, ..."""
+        self._rows.every = events
+
     # What came of it
 
     @property

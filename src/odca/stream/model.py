@@ -116,7 +116,7 @@ class StreamModel(Savable):
             if not isinstance(problem.loss, LogLoss):
                 self._calibration = Calibration(learner.lanes, problem.window)
         self._codes = {label: code for code, label in enumerate(problem.classes)}
-        self._loss = as_native(problem.loss)
+        self._is_valid = as_native(problem.loss).valid
         self.metrics: ClassMetrics | NumberMetrics = self._new_metrics()
         """How well it predicted the events that it learned, before it learned them."""
 
@@ -187,11 +187,11 @@ class StreamModel(Savable):
     ) -> list[Row]:
         features = np.diff(block.rows.indptr)
         if isinstance(metrics, NumberMetrics):
-            loss = self._loss.value(margins[:, 0], labels)
+            loss = self._loss_of(margins[:, 0], labels)
             return metrics.add(labels, self.predicted(margins), loss, weight=block.weight, features=features)
         codes, scores = labels.astype(np.intp), self._layout.scores(margins)
         targets = self._layout.labels(codes)[:, : scores.shape[1]]
-        loss = self._loss.value(scores.ravel(), targets.ravel()).reshape(scores.shape).mean(axis=1)
+        loss = self._loss_of(scores, targets).mean(axis=1)
         two, p = len(self.classes) == 2, self.probabilities(margins)
         return metrics.add(
             codes,
@@ -203,14 +203,17 @@ class StreamModel(Savable):
             features=features,
         )
 
+    def _loss_of(self, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
+        return self.learner.loss_of(margins, labels)
+
     def _new_metrics(self) -> ClassMetrics | NumberMetrics:
         if self.problem.task == "classes":
             return ClassMetrics()
-        return NumberMetrics(self._loss.value, margin_is_prediction=not isinstance(self.problem.loss, Poisson))
+        return NumberMetrics(self._loss_of, margin_is_prediction=not isinstance(self.problem.loss, Poisson))
 
     def baselines(self, metrics: ClassMetrics | NumberMetrics) -> dict[str, dict[str, float]]:
         """What no model reaches on the same events."""
-        return metrics.baselines(self._loss.value) if isinstance(metrics, ClassMetrics) else metrics.baselines()
+        return metrics.baselines(self._loss_of) if isinstance(metrics, ClassMetrics) else metrics.baselines()
 
     def learn_what_can_be(self, block: Block, bad: BadLines) -> list[Row]:
         """The same, but events that cannot be learned from are counted as bad and taken out of the block."""
@@ -232,7 +235,7 @@ class StreamModel(Savable):
         if self.problem.task == "numbers":
             labels = block.rows.label
             bad |= block.rows.label_text >= 0
-            bad[~bad] |= ~np.asarray(self._loss.valid(labels[~bad]), dtype=bool)
+            bad[~bad] |= ~np.asarray(self._is_valid(labels[~bad]), dtype=bool)
         elif not self._layout.spare:
             bad |= self._codes_of(block) < 0
         if block.weight is not None:
@@ -360,7 +363,7 @@ class StreamModel(Savable):
             self.metrics = ClassMetrics.from_arrays(arrays)
         else:
             self.metrics = NumberMetrics.from_arrays(
-                arrays, self._loss.value, margin_is_prediction=not isinstance(self.problem.loss, Poisson)
+                arrays, self._loss_of, margin_is_prediction=not isinstance(self.problem.loss, Poisson)
             )
 
     def keys(self) -> Sequence[bytes]:
