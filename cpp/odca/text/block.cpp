@@ -7,7 +7,8 @@ void Block::keep(const std::vector<std::uint8_t>& kept) {
   for (std::size_t from = 0; from < kept.size(); ++from) {
     const auto begin = static_cast<std::size_t>(rows.start[from]), end = static_cast<std::size_t>(rows.start[from + 1]);
     if (!kept[from]) continue;
-    for (std::size_t k = begin; k < end; ++k, ++entry) rows.index[entry] = rows.index[k], rows.value[entry] = rows.value[k];
+    for (std::size_t k = begin; k < end; ++k, ++entry)
+      rows.index[entry] = rows.index[k], rows.value[entry] = rows.value[k];
     label[row] = label[from], label_text[row] = label_text[from], line[row] = line[from];
     if (!tag.empty()) std::swap(tag[row], tag[from]);
     for (Column* column : {&weight, &offset, &time, &group}) column->move(from, row);

@@ -98,7 +98,21 @@ std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, std::st
   return block_.names.add(hash, key);
 }
 
+void Builder::look_up_names() {
+  const NameTable& names = block_.names;
+  for (const Pending& each : pending_) names.fetch_end(each.hash);
+  for (const Pending& each : pending_) names.fetch_bytes(each.hash);
+  for (const Pending& each : pending_) {
+    const std::string_view key = joined(each.field->prefix, each.name);
+    const std::int32_t known = names.find(each.hash, key);
+    block_.rows.index[each.place] = known >= 0 ? known : new_name(each.hash, key, each.name, each.name);
+  }
+  pending_.clear();
+}
+
 void Builder::multiply(std::string_view line) {
+  for (auto& factors : factors_)
+    for (Factor& factor : factors) factor.index = block_.rows.index[factor.place];
   for (const auto& slots : interactions_)
     for (std::size_t k = 0; k < factors_[slots[0]].size(); ++k) multiply(slots, 1, k, factors_[slots[0]][k], line);
 }
@@ -119,7 +133,7 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
     const FeatureHash hash = product.hash.times(factors[k].hash);
     const bool hashed = options_.space == Space::hashed;
     const std::string_view key = hashed ? std::string_view() : product_key(product.index, factors[k].index);
-    multiply(slots, depth + 1, k, {hash, index_of(hash, key, {}, line), product.value * factors[k].value}, line);
+    multiply(slots, depth + 1, k, {hash, index_of(hash, key, {}, line), product.value * factors[k].value, 0}, line);
   }
 }
 
@@ -131,6 +145,7 @@ std::string_view Builder::product_key(std::int32_t left, std::int32_t right) {
 }
 
 void Builder::finish(std::string_view line) {
+  look_up_names();
   if (!interactions_.empty()) multiply(line);
   for (auto& each : factors_) each.clear();
   if (options_.space != Space::names && sorter_.sort(block_.rows, row_start()) && options_.space == Space::indices)
@@ -146,6 +161,7 @@ void Builder::finish(std::string_view line) {
 }
 
 void Builder::forget() {
+  pending_.clear();
   block_.rows.index.resize(row_start()), block_.rows.value.resize(row_start());
   for (auto& each : factors_) each.clear();
   for (auto& each : fields_)

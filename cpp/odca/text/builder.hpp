@@ -44,10 +44,14 @@ class Builder {
     if (field.index < 0) field.index = index_of(field.hash, field.name, field.name, where);
     add(field.hash, field.index, value, field.slot);
   }
+  // The name must stay where it is until the event is complete.
   void named(const Field& field, std::string_view name, double value) {
     FeatureHash hash = field.prefix_hash;
     hash.add(name);
-    add(hash, index_of(hash, joined(field.prefix, name), name, name), value, field.slot);
+    if (options_.space == Space::hashed) return add(hash, hash.index(options_.bits), value, field.slot);
+    block_.names.fetch_slot(hash.mixed());
+    pending_.push_back({hash.mixed(), &field, name, block_.rows.index.size()});
+    add(hash, -1, value, field.slot);
   }
   void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
   void category(const Field& field, std::string_view value, std::string_view where);
@@ -75,6 +79,13 @@ class Builder {
     FeatureHash hash;
     std::int32_t index;
     double value;
+    std::size_t place;  // in the block's rows
+  };
+  struct Pending {
+    std::uint64_t hash;
+    const Field* field;
+    std::string_view name;
+    std::size_t place;
   };
 
   std::size_t row() const { return static_cast<std::size_t>(block_.rows.size()); }
@@ -82,7 +93,8 @@ class Builder {
 
   void add(FeatureHash hash, std::int32_t index, double value, int slot) {
     block_.rows.add(index, value);
-    if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
+    if (slot >= 0)
+      factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value, block_.rows.index.size() - 1});
   }
 
   // `part` of the key comes from the text: it must be UTF-8.
@@ -95,12 +107,13 @@ class Builder {
   std::int32_t new_name(std::uint64_t hash, std::string_view key, std::string_view part, std::string_view where);
 
   std::string_view joined(std::string_view prefix, std::string_view name) {
-    if (prefix.empty() || options_.space == Space::hashed) return name;
+    if (prefix.empty()) return name;
     key_.assign(prefix);
     key_.append(name);
     return key_;
   }
 
+  void look_up_names();
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);
@@ -114,6 +127,7 @@ class Builder {
   NameTable field_names_;
   std::vector<std::unique_ptr<Field>> fields_;
   std::string key_, word_;
+  std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   std::vector<std::string> recent_;  // words
   RowSorter sorter_;
   double label_ = Block::none;

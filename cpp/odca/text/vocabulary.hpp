@@ -20,7 +20,11 @@ class Vocabulary {
   std::vector<std::int32_t> absorb(const Block& block, bool grow) {
     const NameTable& names = block.names;
     std::vector<std::int32_t> places(static_cast<std::size_t>(names.size()));
+    constexpr std::int32_t ahead = 8;
     for (std::int32_t k = 0; k < names.size(); ++k) {
+      if (k + 3 * ahead < names.size()) names_.fetch_slot(names.hash(k + 3 * ahead));
+      if (k + 2 * ahead < names.size()) names_.fetch_end(names.hash(k + 2 * ahead));
+      if (k + ahead < names.size()) names_.fetch_bytes(names.hash(k + ahead));
       std::int32_t& place = places[static_cast<std::size_t>(k)];
       place = grow ? names_.add(names.hash(k), names[k]) : names_.find(names.hash(k), names[k]);
       if (place >= most) throw InputError("there are more names than can be numbered. Hash them");

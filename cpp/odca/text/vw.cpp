@@ -1,5 +1,7 @@
 #include "odca/text/vw.hpp"
 
+#include <deque>
+
 #include "odca/text/builder.hpp"
 #include "odca/text/tokens.hpp"
 
@@ -19,7 +21,7 @@ class Reader {
       return;
     }
     read_head(line.substr(0, bar));
-    nameless_ = 0;
+    nameless_ = 0, numbers_.clear();
     const char *p = line.data() + bar, *const end = line.data() + line.size();
     while (p != end) p = read_namespace(p + 1, end);
     builder_.finish(line);
@@ -85,7 +87,7 @@ class Reader {
       }
     }
     if (!field.kept) return p;
-    if (name.empty()) name = number_ = std::to_string(nameless_++);
+    if (name.empty()) name = numbers_.emplace_back(std::to_string(nameless_++));
     builder_.named(field, name, factor * value);
     return p;
   }
@@ -93,7 +95,7 @@ class Reader {
   Builder builder_;
   Field& plain_;
   int nameless_ = 0;
-  std::string number_;
+  std::deque<std::string> numbers_;  // names of features without one
 };
 
 }  // namespace
