@@ -325,10 +325,14 @@ def test_standard_input_is_unpacked_too(tmp_path: Path, kind: str) -> None:
 def test_a_pipe_may_give_one_byte_at_a_time(kind: str) -> None:
     data = packed(TEXT[:200], kind)
     reading, writing = os.pipe()
+
+    def drip() -> None:
+        with os.fdopen(writing, "wb", 0) as end:
+            for value in data:
+                end.write(bytes([value]))
+
     with os.fdopen(reading, "rb", 0) as end:
-        thread = threading.Thread(target=lambda: [os.write(writing, data[i : i + 1]) for i in range(len(data))])
-        thread.start()
-        threading.Thread(target=lambda: (thread.join(), os.close(writing))).start()
+        threading.Thread(target=drip).start()
         assert read(f"/dev/fd/{end.fileno()}") == TEXT[:200]
 
 
@@ -427,6 +431,24 @@ def test_a_followed_file_that_is_replaced_is_read_to_its_end_first(tmp_path: Pat
     path.write_bytes(b"new\n")
     assert follower.end() == b"one\nlate\nlast\n"
     assert follower.source.replaced
+
+
+def test_what_is_written_while_a_followed_file_is_replaced_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"one\n")
+    with open_bytes(path, follow=True) as source:
+        source.skip(4)
+
+        def replaced_just_now() -> bool:
+            if source.consumed == 4:
+                append(path, b"last\n")
+            return True
+
+        monkeypatch.setattr(source, "_superseded", replaced_just_now)
+        assert all_of(source) == b"last\n"
+        assert source.replaced
 
 
 def test_waiting_tells_whether_there_is_more(tmp_path: Path) -> None:
