@@ -22,7 +22,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     """A linear regression for streams and for data sets: min mean loss + ρR(w), by dual coordinate ascent.
 
     loss: "squared_error", "huber", "absolute_error", "quantile", "expectile", "epsilon_insensitive",
-        "squared_epsilon_insensitive", "poisson" (then `predict` is the mean e^z), or an object such as Quantile(0.9).
+        "squared_epsilon_insensitive", "poisson" (then `predict` is the mean e^z), "quantile:0.9" with its parameter, or
+        an object such as Quantile(0.9).
 
     prior_strength: "auto" is none: a regression's pull fades as it comes near, and needs no restraint.
 
