@@ -145,7 +145,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
     smoothing: how long predictions average over past weights; "auto" follows the window.
     scale: divides each number by the root mean square of its non-zero values so far, under the model's own window.
     prior_strength: a constant strength beside that of rho, which restrains the first events; "auto" takes it from the first one.
-    bits, missing, max_pending: as for `EventLearner`: hashed names, what None and nan mean, how many events wait for labels.
+    bits, missing, max_pending: as for `EventLearner`: hashed names, what missing values mean, how many events wait for labels.
 
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCAClassifier()
