@@ -144,6 +144,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if self.class_weight == "balanced":
             raise ValueError("class_weight='balanced' needs all events at once: use fit, or give the weights by class.")
         first = not hasattr(self, "learner_")
+        if not first:
+            self._require_unchanged_options()
         X, y = self._checked(X, reset=first), self._checked_labels(X, y)
         weight = self._weights(sample_weight, X, online=True)
         if y.ndim == 2:

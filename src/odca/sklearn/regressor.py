@@ -67,6 +67,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from these events, each once, in order."""
         first = not hasattr(self, "learner_")
+        if not first:
+            self._require_unchanged_options()
         X, y = self._checked(X, reset=first), self._checked_targets(X, y)
         targets = y.reshape(len(y), -1)
         if first:
