@@ -40,7 +40,8 @@ View<T> view(const nb::object& owner, const std::vector<T>& values) {
 
 nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 
-Names names_of(const text::NameTable& names) {
+template <class Table>
+Names names_of(const Table& names) {
   nb::list out;
   for (std::int32_t k = 0; k < names.size(); ++k) out.append(to_bytes(names[k]));
   return out;
@@ -92,8 +93,10 @@ auto optional_array(const text::Column Block::* which) {
 }
 
 template <auto read>
-std::unique_ptr<Block> parsed(nb::handle data, const FeatureOptions& features, bool skip_bad) {
-  return with_block(data, [&](std::string_view text, Block& block) { read(text, features, skip_bad, block); });
+std::unique_ptr<Block> parsed(nb::handle data, const FeatureOptions& features, bool skip_bad,
+                              const Vocabulary* vocabulary) {
+  return with_block(data, vocabulary,
+                    [&](std::string_view text, Block& block) { read(text, features, skip_bad, block); });
 }
 
 void bind_block(nb::module_& m) {
@@ -167,7 +170,7 @@ void bind_text(nb::module_& m) {
   bind_block(m);
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def(nb::init<>())
-      .def("__len__", [](const Vocabulary& self) { return self.names().size(); })
+      .def("__len__", [](const Vocabulary& self) { return self.size(); })
       .def(
           "absorb",
           [](Vocabulary& self, const Block& block, bool grow) {
@@ -179,7 +182,7 @@ void bind_text(nb::module_& m) {
             return to_numpy(std::move(places));
           },
           nb::arg("block"), nb::arg("grow"))
-      .def("keys", [](const Vocabulary& self) { return names_of(self.names()); })
+      .def("keys", [](const Vocabulary& self) { return names_of(self); })
       .def("bytes", [](const Vocabulary& self) { return to_bytes(self.bytes()); })
       .def("ends", [](const Vocabulary& self) { return to_numpy(self.ends()); })
       .def(
@@ -188,8 +191,10 @@ void bind_text(nb::module_& m) {
             self.restore({bytes.c_str(), bytes.size()}, to_vector(ends));
           },
           nb::arg("bytes"), nb::arg("ends"));
-  m.def("read_libsvm", &parsed<&text::read_libsvm>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"));
-  m.def("read_vw", &parsed<&text::read_vw>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"));
+  m.def("read_libsvm", &parsed<&text::read_libsvm>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none());
+  m.def("read_vw", &parsed<&text::read_vw>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none());
 }
 
 }  // namespace odca::bind

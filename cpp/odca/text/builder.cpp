@@ -91,28 +91,26 @@ void Builder::label(std::string_view text, std::string_view where) {
   label_text_ = block_.label_names.add(hash.add(text).mixed(), text);
 }
 
+// Its number among the names of the block, which it may have already.
 std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, std::string_view part,
                                std::string_view where) {
+  const std::int32_t number = block_.names.find(hash, key);
+  if (number >= 0) return number;
   if (!is_utf8(part))
     throw Fault{"the name of a feature is not UTF-8: " + shown(part) + ". Convert the text, or hash the names", where};
   return block_.names.add(hash, key);
 }
 
 void Builder::look_up_names() {
-  const NameTable& names = block_.names;
+  const NameTable& names = block_.known ? *block_.known : block_.names;
   for (const Pending& each : pending_) names.fetch_end(each.hash);
   for (const Pending& each : pending_) names.fetch_bytes(each.hash);
-  for (const Pending& each : pending_) {
-    const std::string_view key = joined(each.field->prefix, each.name);
-    const std::int32_t known = names.find(each.hash, key);
-    block_.rows.index[each.place] = known >= 0 ? known : new_name(each.hash, key, each.name, each.name);
-  }
+  for (const Pending& each : pending_)
+    features_.add(index_of(each.hash, joined(each.field->prefix, each.name), each.name, each.name), each.value);
   pending_.clear();
 }
 
 void Builder::multiply(std::string_view line) {
-  for (auto& factors : factors_)
-    for (Factor& factor : factors) factor.index = block_.rows.index[factor.place];
   for (const auto& slots : interactions_)
     for (std::size_t k = 0; k < factors_[slots[0]].size(); ++k) multiply(slots, 1, k, factors_[slots[0]][k], line);
 }
@@ -121,11 +119,11 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
                        const Factor& product, std::string_view line) {
   if (depth == slots.size()) {
     if (!std::isfinite(product.value)) throw Fault{"a product of two features is too large for a float", line};
-    if (block_.rows.index.size() - row_start() > most_features_of_an_event)
+    if (features_.size() > most_features_of_an_event)
       throw Fault{"the interactions make more than " + std::to_string(most_features_of_an_event) +
                       " features of this event. Cross fewer fields",
                   line};
-    return block_.rows.add(product.index, product.value);
+    return features_.add(product.index, product.value);
   }
   const auto& factors = factors_[slots[depth]];
   // Of a field with itself every pair comes once.
@@ -133,14 +131,14 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
     const FeatureHash hash = product.hash.times(factors[k].hash);
     const bool hashed = options_.space == Space::hashed;
     const std::string_view key = hashed ? std::string_view() : product_key(product.index, factors[k].index);
-    multiply(slots, depth + 1, k, {hash, index_of(hash, key, {}, line), product.value * factors[k].value, 0}, line);
+    multiply(slots, depth + 1, k, {hash, index_of(hash, key, {}, line), product.value * factors[k].value}, line);
   }
 }
 
 std::string_view Builder::product_key(std::int32_t left, std::int32_t right) {
-  key_.assign(block_.names[left]);
+  key_.assign(key_of(left));
   key_ += product_mark;
-  key_ += block_.names[right];
+  key_ += key_of(right);
   return key_;
 }
 
@@ -148,11 +146,13 @@ void Builder::finish(std::string_view line) {
   look_up_names();
   if (!interactions_.empty()) multiply(line);
   for (auto& each : factors_) each.clear();
-  if (options_.space != Space::names && sorter_.sort(block_.rows, row_start()) && options_.space == Space::indices)
-    throw Fault{"an index is there twice", line};
   constexpr std::size_t most = 0x7fffffff;
-  if (block_.rows.index.size() > most) throw Fault{"the events of this piece of text have too many features", line};
-  block_.rows.start.push_back(static_cast<std::int32_t>(block_.rows.index.size()));
+  if (block_.rows.index.size() + features_.size() > most)
+    throw Fault{"the events of this piece of text have too many features", line};
+  if (features_.finish(block_.rows) && options_.space == Space::indices) {
+    block_.rows.start.pop_back();
+    throw Fault{"an index is there twice", line};
+  }
   block_.label.push_back(label_);
   block_.label_text.push_back(label_text_);
   block_.line.push_back(block_.lines);
@@ -162,10 +162,12 @@ void Builder::finish(std::string_view line) {
 
 void Builder::forget() {
   pending_.clear();
-  block_.rows.index.resize(row_start()), block_.rows.value.resize(row_start());
+  const auto end = static_cast<std::size_t>(block_.rows.start.back());
+  block_.rows.index.resize(end), block_.rows.value.resize(end);
+  features_.clear();
   for (auto& each : factors_) each.clear();
   for (auto& each : fields_)
-    if (options_.space == Space::names && each->index >= names_before_) each->index = -1;
+    if (options_.space == Space::names && each->index >= n_known_ + names_before_) each->index = -1;
   block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
   for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
   if (block_.tag.size() > row()) block_.tag.resize(row());

@@ -87,8 +87,28 @@ class NameTable {
     }
   }
 
+  // Names are mostly short: a call of memcmp would take longer.
   static bool same(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+    const std::size_t size = a.size();
+    if (size != b.size()) return false;
+    if (size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
+    if (size >= 8) return same_ends<std::uint64_t>(a, b);
+    if (size >= 4) return same_ends<std::uint32_t>(a, b);
+    for (std::size_t k = 0; k < size; ++k)
+      if (a[k] != b[k]) return false;
+    return true;
+  }
+
+  // Whether the first and the last bytes are the same, which may overlap.
+  template <class Word>
+  static bool same_ends(std::string_view a, std::string_view b) {
+    const auto word = [](const char* from) {
+      Word out;
+      std::memcpy(&out, from, sizeof out);
+      return out;
+    };
+    const std::size_t last = a.size() - sizeof(Word);
+    return word(a.data()) == word(b.data()) && word(a.data() + last) == word(b.data() + last);
   }
 
   void spread() {
