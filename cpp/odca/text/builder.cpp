@@ -19,7 +19,8 @@ bool among(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-Builder::Builder(const FeatureOptions& options, Block& block) : options_(options), block_(block) {
+Builder::Builder(const FeatureOptions& options, Block& block, bool paths)
+    : options_(options), block_(block), paths_(paths) {
   for (const auto& interaction : options.interactions) {
     auto& slots = interactions_.emplace_back();
     for (const std::string& name : interaction) {
@@ -29,6 +30,16 @@ Builder::Builder(const FeatureOptions& options, Block& block) : options_(options
     std::sort(slots.begin(), slots.end());  // a field that is crossed with itself stands beside itself
   }
   factors_.resize(crossed_.size());
+}
+
+// The one of these names that means the field, if any; if several do, the most specific.
+const std::string* Builder::meant(const std::vector<std::string>& names, std::string_view field) const {
+  const std::string* best = nullptr;
+  for (const std::string& name : names) {
+    const bool above = paths_ && field.starts_with(name) && field.substr(name.size()).starts_with('.');
+    if ((name == field || above) && (!best || name.size() > best->size())) best = &name;
+  }
+  return best;
 }
 
 Field& Builder::field(std::string_view name) {
@@ -42,12 +53,17 @@ Field& Builder::field(std::string_view name) {
   made->hash = hash;
   made->prefix_hash.add(made->prefix);
   made->category_hash = hash.add(static_cast<unsigned char>(category_mark));
-  made->kept = (options_.keep.empty() || among(options_.keep, name)) && !among(options_.ignore, name);
-  if (among(options_.numeric, name)) made->kind = Field::Kind::number;
-  if (among(options_.categorical, name)) made->kind = Field::Kind::category;
-  if (among(options_.text, name)) made->kind = Field::Kind::text;
-  if (made->kept && among(crossed_, name))
-    made->slot = static_cast<int>(std::find(crossed_.begin(), crossed_.end(), name) - crossed_.begin());
+  made->kept = (options_.keep.empty() || meant(options_.keep, name)) && !meant(options_.ignore, name);
+  std::size_t most = 0;
+  const auto declare = [&](const std::vector<std::string>& names, Field::Kind kind) {
+    const std::string* const found = meant(names, name);
+    if (found && found->size() >= most) made->kind = kind, most = found->size();
+  };
+  declare(options_.numeric, Field::Kind::number);
+  declare(options_.categorical, Field::Kind::category);
+  declare(options_.text, Field::Kind::text);
+  if (const std::string* const found = meant(crossed_, name); found && made->kept)
+    made->slot = static_cast<int>(found - crossed_.data());
   fields_.push_back(std::move(made));
   return *fields_.back();
 }

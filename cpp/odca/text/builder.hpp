@@ -34,7 +34,8 @@ struct Field {
 
 class Builder {
  public:
-  Builder(const FeatureOptions& options, Block& block);
+  // Where fields are `paths` ("user.age"), what the options say of "user" holds for all below.
+  Builder(const FeatureOptions& options, Block& block, bool paths = false);
 
   // The field of this name; it stays where it is as long as the builder does.
   Field& field(std::string_view name);
@@ -114,6 +115,7 @@ class Builder {
   }
 
   void look_up_names();
+  const std::string* meant(const std::vector<std::string>& names, std::string_view field) const;
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);
@@ -121,6 +123,7 @@ class Builder {
 
   const FeatureOptions& options_;
   Block& block_;
+  bool paths_;
   std::vector<std::string> crossed_;                    // the fields that interact
   std::vector<std::vector<std::size_t>> interactions_;  // their places in `crossed_`
   std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
