@@ -32,17 +32,19 @@ Builder::Builder(const FeatureOptions& options, Block& block, bool paths)
   factors_.resize(crossed_.size());
 }
 
-// The one of these names that means the field, if any; if several do, the most specific.
-const std::string* Builder::meant(const std::vector<std::string>& names, std::string_view field) const {
+// The one of these names that means the field, or the whole of which it is a part; if several do, the most specific.
+const std::string* Builder::meant(const std::vector<std::string>& names, std::string_view field,
+                                  std::string_view whole) const {
   const std::string* best = nullptr;
   for (const std::string& name : names) {
     const bool above = paths_ && field.starts_with(name) && field.substr(name.size()).starts_with('.');
-    if ((name == field || above) && (!best || name.size() > best->size())) best = &name;
+    const bool named = name == field || (!whole.empty() && name == whole) || above;
+    if (named && (!best || name.size() > best->size())) best = &name;
   }
   return best;
 }
 
-Field& Builder::field(std::string_view name) {
+Field& Builder::field(std::string_view name, std::string_view whole) {
   FeatureHash hash;
   hash.add(name);
   const std::int32_t number = field_names_.add(hash.mixed(), name);
@@ -53,16 +55,16 @@ Field& Builder::field(std::string_view name) {
   made->hash = hash;
   made->prefix_hash.add(made->prefix);
   made->category_hash = hash.add(static_cast<unsigned char>(category_mark));
-  made->kept = (options_.keep.empty() || meant(options_.keep, name)) && !meant(options_.ignore, name);
+  made->kept = (options_.keep.empty() || meant(options_.keep, name, whole)) && !meant(options_.ignore, name, whole);
   std::size_t most = 0;
   const auto declare = [&](const std::vector<std::string>& names, Field::Kind kind) {
-    const std::string* const found = meant(names, name);
+    const std::string* const found = meant(names, name, {});
     if (found && found->size() >= most) made->kind = kind, most = found->size();
   };
   declare(options_.numeric, Field::Kind::number);
   declare(options_.categorical, Field::Kind::category);
   declare(options_.text, Field::Kind::text);
-  if (const std::string* const found = meant(crossed_, name); found && made->kept)
+  if (const std::string* const found = meant(crossed_, name, whole); found && made->kept)
     made->slot = static_cast<int>(found - crossed_.data());
   fields_.push_back(std::move(made));
   return *fields_.back();
@@ -105,6 +107,12 @@ void Builder::label(std::string_view text, std::string_view where) {
   if (!is_utf8(text)) throw Fault{"the label " + shown(text) + " is not UTF-8", where};
   FeatureHash hash;
   label_text_ = block_.label_names.add(hash.add(text).mixed(), text);
+}
+
+void Builder::tag(std::string_view text, std::string_view where) {
+  if (!is_utf8(text)) throw Fault{"the tag " + shown(text) + " is not UTF-8", where};
+  block_.tag.resize(row());
+  block_.tag.emplace_back(text);
 }
 
 std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, std::string_view part,

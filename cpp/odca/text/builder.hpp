@@ -37,8 +37,9 @@ class Builder {
   // Where fields are `paths` ("user.age"), what the options say of "user" holds for all below.
   Builder(const FeatureOptions& options, Block& block, bool paths = false);
 
-  // The field of this name; it stays where it is as long as the builder does.
-  Field& field(std::string_view name);
+  // The field of this name; it stays where it is as long as the builder does. As a part of a `whole` (the hour of a date) it is
+  // kept, ignored and crossed with that too.
+  Field& field(std::string_view name, std::string_view whole = {});
 
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
@@ -66,10 +67,7 @@ class Builder {
   void offset(double number) { block_.offset.set(row(), number); }
   void time(double seconds) { block_.time.set(row(), seconds); }
   void group(double number) { block_.group.set(row(), number); }
-  void tag(std::string_view text) {
-    block_.tag.resize(row());
-    block_.tag.emplace_back(text);
-  }
+  void tag(std::string_view text, std::string_view where);
 
   void finish(std::string_view line);  // the event is complete
   void forget();                       // there was none
@@ -115,7 +113,7 @@ class Builder {
   }
 
   void look_up_names();
-  const std::string* meant(const std::vector<std::string>& names, std::string_view field) const;
+  const std::string* meant(const std::vector<std::string>& names, std::string_view field, std::string_view whole) const;
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);

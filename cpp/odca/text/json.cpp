@@ -182,7 +182,7 @@ class Reader {
     if (scalar.kind == Kind::missing) return;
     if (node.role == Role::label && scalar.kind != Kind::string) return builder_.label(scalar.number);
     if (node.role == Role::label) return builder_.label(scalar.text, scalar.where);
-    if (node.role == Role::tag) return builder_.tag(scalar.text);
+    if (node.role == Role::tag) return builder_.tag(scalar.text, scalar.where);
     if (scalar.kind != Kind::number) fail(node, "must be a number; got " + shown(scalar.where), scalar.where);
     switch (node.role) {
       case Role::weight: return builder_.weight(scalar.number);
