@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,12 +82,8 @@ class NameTable {
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t place = hash & mask;; place = (place + 1) & mask) {
       const Slot& slot = slots_[place];
-      if (slot.number < 0 || (slot.tag == tag(hash) && same((*this)[slot.number], name))) return place;
+      if (slot.number < 0 || (slot.tag == tag(hash) && (*this)[slot.number] == name)) return place;
     }
-  }
-
-  static bool same(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
   }
 
   void spread() {
