@@ -28,6 +28,8 @@ Builder::Builder(const FeatureOptions& options, Block& block, bool paths)
       slots.push_back(static_cast<std::size_t>(std::find(crossed_.begin(), crossed_.end(), name) - crossed_.begin()));
     }
     std::sort(slots.begin(), slots.end());  // a field that is crossed with itself stands beside itself
+    if (std::find(interactions_.begin(), interactions_.end() - 1, slots) != interactions_.end() - 1)
+      interactions_.pop_back();
   }
   factors_.resize(crossed_.size());
 }
@@ -47,8 +49,8 @@ const std::string* Builder::meant(const std::vector<std::string>& names, std::st
 Field& Builder::field(std::string_view name, std::string_view whole) {
   FeatureHash hash;
   hash.add(name);
-  const std::int32_t number = field_names_.add(hash.mixed(), name);
-  if (static_cast<std::size_t>(number) < fields_.size()) return *fields_[static_cast<std::size_t>(number)];
+  const std::int32_t known = field_names_.find(hash.mixed(), name);
+  if (known >= 0) return *fields_[static_cast<std::size_t>(known)];
   auto made = std::make_unique<Field>();
   made->name = name;
   made->prefix = name.empty() ? "" : made->name + "^";
@@ -66,6 +68,9 @@ Field& Builder::field(std::string_view name, std::string_view whole) {
   declare(options_.text, Field::Kind::text);
   if (const std::string* const found = meant(crossed_, name, whole); found && made->kept)
     made->slot = static_cast<int>(found - crossed_.data());
+  if (made->kept && options_.space == Space::names && !is_utf8(name))
+    throw Fault{"the name of a field is not UTF-8: " + shown(name) + ". Convert the text, or hash the names", name};
+  field_names_.add(made->hash.mixed(), name);
   fields_.push_back(std::move(made));
   return *fields_.back();
 }
@@ -111,6 +116,7 @@ void Builder::label(std::string_view text, std::string_view where) {
 
 void Builder::tag(std::string_view text, std::string_view where) {
   if (!is_utf8(text)) throw Fault{"the tag " + shown(text) + " is not UTF-8", where};
+  if (block_.tag.empty()) first_tag_ = row();
   block_.tag.resize(row());
   block_.tag.emplace_back(text);
 }
@@ -168,10 +174,22 @@ std::string_view Builder::product_key(std::int32_t left, std::int32_t right) {
   return key_;
 }
 
+// Values of one feature are added up, here or when the names are resolved. If all of an event's together are finite, so are those.
+void Builder::check_sums(std::string_view line) {
+  double all = 0.0;
+  const auto& values = block_.rows.value;
+  for (std::size_t k = row_start(); k < values.size(); ++k) all += std::fabs(values[k]);
+  if (std::isfinite(all)) return;
+  sorter_.sort(block_.rows, row_start());
+  for (std::size_t k = row_start(); k < values.size(); ++k)
+    if (!std::isfinite(values[k])) throw Fault{"the values of a feature add up to more than a float holds", line};
+}
+
 void Builder::finish(std::string_view line) {
   look_up_names();
   if (!interactions_.empty()) multiply(line);
   for (auto& each : factors_) each.clear();
+  if (options_.space != Space::indices) check_sums(line);
   if (options_.space != Space::names && sorter_.sort(block_.rows, row_start()) && options_.space == Space::indices)
     throw Fault{"an index is there twice", line};
   constexpr std::size_t most = 0x7fffffff;
@@ -181,6 +199,7 @@ void Builder::finish(std::string_view line) {
   block_.label_text.push_back(label_text_);
   block_.line.push_back(block_.lines);
   label_ = Block::none, label_text_ = -1;
+  fresh_.clear();
   names_before_ = block_.names.size(), label_names_before_ = block_.label_names.size();
 }
 
@@ -188,11 +207,11 @@ void Builder::forget() {
   pending_.clear();
   block_.rows.index.resize(row_start()), block_.rows.value.resize(row_start());
   for (auto& each : factors_) each.clear();
-  for (auto& each : fields_)
-    if (options_.space == Space::names && each->index >= names_before_) each->index = -1;
+  for (Field* const field : fresh_) field->index = -1;
+  fresh_.clear();
   block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
   for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
-  if (block_.tag.size() > row()) block_.tag.resize(row());
+  if (block_.tag.size() > row()) block_.tag.resize(row() <= first_tag_ ? 0 : row());
   label_ = Block::none, label_text_ = -1;
 }
 

@@ -43,7 +43,10 @@ class Builder {
 
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
-    if (field.index < 0) field.index = index_of(field.hash, field.name, field.name, where);
+    if (field.index < 0) {
+      field.index = index_of(field.hash, field.name, field.name, where);
+      fresh_.push_back(&field);
+    }
     add(field.hash, field.index, value, field.slot);
   }
   // The name must stay where it is until the event is complete.
@@ -117,6 +120,7 @@ class Builder {
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);
+  void check_sums(std::string_view line);
   std::string_view product_key(std::int32_t left, std::int32_t right);
 
   const FeatureOptions& options_;
@@ -127,12 +131,14 @@ class Builder {
   std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
   NameTable field_names_;
   std::vector<std::unique_ptr<Field>> fields_;
+  std::vector<Field*> fresh_;  // the fields whose numbers came for the first time in this event
   std::string key_, word_;
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   std::vector<std::string> recent_;  // words
   RowSorter sorter_;
   double label_ = Block::none;
   std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;
+  std::size_t first_tag_ = 0;  // the first row that has one
 };
 
 }  // namespace odca::text
