@@ -87,6 +87,9 @@ class Reader {
       }
     }
     if (!field.kept) return p;
+    if (!std::isfinite(factor * value))
+      throw Fault{"a value times the weight of its namespace is too large for a float",
+                  {from, static_cast<std::size_t>(p - from)}};
     if (name.empty()) name = numbers_.emplace_back(std::to_string(nameless_++));
     builder_.named(field, name, factor * value);
     return p;
