@@ -4,6 +4,8 @@ import copy
 import enum
 import math
 import pickle
+import subprocess
+import sys
 from collections import OrderedDict, UserDict
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -176,6 +179,7 @@ class Colour(str, enum.Enum):  # noqa: UP042 - what str() of it says differs fro
         (Decimal("0.25"), 0.25),
         (Fraction(1, 4), 0.25),
         (Decimal("nan"), None),
+        (pd.NA, None),
         (np.float32("nan"), math.nan),
         (np.str_("red"), "red"),
         (Text("red"), "red"),
@@ -193,6 +197,26 @@ def test_values_count_as_what_they_mean(value: object, same_as: object, missing:
     one.predict_one({"a": value}, id=1)
     other.predict_one({"a": same_as}, id=1)
     assert one == other
+
+
+def test_an_na_of_pandas_may_be_refused_and_pandas_is_not_imported_for_it() -> None:
+    with pytest.raises(ValueError, match="'a' is missing"):
+        a_model(missing="error").learn_one({"a": pd.NA}, 1.0)
+    frame = pd.DataFrame({"a": pd.array([1.0, pd.NA], dtype="Float64")})
+    one, other = a_model(), a_model()
+    one.learn_many(frame, [1.0, 2.0])
+    other.learn_many([{"a": 1.0}, {}], [1.0, 2.0])
+    assert one == other
+    code = """
+import sys
+from odca import EventLearner, SquaredError
+try:
+    EventLearner(loss=SquaredError(), rho=0.1).learn_one({"a": object()}, 1.0)
+except TypeError as error:
+    print("'a' is of type object" in str(error), "pandas" in sys.modules)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["True", "False"]
 
 
 def test_names_count_as_their_text() -> None:

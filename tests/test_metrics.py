@@ -378,6 +378,8 @@ def test_rows_may_come_every_so_many_events_also_after_a_restart_with_another_co
         ({"loss": np.zeros(2)}, "loss must have one entry"),
         ({"weight": np.array([1.0, -1.0, 0.0])}, "weight must hold 3"),
         ({"weight": np.array([1.0, np.nan, 0.0])}, "weight must hold 3"),
+        ({"margin": np.zeros((3, 1))}, "margin must have one entry"),
+        ({"probability": np.zeros((2, 3))}, "probability must have one entry"),
         ({"probability": np.array([0.0, 1.1, 0.0])}, "probabilities"),
         ({"probability": np.array([0.0, np.nan, 0.0])}, "probabilities"),
     ],
@@ -391,6 +393,20 @@ def test_wrong_events_are_refused_and_leave_the_metrics_as_they_were(wrong: dict
         metrics.add(**{**right, **wrong})
     assert bytes_of(metrics) == before
     metrics.add(**right)
+
+
+def test_labels_that_are_no_numbers_are_refused() -> None:
+    for label in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="labels must be finite"):
+            NumberMetrics().add(np.array([1.0, label]), np.zeros(2), np.zeros(2))
+
+
+def test_a_prediction_beyond_all_numbers_does_not_spoil_what_is_kept() -> None:
+    metrics = NumberMetrics(SquaredError().value)
+    metrics.add(np.array([1.0, 2.0]), np.array([np.inf, 1e300]), np.array([np.inf, np.inf]))
+    twin = NumberMetrics.from_arrays(metrics.as_arrays(), SquaredError().value)
+    assert twin.mae == twin.rmse == np.inf
+    assert twin.baselines() == metrics.baselines()
 
 
 def spoilt(arrays: dict[str, Any], name: str, how: str) -> dict[str, Any]:
@@ -412,7 +428,7 @@ def test_a_file_with_anything_that_cannot_be_is_refused(stream: str, how: str) -
     metrics.add(**events)
     arrays = metrics.as_arrays()
     for name in arrays:
-        if (name, how) in {("class_weight", "shape"), ("last_row", "value"), ("progress", "value")}:
-            continue  # another class; a loss that cannot be told is NaN, and the score's sum is checked elsewhere
+        if (name, how) in {("class_weight", "shape"), ("last_row", "value")}:
+            continue  # another class; a loss that cannot be told is NaN
         with pytest.raises(ValueError, match="its "):
             type(metrics).from_arrays(spoilt(arrays, name, how))

@@ -1,9 +1,11 @@
 """Names and the terms of other libraries."""
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
 
-from odca import L2, ElasticNet, Exponential, HalfLife, Hinge, Infinite, NonNegative, Quantile, Sliding
+from odca import L2, Box, ElasticNet, Exponential, HalfLife, Hinge, Infinite, NonNegative, Quantile, Sliding
 from odca.names import (
     LOSS_NAMES,
     as_loss,
@@ -24,6 +26,25 @@ def test_every_loss_has_its_name() -> None:
     assert len(LOSS_NAMES) == 13
     for name, kind in LOSS_NAMES.items():
         assert isinstance(as_loss(name), kind)
+
+
+def test_a_parameter_may_follow_the_name_and_a_colon() -> None:
+    assert as_loss("quantile:0.9") == Quantile(0.9)
+    assert as_penalty("elasticnet:0.2") == ElasticNet(0.2)
+    assert as_penalty("box:-1,1") == Box(-1.0, 1.0)
+    for wrong in ("quantile:", "quantile:a", "quantile:0.1,0.2", "hinge:1", "quantile:2"):
+        with pytest.raises(ValueError, match=r"colon|has no parameter|needs"):
+            as_loss(wrong)
+    for every in (name for name, kind in LOSS_NAMES.items() if kind.__slots__):
+        assert as_loss(f"{every}:0.25") == LOSS_NAMES[every](0.25)
+
+
+def test_windows_of_event_time() -> None:
+    assert as_window("36h") == Sliding(duration=timedelta(hours=36))
+    assert as_window("half-life:7d") == HalfLife(timedelta(days=7))
+    for wrong in ("36", "h", "-1h", "36 h", "36x", "half-life:", "half-life:36", "infinite:1", "sliding:36h"):
+        with pytest.raises(ValueError, match="window must be"):
+            as_window(wrong)
 
 
 def test_windows_from_numbers() -> None:

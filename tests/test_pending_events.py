@@ -1,6 +1,7 @@
 """Labels that come later: a bounded number of events waits for them."""
 
 import threading
+import time
 
 import pytest
 
@@ -55,6 +56,43 @@ def test_a_refused_label_leaves_the_event_waiting_in_its_place() -> None:
     model.predict_one({"a": 3.0}, id=3)
     with pytest.raises(KeyError):
         model.learn_label(0, 1.0)  # still the oldest, so it was the one to go
+
+
+def test_while_a_label_is_learned_its_event_counts_as_gone() -> None:
+    seen = []
+
+    class Telling:
+        def dual(self, p: float, s: float, y: float) -> float:
+            seen.append(model.pending)
+            with pytest.raises(KeyError):
+                model.waiting("a")
+            if y == 7.0:
+                raise RuntimeError("no")
+            return (y - p) / (1.0 + s)
+
+    model = EventLearner(loss=Telling(), rho=0.1, max_pending=1)
+    model.predict_one({"x": 1.0}, id="a")
+    with pytest.raises(RuntimeError):
+        model.learn_label("a", 7.0)
+    assert (seen, model.pending, model.dropped, model.waiting("a")) == ([0], 1, 0, {"x": 1.0})
+    model.learn_label("a", 1.0)
+    assert (seen, model.pending, model.dropped) == ([0, 0], 0, 0)
+
+
+def test_a_refused_label_costs_the_same_however_many_wait() -> None:
+    def cost(waiting: int) -> float:
+        model = EventLearner(loss=LogLoss(), max_pending=waiting)
+        for k in range(waiting):
+            model.predict_one({"a": 1.0}, id=k)
+        took = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            with pytest.raises(ValueError, match="y"):
+                model.learn_label(waiting // 2, 7.0)
+            took.append(time.perf_counter() - begin)
+        return min(took)
+
+    assert cost(20_000) < 20.0 * cost(10)  # sorting them would take about a thousand times as long
 
 
 def test_an_id_is_a_string_or_a_whole_number() -> None:

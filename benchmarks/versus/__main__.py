@@ -136,7 +136,12 @@ class Result:
 
     def as_json(self, facts: dict[str, Any]) -> dict[str, Any]:
         """Return it as stored, with the facts of its file."""
-        shared = {"part": self.contender.part, "who": self.contender.name, "command": " ".join(self.contender.command)}
+        shared = {
+            "part": "times",
+            "file": self.contender.part,
+            "who": self.contender.name,
+            "command": " ".join(self.contender.command),
+        }
         if not self.timing.wall:
             return shared | {"failure": self.failure}
         return shared | {
@@ -223,7 +228,7 @@ def note(ours: Timing, theirs: Timing) -> str:
 def shown(result: dict[str, Any]) -> list[str]:
     """A line for people."""
     if "failure" in result:
-        return [result["part"], result["who"], "–", "–", "–", "–", "–", "–", "–", result["failure"][:60]]
+        return [result["file"], result["who"], "–", "–", "–", "–", "–", "–", "–", result["failure"][:60]]
     seconds, quality = result["seconds"], result["quality"]
     accuracies = [
         f"{100 * quality[name]:.2f}" if quality.get(name) is not None else "–"
@@ -231,7 +236,7 @@ def shown(result: dict[str, Any]) -> list[str]:
     ]
     figures = [seconds["best"], seconds["median"], seconds["best_cpu"]]
     return [
-        result["part"],
+        result["file"],
         result["who"],
         *(f"{figure:.2f}" for figure in figures),
         f"{result['mb_per_second']:.0f}",
@@ -279,8 +284,8 @@ def main() -> None:
     say(f"took {time.perf_counter() - started:.0f} s")
     name = options.result or (None if options.only else "versus")
     if name:
-        content = {"machine": machine, "rounds": options.rounds, "files": files, "loads": loads, "times": told}
-        written = write_json(name, content | {"rows": [row.as_json() for row in rows]})
+        content = {"machine": machine, "rounds": options.rounds, "files": files, "loads": loads}
+        written = write_json(name, content | {"rows": [{"part": "goals"} | row.as_json() for row in rows] + told})
         say(f"wrote {os.path.relpath(written)}")
 
 

@@ -67,7 +67,6 @@ def everyone() -> list[Contender]:
             vw("VW, --quiet", part, stem, "--quiet"),
             vw("VW, --coin", part, stem, "--coin"),
             vw("VW, --coin --quiet", part, stem, "--coin", "--quiet"),
-            vw("VW, --sgd --quiet", part, stem, "--sgd", "--quiet"),
         ]
     blocks = ("--blocks", str(BLOCKS))
     return [

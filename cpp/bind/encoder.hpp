@@ -1,7 +1,7 @@
 // Events as dictionaries, {"price": 3.2, "country": "NZ", "new": True}, turned into rows.
 //
 // A number is a feature of its name. A string is a category: a feature of the name and the string together, of value 1. A
-// value that is missing (None, nan) is left out, a feature of its own, or refused.
+// value that is missing (None, nan, pandas' NA) is left out, a feature of its own, or refused.
 //
 // Features get their indices in the order in which they appear. Names are looked up in Python's own dictionaries, which
 // know the hash of a string already; and before that at the place where the last event had them, because events that
@@ -225,9 +225,17 @@ class Encoder {
     }
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
+    if (is_na_of_pandas(x)) return std::nan("");
     throw nb::type_error(("an event holds numbers, strings, booleans and None; " + quoted(name) + " is of type " +
                           type_name(x) + ". Turn it into one of them, or leave it out")
                              .c_str());
+  }
+
+  // pandas is not imported for it: whoever has an NA has done that.
+  static bool is_na_of_pandas(nb::handle x) {
+    const nb::object pandas = nb::steal(PyImport_GetModule(nb::str("pandas").ptr()));
+    if (!pandas.is_valid() && PyErr_Occurred()) throw nb::python_error();
+    return pandas.is_valid() && x.is(nb::getattr(pandas, "NA", nb::none()));
   }
 
   // Rows

@@ -1,6 +1,7 @@
 // A learner of events: names and model change together, or not at all.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <cmath>
@@ -8,9 +9,11 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "bind/arrays.hpp"
 #include "bind/encoder.hpp"
+#include "bind/short_cut.hpp"
 #include "bind/signals.hpp"
 #include "bind/state.hpp"
 #include "bind/topics.hpp"
@@ -331,6 +334,52 @@ class OneByOne {
   EventCore& core_;
 };
 
+// What the faces of river do for every event. Each declines what it is not made for.
+
+double margin_of(EventCore& core, nb::handle event) {
+  double margin = 0.0;
+  core.predict_one(event, 0.0, &margin);
+  return margin;
+}
+
+nb::object learn_plainly(EventCore& core, nb::handle event, double y) {
+  double margin = 0.0;
+  core.learn_one(event, {y}, 1.0, 0.0, std::nan(""), &margin);
+  return nb::none();
+}
+
+nb::object learn_truth(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
+  EventCore& core = *nb::inst_ptr<EventCore>(self);
+  if (count != 2 || !core.single() || !PyBool_Check(arguments[1])) return {};
+  return learn_plainly(core, arguments[0], arguments[1] == Py_True ? 1.0 : -1.0);
+}
+
+nb::object predict_truth(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
+  EventCore& core = *nb::inst_ptr<EventCore>(self);
+  if (count != 1 || !core.single()) return {};
+  return nb::bool_(margin_of(core, arguments[0]) > 0.0);
+}
+
+nb::object learn_number(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
+  EventCore& core = *nb::inst_ptr<EventCore>(self);
+  if (count != 2 || !core.single() || !PyFloat_CheckExact(arguments[1])) return {};
+  return learn_plainly(core, arguments[0], PyFloat_AS_DOUBLE(arguments[1]));
+}
+
+nb::object predict_number(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
+  EventCore& core = *nb::inst_ptr<EventCore>(self);
+  if (count != 1 || !core.single()) return {};
+  return nb::float_(margin_of(core, arguments[0]));
+}
+
+ShortCut short_cut_to(std::string_view name) {
+  if (name == "learn_truth") return learn_truth;
+  if (name == "predict_truth") return predict_truth;
+  if (name == "learn_number") return learn_number;
+  if (name == "predict_number") return predict_number;
+  throw nb::value_error("there is no short cut of that name");
+}
+
 std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, std::optional<int> bits,
                                 const std::string& missing) {
   const Missing policy = missing == "indicate" ? Missing::indicate
@@ -374,6 +423,13 @@ void bind_events(nb::module_& m) {
            "The margin of one event: a number, or one for each lane. Neither the model nor the names change.\n\n"
            "With `id`, the event and its offset are kept until `learn_label(id, y)`. If an event of that id is kept\n"
            "already, the new one takes its place, as the newest.");
+  m.def(
+      "with_short_cut",
+      [type = shortened_method_type()](std::string_view name, nb::callable method) -> nb::object {
+        return with_short_cut(type, nb::borrow(nb::type<EventCore>()), short_cut_to(name), std::move(method));
+      },
+      nb::arg("name"), nb::arg("method"),
+      "The method, with a native short cut for objects of one lane whose `_short` is an EventCore.");
 }
 
 }  // namespace odca::bind

@@ -1,6 +1,6 @@
 // Text to events. A block holds the events of a piece of text; its arrays are handed to NumPy without a copy.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -27,15 +27,34 @@ Choice chosen(const char* what, const std::string& name,
   throw InputError(std::string(what) + " cannot be " + name);
 }
 
+template <class T>
+using View = nb::ndarray<nb::numpy, const T, nb::ndim<1>>;
+using Names = nb::typed<nb::list, nb::bytes>;
+using BadLine = nb::typed<nb::tuple, std::uint32_t, std::int64_t, nb::bytes>;
+
 // An array of a block's, which lives as long as the array does.
 template <class T>
-nb::object view(const nb::object& owner, const std::vector<T>& values) {
-  return nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner));
+View<T> view(const nb::object& owner, const std::vector<T>& values) {
+  return View<T>(values.data(), {values.size()}, owner);
 }
 
-nb::list names_of(const text::NameTable& names) {
+nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
+
+Names names_of(const text::NameTable& names) {
   nb::list out;
-  for (std::int32_t k = 0; k < names.size(); ++k) out.append(nb::bytes(names[k].data(), names[k].size()));
+  for (std::int32_t k = 0; k < names.size(); ++k) out.append(to_bytes(names[k]));
+  return out;
+}
+
+Names tags_of(const Block& block) {
+  nb::list out;
+  for (const std::string& tag : block.tag) out.append(to_bytes(tag));
+  return out;
+}
+
+nb::typed<nb::list, BadLine> bad_lines_of(const Block& block) {
+  nb::list out;
+  for (const auto& bad : block.bad) out.append(nb::make_tuple(bad.line, bad.column, to_bytes(bad.message)));
   return out;
 }
 
@@ -52,12 +71,24 @@ PyMatrix matrix(const nb::object& self) {
   return out;
 }
 
-using Optional = nb::typed<nb::object, nb::any>;
-
 // None where no event has a value.
-nb::object column(const nb::object& self, const text::Column Block::* which) {
+std::optional<View<double>> column(const nb::object& self, const text::Column Block::* which) {
   const auto& values = (nb::cast<const Block&>(self).*which).values();
-  return values.empty() ? nb::none() : view(self, values);
+  if (values.empty()) return std::nullopt;
+  return view(self, values);
+}
+
+// The vector of a block that `which` is, or that `which` returns of its rows.
+template <class T>
+auto array(const std::vector<T> Block::* which) {
+  return [which](const nb::object& self) { return view(self, nb::cast<const Block&>(self).*which); };
+}
+template <class T>
+auto array(const std::vector<T> Rows::* which) {
+  return [which](const nb::object& self) { return view(self, nb::cast<const Block&>(self).rows.*which); };
+}
+auto optional_array(const text::Column Block::* which) {
+  return [which](const nb::object& self) { return column(self, which); };
 }
 
 template <auto read>
@@ -70,31 +101,19 @@ void bind_block(nb::module_& m) {
       .def("__len__", &Block::size)
       .def("matrix", &matrix)
       .def_prop_ro("width", [](const Block& b) { return b.width; })
-      .def_prop_ro("indptr", [](const nb::object& self) { return view(self, nb::cast<Block&>(self).rows.start); })
-      .def_prop_ro("indices", [](const nb::object& self) { return view(self, nb::cast<Block&>(self).rows.index); })
-      .def_prop_ro("data", [](const nb::object& self) { return view(self, nb::cast<Block&>(self).rows.value); })
-      .def_prop_ro("label", [](const nb::object& self) { return view(self, nb::cast<Block&>(self).label); })
-      .def_prop_ro("label_text", [](const nb::object& self) { return view(self, nb::cast<Block&>(self).label_text); })
+      .def_prop_ro("indptr", array(&Rows::start))
+      .def_prop_ro("indices", array(&Rows::index))
+      .def_prop_ro("data", array(&Rows::value))
+      .def_prop_ro("label", array(&Block::label))
+      .def_prop_ro("label_text", array(&Block::label_text))
       .def_prop_ro("label_names", [](const Block& b) { return names_of(b.label_names); })
-      .def_prop_ro("weight", [](const nb::object& self) { return column(self, &Block::weight); })
-      .def_prop_ro("offset", [](const nb::object& self) { return column(self, &Block::offset); })
-      .def_prop_ro("time", [](const nb::object& self) { return column(self, &Block::time); })
-      .def_prop_ro("group", [](const nb::object& self) { return column(self, &Block::group); })
-      .def_prop_ro("line", [](const nb::object& self) { return view(self, nb::cast<Block&>(self).line); })
-      .def_prop_ro("tag",
-                   [](const Block& b) {
-                     nb::list out;
-                     for (const std::string& tag : b.tag) out.append(nb::bytes(tag.data(), tag.size()));
-                     return out;
-                   })
-      .def_prop_ro(
-          "bad",
-          [](const Block& b) {
-            nb::list out;
-            for (const auto& bad : b.bad)
-              out.append(nb::make_tuple(bad.line, bad.column, nb::bytes(bad.message.data(), bad.message.size())));
-            return out;
-          })
+      .def_prop_ro("weight", optional_array(&Block::weight))
+      .def_prop_ro("offset", optional_array(&Block::offset))
+      .def_prop_ro("time", optional_array(&Block::time))
+      .def_prop_ro("group", optional_array(&Block::group))
+      .def_prop_ro("line", array(&Block::line))
+      .def_prop_ro("tag", &tags_of)
+      .def_prop_ro("bad", &bad_lines_of)
       .def_prop_ro("bad_count", [](const Block& b) { return b.bad_count; })
       .def_prop_ro("stopped", [](const Block& b) { return b.stopped; })
       .def_prop_ro("lines", [](const Block& b) { return b.lines; })
@@ -122,10 +141,10 @@ void bind_block(nb::module_& m) {
 }  // namespace
 
 void bind_text(nb::module_& m) {
-  using Names = std::vector<std::string>;
+  using Fields = std::vector<std::string>;
   nb::class_<FeatureOptions>(m, "TextFeatures")
-      .def(nb::new_([](const std::string& space, int bits, Names keep, Names ignore, std::vector<Names> interactions,
-                       Names text, Names categorical, Names numeric, int ngrams, const std::string& missing) {
+      .def(nb::new_([](const std::string& space, int bits, Fields keep, Fields ignore, std::vector<Fields> interactions,
+                       Fields text, Fields categorical, Fields numeric, int ngrams, const std::string& missing) {
              FeatureOptions options;
              options.space = chosen<text::Space>(
                  "space", space,
@@ -161,7 +180,7 @@ void bind_text(nb::module_& m) {
           },
           nb::arg("block"), nb::arg("grow"))
       .def("keys", [](const Vocabulary& self) { return names_of(self.names()); })
-      .def("bytes", [](const Vocabulary& self) { return nb::bytes(self.bytes().data(), self.bytes().size()); })
+      .def("bytes", [](const Vocabulary& self) { return to_bytes(self.bytes()); })
       .def("ends", [](const Vocabulary& self) { return to_numpy(self.ends()); })
       .def(
           "restore",

@@ -159,20 +159,29 @@ bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* 
 // such rows are: then its prediction does not depend on the rows beside it.
 void Learner::predict_row(const Row& h, bool as_of_many, bool smoothed, double* margin) const {
   const int lanes = config_.lanes;
-  if (lanes == 1 && as_of_many) {
-    *margin =
-        detail::sum_in_four(h.size, [&](std::int64_t i) { return h.value[i] * weight_of(h.feature(i), 0, smoothed); });
-    return;
-  }
-  std::fill_n(margin, lanes, 0.0);
-  h.each([&](std::int64_t j, double value) {
-    for (int l = 0; l < lanes; ++l) margin[l] += value * weight_of(j, l, smoothed);
-  });
+  const auto predict_by = [&](auto weight) {
+    if (lanes == 1 && as_of_many) {
+      *margin = detail::sum_in_four(h.size, [&](std::int64_t i) { return h.value[i] * weight(h.feature(i), 0); });
+      return;
+    }
+    std::fill_n(margin, lanes, 0.0);
+    h.each([&](std::int64_t j, double value) {
+      for (int l = 0; l < lanes; ++l) margin[l] += value * weight(j, l);
+    });
+  };
+  if (shows_smoothed(smoothed) && state_.timeline.now() == 0)  // a weight is one division then, and nothing to be asked
+    predict_by([smooth = state_.smooth.data(), mass = state_.smooth_mass, lanes](std::int64_t j, int l) {
+      return smooth[j * lanes + l] / mass;
+    });
+  else
+    predict_by([&](std::int64_t j, int l) { return weight_of(j, l, smoothed); });
 }
+
+bool Learner::shows_smoothed(bool smoothed) const { return smoothed && state_.smoothing && state_.smooth_mass > 0.0; }
 
 // One weight under a penalty that is a sum over coordinates.
 double Learner::weight_of(std::int64_t j, int lane, bool smoothed) const {
-  const bool bar = smoothed && state_.smoothing && state_.smooth_mass > 0.0;
+  const bool bar = shows_smoothed(smoothed);
   const std::size_t at = j * config_.lanes + lane;
   const double v = state_.dual[at] * config_.shape.inverse_weight_of(j), w0 = config_.shape.mean_of(at);
   const auto weight = [&](const auto& own) {
@@ -191,7 +200,7 @@ std::vector<double> Learner::weights_unlocked(bool smoothed) const {
   if (!simplex) {
     for (std::int64_t j = 0; j < state_.features; ++j)
       for (int l = 0; l < lanes; ++l) w[j * lanes + l] = weight_of(j, l, smoothed);
-  } else if (smoothed && state_.smoothing && state_.smooth_mass > 0.0) {
+  } else if (shows_smoothed(smoothed)) {
     for (std::size_t at = 0; at < w.size(); ++at) w[at] = state_.smooth[at] / state_.smooth_mass;
   } else {
     for (int l = 0; l < lanes; ++l) softmax(*simplex, state_, l, state_.lane.q[l], w.data() + l, lanes);

@@ -102,6 +102,7 @@ class Learner {
   void grow(std::int64_t features);
   std::int64_t learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted);
   void predict_row(const Row& row, bool as_of_many, bool smoothed, double* margin) const;
+  bool shows_smoothed(bool smoothed) const;  // whether there is anything smoothed yet
   double weight_of(std::int64_t j, int lane, bool smoothed) const;
   std::vector<double> weights_unlocked(bool smoothed) const;
   std::vector<double> dual_objective_unlocked() const;

@@ -56,7 +56,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
     intercept: adds a constant feature.
     bits: hashes the names into 2**bits features instead of keeping them: memory is fixed, names that meet share a weight.
         1 to 30. The hash is the same on every machine.
-    missing: what None and nan mean. "ignore": as if the name were not there. "indicate": a feature of its own, that the
+    missing: what None, nan and pandas' NA mean. "ignore": as if the name were not there. "indicate": a feature of its own, that the
         value is missing. "error": a ValueError.
     max_pending: how many events wait for their labels at most; the oldest goes when another comes.
 
@@ -108,9 +108,10 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         )
         super().__init__(self._core)
         self._pending: dict[Hashable, tuple[int, dict[str, Any], float]] = {}  # id: number, event, offset
+        self._taken: set[int] = set()  # the numbers of those whose label is being learned: they count as gone
         self._kept = 0  # events that were ever put there; also the number of the next
         self._dropped = 0
-        self._shelf = threading.Lock()  # around _pending, _kept and _dropped; never held while learning
+        self._shelf = threading.Lock()  # around _pending, _taken, _kept and _dropped; never held while learning
 
     @property
     def learner(self) -> Learner:
@@ -125,29 +126,35 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         The event is then no longer kept. If the label is refused, it still is.
         """
         with self._shelf:
-            kept = self._pending.pop(id, None)
-        if kept is None:
-            raise self._nobody(id)
+            kept = number, event, offset = self._waiting(id)
+            self._taken.add(number)
+        learned = False
         try:
-            return self.learn_one(kept[1], y, weight=weight, offset=kept[2], time=time)
-        except BaseException:
-            self._put_back(id, kept)
-            raise
+            margin = self.learn_one(event, y, weight=weight, offset=offset, time=time)
+            learned = True
+        finally:
+            with self._shelf:
+                self._taken.discard(number)
+                if learned and self._pending.get(id) is kept:  # else an event that came since has taken its place
+                    del self._pending[id]
+                self._drop_oldest()
+        return margin
 
     def waiting(self, id: str | int) -> Event:  # noqa: A002
         """The event that waits for its label under `id`."""
         with self._shelf:
-            if id not in self._pending:
-                raise self._nobody(id)
-            return dict(self._pending[id][1])
+            return dict(self._waiting(id)[1])
 
     def with_waiting_of(self, other: "EventLearner") -> Self:
         """Take over the events that wait for labels in another learner; return this one."""
         self._shelve(*other._shelved())
         return self
 
-    def _nobody(self, id: object) -> KeyError:  # noqa: A002
-        return KeyError(
+    def _waiting(self, id: Hashable) -> tuple[int, dict[str, Any], float]:  # noqa: A002
+        kept = self._pending.get(id)
+        if kept is not None and kept[0] not in self._taken:
+            return kept
+        raise KeyError(
             f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
             f"dropped as the oldest of more than max_pending={self._own['max_pending']} ({self.dropped} were so far)."
         )
@@ -159,7 +166,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
     @property
     def pending(self) -> int:
         """How many events wait for their labels."""
-        return len(self._pending)
+        return len(self._pending) - len(self._taken)
 
     @property
     def dropped(self) -> int:
@@ -349,27 +356,22 @@ class EventLearner(model_file.Savable, _core.OneByOne):
             raise TypeError(f"an id must be a string or a whole number; got {id!r}.")
         event = self._core.plain(x)
         with self._shelf:
-            self._pending.pop(id, None)  # so that the new one is the newest
+            if old := self._pending.pop(id, None):  # so that the new one is the newest
+                self._taken.discard(old[0])
             self._pending[id] = (self._kept, event, float(offset))
             self._kept += 1
             self._drop_oldest()
 
-    def _put_back(self, id: Hashable, kept: tuple[int, dict[str, Any], float]) -> None:  # noqa: A002
-        with self._shelf:
-            if id in self._pending:  # an event that came since has taken its place
-                return
-            self._pending = dict(sorted([*self._pending.items(), (id, kept)], key=lambda item: item[1][0]))
-            self._drop_oldest()
-
     def _drop_oldest(self) -> None:
-        while len(self._pending) > self._own["max_pending"]:
-            del self._pending[next(iter(self._pending))]
+        while self.pending > self._own["max_pending"]:
+            del self._pending[next(id for id, kept in self._pending.items() if kept[0] not in self._taken)]  # noqa: A001
             self._dropped += 1
 
     def _shelved(self) -> tuple[list[list[Any]], int]:
         """The waiting events, oldest first, as [id, event, offset]; and how many were dropped."""
         with self._shelf:
-            return [[id, event, offset] for id, (_, event, offset) in self._pending.items()], self._dropped  # noqa: A001
+            waiting = [(id, *kept) for id, kept in self._pending.items() if kept[0] not in self._taken]  # noqa: A001
+            return [[id, event, offset] for id, _, event, offset in waiting], self._dropped  # noqa: A001
 
     def _shelve(self, pending: list[list[Any]], dropped: int) -> None:
         """The reverse. Nothing is trusted."""

@@ -52,7 +52,7 @@ def as_penalty(penalty: Penalty | str) -> Penalty:
     if name == "box" and colon:
         return Box(*_parameters(penalty, parameter, 2))
     raise ValueError(
-        "penalty must be l2, elasticnet or elasticnet:0.2, nonnegative, box:-1,1, or an object such as ElasticNet(0.2); "
+        "penalty must be one of l2, elasticnet, elasticnet:0.2, nonnegative, box:-1,1, or an object such as ElasticNet(0.2); "
         f"got {penalty!r}."
     )
 

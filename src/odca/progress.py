@@ -47,8 +47,8 @@ class Progress:
     @classmethod
     def from_array(cls, numbers: Array) -> "Progress":
         """The reverse; ValueError for what `as_array` cannot have written."""
-        sound = numbers.shape == (4,) and np.isfinite(numbers[[0, 1, 3]]).all() and (numbers[:2] >= 0.0).all()
-        if not sound or np.isinf(numbers[2]):  # a loss that cannot be told is nan
+        sound = numbers.shape == (4,) and np.isfinite(numbers[:2]).all() and (numbers[:2] >= 0.0).all()
+        if not sound or np.isnan(numbers[3]):  # a loss that cannot be told is nan; predictions may be infinite
             raise ValueError("its progress is not four numbers.")
         return cls(int(numbers[0]), *map(float, numbers[1:]))
 

@@ -1,12 +1,14 @@
 """Estimators for river: events are dictionaries, learned one at a time or many at once, with the same result to the bit."""
 
 import contextlib
+import functools
 import math
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, Self
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
+from odca import _core
 from odca.calibration import Calibration, sigmoid
 from odca.classes import OneAgainstRest
 from odca.events import Event, EventLearner, Missing, as_events
@@ -24,6 +26,16 @@ except ModuleNotFoundError as error:
 
 BOTH = (False, True)
 MOST_WAITING = 1000
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _shortened(name: str) -> Callable[[Method], Method]:
+    """Put a native short cut in front of a method, for plain calls on an object that has its `_short`."""
+
+    def decorate(method: Method) -> Method:
+        return cast("Method", functools.update_wrapper(cast("Any", _core.with_short_cut(name, method)), method))
+
+    return decorate
 
 
 class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
@@ -66,13 +78,18 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
     def _use(self, events: EventLearner) -> None:
         """Learn by these from now on. Their two methods are kept at hand: to look them up takes a while, for an event."""
         self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
+        self._short = events._core if self._may_be_short() else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in {"_learn", "_predict"}}
+        return {name: value for name, value in self.__dict__.items() if name not in {"_learn", "_predict", "_short"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._use(state["_events"])
+
+    def _may_be_short(self) -> bool:
+        """Whether the margin of one lane says all there is to say of an event."""
+        raise NotImplementedError
 
     def _new_events(self, lanes: int | None, strength: float = 0.0) -> EventLearner:
         window = as_window(self.window)
@@ -128,7 +145,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
     smoothing: how long predictions average over past weights; "auto" follows the window.
     scale: divides each number by the root mean square of its non-zero values so far, under the model's own window.
     prior_strength: a constant strength beside that of rho, which restrains the first events; "auto" takes it from the first one.
-    bits, missing, max_pending: as for `EventLearner`: hashed names, what None and nan mean, how many events wait for labels.
+    bits, missing, max_pending: as for `EventLearner`: hashed names, what missing values mean, how many events wait for labels.
 
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCAClassifier()
@@ -153,6 +170,9 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         missing: Missing = "ignore",
         max_pending: int = 10_000,
     ) -> None:
+        exact = isinstance(as_loss(loss), LogLoss)
+        self._calibration = None if exact else Calibration(1, as_window(window))
+        self._binary = False  # one lane for True and False
         super().__init__(
             loss=loss,
             penalty=penalty,
@@ -169,25 +189,26 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         )
         self.classes: tuple[Hashable, ...] = ()
         self._layout = OneAgainstRest((), spare=True)
-        self._binary = False  # one lane for True and False
         self._labels: dict[Hashable, Any] = {}
-        exact = isinstance(as_loss(loss), LogLoss)
-        self._calibration = None if exact else Calibration(1, as_window(window))
         self._waiting: list[tuple[Any, Any, float, Any]] = []  # margin, label, weight, time: not yet calibrated on
 
     @property
     def _multiclass(self) -> bool:
         return True
 
+    def _may_be_short(self) -> bool:
+        return self._binary and self._calibration is None
+
+    @_shortened("learn_truth")
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
-        try:
-            label = self._labels[y]
-        except KeyError:
-            with self._or_as_before():
-                self._meet([y], x)
-                self.learn_one(x, y, w, offset=offset, time=time)
+        if y in self._labels:
+            self._learn_known(x, self._labels[y], w, offset, time)
             return
+        with self._or_as_before():
+            self._learn_known(x, self._meet([y], x)[y], w, offset, time)
+
+    def _learn_known(self, x: Event, label: Any, w: float, offset: float, time: Any) -> None:
         if w == 1.0 and time is None and not offset:
             margin = self._learn(x, label)
         else:
@@ -195,6 +216,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         if self._calibration:
             self._calibrate_on(margin, label, w, time)
 
+    @_shortened("predict_truth")
     def predict_one(  # `time` may come along, as river gives both methods the same arguments
         self,
         x: Event,
@@ -232,13 +254,14 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction kept under `id`, now that its label has come."""
-        label = self._labels.get(y)
-        if label is None:
-            first = self.events.waiting(id)
-            with self._or_as_before():
-                self._meet([y], first)
-                self.learn_label(id, y, w, time=time)
+        if y in self._labels:
+            self._learn_known_label(id, self._labels[y], w, time)
             return
+        first = self.events.waiting(id)
+        with self._or_as_before():
+            self._learn_known_label(id, self._meet([y], first)[y], w, time)
+
+    def _learn_known_label(self, id: str | int, label: Any, w: float, time: Any) -> None:  # noqa: A002
         margin = self.events.learn_label(id, label, weight=w, time=time)
         if self._calibration is not None:
             self._calibrate_on(margin, label, w, time)
@@ -310,6 +333,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         lanes = estimator.events.learner.lanes
         if classes and (lanes != len(estimator._layout.lanes) or len(estimator._calibration or range(lanes)) != lanes):
             raise ValueError("its classes are not those of its learner.")
+        estimator._use(estimator.events)
         return estimator
 
     # Helpers
@@ -348,15 +372,15 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
             layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
             events = self.events.with_lanes(sources, mirrored)
             calibration = self._calibration and self._calibration.rearranged(sources, mirrored)
-        self._use(events)
         self._calibration = calibration
-        return self._take(layout)
+        self._take(layout)
+        self._use(events)
+        return self._labels
 
-    def _take(self, layout: OneAgainstRest) -> dict[Hashable, Any]:
+    def _take(self, layout: OneAgainstRest) -> None:
         self._layout, self.classes, self._binary = layout, layout.classes, not layout.spare
         labels = layout.labels(np.arange(len(self.classes))).tolist()
         self._labels = dict(zip(self.classes, labels if layout.spare else [label for (label,) in labels], strict=True))
-        return self._labels
 
     def _place(self, margins: Array) -> int:
         """The place of the class that the margins of all lanes speak for."""
@@ -421,13 +445,18 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
     kind = "river.ODCARegressor"
 
     def _use(self, events: EventLearner) -> None:
-        super()._use(events)
         self._counts = isinstance(events.learner.loss, Poisson)
+        super()._use(events)
 
+    def _may_be_short(self) -> bool:
+        return not self._counts
+
+    @_shortened("learn_number")
     def learn_one(self, x: Event, y: float, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
         self._events.learn_one(x, y, weight=w, offset=offset, time=time)
 
+    @_shortened("predict_number")
     def predict_one(
         self,
         x: Event,

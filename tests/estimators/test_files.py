@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import safetensors
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 import odca
@@ -69,6 +70,17 @@ def test_fitted_models_names_and_outputs_are_kept(tmp_path) -> None:
     many = ODCAClassifier("hinge").fit(X, labels)
     many.save(tmp_path / "many.safetensors")
     assert np.array_equal(odca.load(tmp_path / "many.safetensors").predict_proba(X), many.predict_proba(X))
+
+
+def test_sparse_weights_stay_sparse(tmp_path) -> None:
+    X, y, _ = stream()
+    model = ODCAClassifier(penalty="elasticnet").partial_fit(X, y).sparsify()
+    model.save(tmp_path / "model.safetensors")
+    twin = odca.load(tmp_path / "model.safetensors")
+    assert sp.issparse(twin.coef_)
+    assert np.array_equal(twin.coef_.toarray(), model.coef_.toarray())
+    twin.densify().save(tmp_path / "model.safetensors")
+    assert isinstance(odca.load(tmp_path / "model.safetensors").coef_, np.ndarray)
 
 
 def test_every_kind_is_loaded_by_one_function(tmp_path) -> None:

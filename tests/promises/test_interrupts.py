@@ -6,35 +6,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
+from interrupting import Interrupt, interrupted_after
 from odca import KL, L2, AbsoluteError, ElasticNet, Learner, LogLoss, Sliding, SquaredError
 from streams import WINDOWS, assert_same_bits, bits, make_stream, options, window_name
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
-
-
-class Interrupt(Exception):  # noqa: N818 - like KeyboardInterrupt, it is no error
-    """What our handler raises. A KeyboardInterrupt that came too late would end pytest; this ends one test."""
-
-
-@contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    def stop(number: int, frame: object) -> None:
-        raise Interrupt
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)

@@ -63,7 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Wrong arguments leave through SystemExit(2), as argparse does."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in COMMANDS:
-        return _run(command(words[0]), words[1:])
+        try:
+            return _run(command(words[0]), words[1:])
+        except KeyboardInterrupt:
+            # The terminal has echoed ^C: write over it.
+            print("\rInterrupted." if sys.stderr.isatty() else "Interrupted.", file=sys.stderr)
+            return INTERRUPTED
     top = top_parser()
     if words and not words[0].startswith("-"):
         top.error(_unknown(words[0]))
@@ -103,10 +108,6 @@ def _run(command: Command, words: Sequence[str]) -> int:
     try:
         code = command.run(parsed)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        # The terminal has echoed ^C: write over it.
-        print("\rInterrupted." if sys.stderr.isatty() else "Interrupted.", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:
         # Python flushes stdout once more at exit, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

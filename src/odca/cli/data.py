@@ -19,7 +19,9 @@ COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """DATA, --format, --compression, --label, ..., --on-error, --threads."""
     takes_file(
-        parser.add_argument("data", nargs="+", metavar="DATA", help="files or globs, as one stream; - is standard input")
+        parser.add_argument(
+            "data", nargs="+", metavar="DATA", help="files or globs, as one stream; - is standard input"
+        )
     )
     group = parser.add_argument_group("how data are read")
     group.add_argument("--format", choices=FORMATS, default="auto", help="(default: by the name and the first bytes)")
@@ -48,7 +50,10 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--max-line", type=whole_number(16), default=16 << 20, metavar="BYTES", help="the longest line (default: 16 MB)"
     )
     group.add_argument(
-        "--threads", type=whole_number(1), metavar="N", help="that parse; the model does not depend on it (default: all cores)"
+        "--threads",
+        type=whole_number(1),
+        metavar="N",
+        help="that parse; the model does not depend on it (default: all cores)",
     )
 
 
@@ -58,10 +63,18 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
         "what becomes a feature", "A field is a column of CSV, a key of JSON, a namespace of VW's text."
     )
     group.add_argument(
-        "--bits", type=whole_number(1), metavar="B", help="hash the names of features to so many bits (default: keep the names)"
+        "--bits",
+        type=whole_number(1),
+        metavar="B",
+        help="hash the names of features to so many bits (default: keep the names)",
     )
     group.add_argument(
-        "--interact", nargs="+", action="append", default=[], metavar="FIELD", help="multiply the features of these fields; may be repeated"
+        "--interact",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="multiply the features of these fields; may be repeated",
     )
     for option, what in (
         ("ignore", "fields that do not count"),
@@ -71,7 +84,9 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
         ("numeric", "fields that must hold numbers"),
     ):
         group.add_argument(f"--{option}", nargs="+", action="extend", default=[], metavar="FIELD", help=what)
-    group.add_argument("--ngrams", type=whole_number(1), default=1, metavar="N", help="series of up to N words of texts (default: 1)")
+    group.add_argument(
+        "--ngrams", type=whole_number(1), default=1, metavar="N", help="series of up to N words of texts (default: 1)"
+    )
     group.add_argument(
         "--missing",
         choices=("indicate", "ignore", "error"),

@@ -53,9 +53,7 @@ def _class(model: "StreamModel", code: int) -> str:
     return show(model.classes[code]) if code >= 0 else "-"
 
 
-def metrics_facts(
-    model: "StreamModel", metrics: "ClassMetrics | NumberMetrics"
-) -> dict[str, list[Fact]]:
+def metrics_facts(model: "StreamModel", metrics: "ClassMetrics | NumberMetrics") -> dict[str, list[Fact]]:
     """How good the predictions were, and the baselines beside them. What cannot be told is left out."""
     scores = [
         Fact(NAMES[name][0], value, NAMES[name][1], name)

@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     takes_file(
-        parser.add_argument("-i", "--initial", metavar="MODEL", help="a model to go on from, which knows how data are read")
+        parser.add_argument(
+            "-i", "--initial", metavar="MODEL", help="a model to go on from, which knows how data are read"
+        )
     )
     parser.add_argument(
         "--task", choices=("classes", "numbers"), help="what labels are (default: by the loss and the first labels)"
@@ -53,14 +55,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("breaking off and going on")
     takes_file(group.add_argument("--checkpoint", metavar="FILE", help="where the state of the training is written"))
     group.add_argument(
-        "--every", type=_interval, metavar="N|30s", default=_interval("60s"), help="how often, by events or time (default: 60s)"
+        "--every",
+        type=_interval,
+        metavar="N|30s",
+        default=_interval("60s"),
+        help="how often, by events or time (default: 60s)",
     )
     group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint, if there is one, to the same model as without a break"
+        "--resume",
+        action="store_true",
+        help="go on from the checkpoint, if there is one, to the same model as without a break",
     )
     parser.add_argument("--follow", action="store_true", help="at the end of the last file wait for more, until Ctrl-C")
     parser.add_argument(
-        "--table", type=whole_number(1), metavar="N", help="a line of the table every N events (default: at 1, 2, 4, 8, ...)"
+        "--table",
+        type=whole_number(1),
+        metavar="N",
+        help="a line of the table every N events (default: at 1, 2, 4, 8, ...)",
     )
     parser.add_argument("--quiet", action="store_true", help="no table and no summary")
     parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
@@ -191,7 +202,9 @@ class _Training:
             Fact("rate", learned / max(seconds, 1e-9), human.rate, "events_per_second"),
             Fact("model", self._arguments.output),
         ]
-        self._output.summary({"interrupted" if self._interrupted else "learned": facts, **metrics_facts(self.model, metrics)})
+        self._output.summary(
+            {"interrupted" if self._interrupted else "learned": facts, **metrics_facts(self.model, metrics)}
+        )
         tell_bad_lines(self._output, self._stream.bad, self._bad_before)
 
 

@@ -56,9 +56,11 @@ class ClassMetrics:
         """
         n = len(label)
         c = as_weights(weight, n)
-        check_lengths(n, predicted=predicted, loss=loss, margin=margin, probability=probability, features=features)
-        if n and probability is not None and not (probability.min() >= 0.0 and probability.max() <= 1.0):
-            raise ValueError("probabilities must lie in [0, 1].")
+        check_lengths(n, predicted=predicted, loss=loss, margin=margin, features=features)
+        if probability is not None:
+            check_lengths(n, probability=probability if probability.ndim == 1 else probability[:, 0])
+            if n and not (probability.min() >= 0.0 and probability.max() <= 1.0):
+                raise ValueError("probabilities must lie in [0, 1].")
         came, chosen = _codes(label, "label", 0), _codes(predicted, "predicted", -1)
         begin, hit = self._progress.events, (chosen == came).astype(np.float64)
         weights, losses = self._progress.add(loss, hit, c)
@@ -225,7 +227,7 @@ class ClassMetrics:
 
 def _rank_of(margin: Array) -> npt.NDArray[np.int64]:
     """The bin of a margin among 2·RANKS: they rise with it."""
-    size = np.abs(margin) + _TINY
+    size = np.abs(np.asarray(margin, np.float64)) + _TINY
     octave: npt.NDArray[np.int64] = np.minimum((size.view(np.int64) >> _FINE) - _FIRST, RANKS - 1)
     return np.where(margin < 0.0, RANKS - 1 - octave, RANKS + octave)
 

@@ -47,6 +47,8 @@ class NumberMetrics:
         n = len(label)
         c = as_weights(weight, n)
         check_lengths(n, prediction=prediction, loss=loss, features=features)
+        if not np.isfinite(label).all():
+            raise ValueError("labels must be finite numbers.")
         begin, error = self._progress.events, label - prediction
         if n and not begin:
             self._first = float(label[0])

@@ -23,7 +23,7 @@ class Row:
     loss: float
     """The mean loss so far."""
     since_last: float
-    """The mean loss since the row before."""
+    """The mean loss since the row before, from the difference of the sums."""
     label: Any
     prediction: Any
     features: int | None
@@ -53,20 +53,20 @@ class Rows:
         """The rows of a block that follows `begin` events, from the sums before it and after each of its events."""
         rows: list[Row] = []
         while (at := self.due(rows[-1].events if rows else begin) - begin) < len(weights):
-            now = np.array([begin + at, weights[at], losses[at]])
-            _, weight, loss = now - self.last
+            weight, loss = float(weights[at]), float(losses[at])
+            _, weight_before, loss_before = self.last.tolist()
             rows.append(
                 Row(
                     events=begin + at,
-                    weight=float(now[1]),
-                    loss=ratio(now[2], now[1]),
-                    since_last=ratio(loss, weight),
+                    weight=weight,
+                    loss=ratio(loss, weight),
+                    since_last=ratio(loss - loss_before, weight - weight_before),
                     label=labels[at - 1].item(),
                     prediction=predictions[at - 1].item(),
                     features=None if features is None else int(features[at - 1]),
                 )
             )
-            self.last = now
+            self.last = np.array([begin + at, weight, loss])
         return rows
 
 
@@ -85,10 +85,10 @@ def as_weights(weight: Array | None, n: int) -> Array:
 
 
 def check_lengths(n: int, **arrays: npt.NDArray[Any] | None) -> None:
-    """Refuse what does not say something about every event."""
+    """Refuse what does not say one thing about every event."""
     for name, array in arrays.items():
-        if array is not None and len(array) != n:
-            raise ValueError(f"{name} must have one entry for each of {n} events; got {len(array)}.")
+        if array is not None and array.shape != (n,):
+            raise ValueError(f"{name} must have one entry for each of {n} events; got shape {array.shape}.")
 
 
 def from_file(

@@ -27,6 +27,11 @@ FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32
 
 ONLINE_RHO = 1e-5
 
+NAMED: dict[str, Callable[[Any], object]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
+NUMBERS = ("rho", "smoothing", "intercept_penalty", "prior_strength", "prior_mean", "penalty_weights")
+OF_THE_LEARNER = (*NAMED, *NUMBERS, "fit_intercept", "scale")
+"""The options that a learner is made with, and cannot take over later."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -51,6 +56,8 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
     """What classifier and regressor share. Their lanes are classes, labels or outputs."""
 
     learner_: Learner
+    _begun: dict[str, Any]
+    """The options that the learner was made with."""
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
@@ -153,7 +160,12 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
             arrays["progress"] = self.progress_.as_array()
         if "fit_gap_" in self.__dict__:
             arrays["fit_gap"] = self.fit_gap_
-        return ModelFile(self.kind, {"params": params, "fitted": fitted}, arrays, {"learner": self.learner_.saved()})
+        options: dict[str, Any] = {"params": params, "fitted": fitted}
+        if changed := self._changed_options():
+            options["begun"] = {name: self._begun[name] for name in changed}
+        if self.__dict__.get("_sparse_coef"):
+            options["sparse_coef"] = True
+        return ModelFile(self.kind, options, arrays, {"learner": self.learner_.saved()})
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
@@ -163,6 +175,9 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
             params["loss"] = loss
         estimator = cls(**params)
         estimator.learner_ = Learner.restored(saved.parts["learner"], loss)
+        estimator._begun = estimator._options_of_learner() | _begun_of(saved, loss)
+        if saved.options.get("sparse_coef") is True:
+            estimator.sparsify()
         for name, value in fitted.items():
             if name not in ("n_features_in_", "n_iter_", *cls._facts):
                 raise ValueError(f"a {cls.__name__} has no {name}.")
@@ -194,6 +209,29 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
 
     # Learning
 
+    def _options_of_learner(self) -> dict[str, Any]:
+        """As they are now, each in a form that can be compared."""
+        options = {name: getattr(self, name) for name in OF_THE_LEARNER}
+        options |= {name: meant(options[name]) for name, meant in NAMED.items()}
+        given = {name: options[name] for name in NUMBERS if not isinstance(options[name], str)}
+        return options | {name: frozen(value, name) for name, value in given.items()}
+
+    def _changed_options(self) -> list[str]:
+        """Those that are no longer what the learner was made with."""
+        now = self._options_of_learner()
+        return [name for name in OF_THE_LEARNER if now[name] != self._begun[name]]
+
+    def _require_unchanged_options(self) -> None:
+        changed = self._changed_options()
+        if not changed:
+            return
+        now = self._options_of_learner()
+        what = ", ".join(f"{name} from {self._begun[name]!r} to {now[name]!r}" for name in changed)
+        raise ValueError(
+            f"options were changed while a stream is learned: {what}. A model that has begun keeps the options it was begun "
+            "with. Set them back, or begin a new model: sklearn.base.clone(model), or fit."
+        )
+
     def _new_learner(self, X: Any, labels: Array, *, online: bool, mass: float = 1.0) -> Learner:
         """A learner for these labels, of which those of the first event alone count `online`: no split of a stream shows."""
         penalty, window = as_penalty(self.penalty), as_window(self.window)
@@ -203,6 +241,7 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         automatic = not sp.issparse(X) and not kl and self.prior_mean is None
         scale = automatic if self.scale == "auto" else bool(self.scale)
         strength = self._automatic_strength(X, scale=scale) if online and not kl else 0.0
+        self._begun = self._options_of_learner()
         return Learner(
             loss=as_loss(self.loss),
             penalty=penalty,
@@ -323,6 +362,14 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _begun_of(saved: ModelFile, loss: object) -> dict[str, Any]:
+    """The options of a file that were changed after the learner was made, as they were then."""
+    begun: dict[str, Any] = dict(saved.options.get("begun", {}))
+    if not begun.keys() <= set(OF_THE_LEARNER):
+        raise ValueError(f"no learner is made with {', '.join(begun.keys() - set(OF_THE_LEARNER))}.")
+    return begun | ({"loss": loss} if loss is not None else {})
 
 
 def scalar(values: Array) -> float | Array:

@@ -30,13 +30,13 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     No step size, any of several windows, exact at any batch size. docs/estimators.md says why the defaults are what they are.
 
-    loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "squared_error", or an
-        object such as SmoothHinge(0.5).
-    penalty: "l2", "elasticnet", "nonnegative", or an object: ElasticNet(0.2), Box(-1, 1), ...
+    loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "squared_error";
+        "smooth_hinge:0.5" with its parameter, or an object such as SmoothHinge(0.5).
+    penalty: "l2", "elasticnet", "elasticnet:0.2", "nonnegative", "box:-1,1", or an object: ElasticNet(0.2), Box(-1, 1), ...
     rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and 1e-5 in `partial_fit`.
         `odca.names.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
-    window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); or an object such as
-        HalfLife(3600.0), whose events need a `time`.
+    window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
+        "half-life:7d" of event time, or an object such as HalfLife(3600.0): then events need a `time`.
     smoothing: κ in [0, 1], how long predictions average over past weights; "auto" follows the window. `fit` needs none.
     fit_intercept, intercept_penalty: the intercept is penalised like a weight, times intercept_penalty.
     scale: True standardises the features as they come, under the model's own window (centred where X is dense); "auto" does so
@@ -144,6 +144,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if self.class_weight == "balanced":
             raise ValueError("class_weight='balanced' needs all events at once: use fit, or give the weights by class.")
         first = not hasattr(self, "learner_")
+        if not first:
+            self._require_unchanged_options()
         X, y = self._checked(X, reset=first), self._checked_labels(X, y)
         weight = self._weights(sample_weight, X, online=True)
         if y.ndim == 2:

@@ -22,7 +22,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     """A linear regression for streams and for data sets: min mean loss + ρR(w), by dual coordinate ascent.
 
     loss: "squared_error", "huber", "absolute_error", "quantile", "expectile", "epsilon_insensitive",
-        "squared_epsilon_insensitive", "poisson" (then `predict` is the mean e^z), or an object such as Quantile(0.9).
+        "squared_epsilon_insensitive", "poisson" (then `predict` is the mean e^z), "quantile:0.9" with its parameter, or
+        an object such as Quantile(0.9).
 
     prior_strength: "auto" is none: a regression's pull fades as it comes near, and needs no restraint.
 
@@ -66,6 +67,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from these events, each once, in order."""
         first = not hasattr(self, "learner_")
+        if not first:
+            self._require_unchanged_options()
         X, y = self._checked(X, reset=first), self._checked_targets(X, y)
         targets = y.reshape(len(y), -1)
         if first:

@@ -40,14 +40,18 @@ class Features:
             object.__setattr__(self, name, _strings(name, getattr(self, name)))
         object.__setattr__(self, "interactions", tuple(_strings("interactions", each) for each in self.interactions))
         if self.bits is not None and not (type(self.bits) is int and 1 <= self.bits <= MOST_BITS):
-            raise ValueError(f"bits must be a whole number from 1 to {MOST_BITS}, or None for names; got {self.bits!r}.")
+            raise ValueError(
+                f"bits must be a whole number from 1 to {MOST_BITS}, or None for names; got {self.bits!r}."
+            )
         if not (type(self.ngrams) is int and 1 <= self.ngrams <= 8):
             raise ValueError(f"ngrams must be a whole number from 1 to 8; got {self.ngrams!r}.")
         if self.missing not in {"ignore", "indicate", "error"}:
             raise ValueError(f"missing must be 'ignore', 'indicate' or 'error'; got {self.missing!r}.")
         for each in self.interactions:
             if len(each) < 2:
-                raise ValueError(f"an interaction needs at least two fields; got {each!r}. Name one twice to square it.")
+                raise ValueError(
+                    f"an interaction needs at least two fields; got {each!r}. Name one twice to square it."
+                )
         both = sorted({*self.keep} & {*self.ignore})
         if both:
             raise ValueError(f"{both[0]!r} is to be kept and to be ignored. Name it once.")
@@ -96,9 +100,9 @@ PRODUCT, MISSING, CATEGORY = b"\xfd", b"\xfe", b"\xff"
 
 
 def feature_name(key: bytes) -> str:
-    """A feature's key, as the core has it, for a person: "price", "country=NZ", "price is missing", "a * b".
+    r"""A feature's key, as the core has it, for a person: "price", "country=NZ", "price is missing", "a * b".
 
-    >>> feature_name(b"country\\xffNZ\\xfdprice")
+    >>> feature_name(b"country\xffNZ\xfdprice")
     'country=NZ * price'
     """
     return " * ".join(_factor_name(part) for part in key.split(PRODUCT))

@@ -182,9 +182,7 @@ class StreamModel(Savable):
         """Count how well these margins predict the events of a block, whose labels must be known ones."""
         return self._judge(metrics, block, margins, self._labels_of(block))
 
-    def _judge(
-        self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array
-    ) -> list[Row]:
+    def _judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array) -> list[Row]:
         features = np.diff(block.rows.indptr)
         if isinstance(metrics, NumberMetrics):
             loss = self._loss_of(margins[:, 0], labels)
@@ -348,9 +346,7 @@ class StreamModel(Savable):
             model.n_names = len(model.vocabulary)
         if model._calibration is not None:
             model._calibration = Calibration.restored(saved.parts["calibration"])
-        model._restore_metrics(
-            {name[8:]: array for name, array in saved.arrays.items() if name.startswith("metrics.")}
-        )
+        model._restore_metrics({name[8:]: array for name, array in saved.arrays.items() if name.startswith("metrics.")})
         lanes = len(model._layout.lanes) if problem.task == "classes" else 1
         if model.learner.lanes != lanes or len(model._calibration or range(lanes)) != lanes:
             raise ValueError("its classes are not those of its learner.")

@@ -15,7 +15,7 @@ from odca.stream.reader import Reading, cores, read_blocks
 from odca.stream.schema import BINARY, FORMATS, Kind, Roles, Schema, recognise_format, table_schema
 from odca.stream.sources import expand
 
-Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+Path: TypeAlias = str | os.PathLike[str]
 OnError: TypeAlias = Literal["stop", "skip"]
 
 SAMPLE_LINES = 1000
@@ -87,8 +87,8 @@ class Stream:
         self.close()
 
 
-def open(  # noqa: A001 - as in `gzip.open`
-    paths: Paths,
+def open(
+    paths: Path | Sequence[Path],
     *,
     format: str = "auto",  # noqa: A002 - what it is called everywhere
     compression: str = "auto",
@@ -138,9 +138,7 @@ def open(  # noqa: A001 - as in `gzip.open`
             "label": label, "weight": weight, "offset": offset, "time": time, "group": group, "tag": tag,
         }.items()
     })  # fmt: skip
-    chunks = Chunks(
-        found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line
-    )
+    chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
     head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
     kind = _format_of(format, found[0], head, schema, begin)
     if kind in BINARY:
@@ -200,7 +198,7 @@ def _schema_of(
     kinds: Mapping[str, Kind] = {}
     if known is not None:
         features = known.features
-        roles = Roles(**{role: name for role, name in asdict(known.roles).items()} | _given(roles))
+        roles = Roles(**asdict(known.roles) | _given(roles))
         kinds = {column.name: column.kind for column in known.columns}
     if kind == "csv":
         return table_schema(sample, path, features, roles, delimiter=delimiter, header=header, kinds=kinds)

@@ -31,9 +31,14 @@ AHEAD = 3
 class ChunkSource(Protocol):
     """Where chunks come from."""
 
-    def __iter__(self) -> Iterator[Chunk]: ...
-    def stop(self) -> None: ...
-    def close(self) -> None: ...
+    def __iter__(self) -> Iterator[Chunk]:
+        """The chunks, once."""
+
+    def stop(self) -> None:
+        """Wait for no more."""
+
+    def close(self) -> None:
+        """Close the files."""
 
 
 def cores() -> int:

@@ -80,7 +80,7 @@ class Schema:
 
     format: Format
     features: Features
-    roles: Roles = Roles()  # noqa: RUF009 - frozen
+    roles: Roles = Roles()
     columns: tuple[Column, ...] = ()
     """Of a table, in order."""
     delimiter: str = ","
@@ -128,6 +128,7 @@ class Parser:
         self._columns = [self._native(column) for column in schema.columns]
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:
+        """The events of a chunk."""
         return self.read(chunk.data, first=chunk.first)
 
     def read(self, data: bytes | bytearray | memoryview, *, first: bool) -> _core.TextBlock:
@@ -252,5 +253,7 @@ def _found_roles(roles: Roles, names: Sequence[str], path: str, header: bool) ->
         else:
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
             hint = "" if header else " The file was taken to have no header: columns are counted from 1."
-            raise StreamError(f"there is no column {name!r} for the {role}. There are {shown}.{hint}", path=path, line=1)
+            raise StreamError(
+                f"there is no column {name!r} for the {role}. There are {shown}.{hint}", path=path, line=1
+            )
     return Roles(**found)

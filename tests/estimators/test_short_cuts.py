@@ -1,0 +1,170 @@
+"""The native short cuts of the river face: what they do is what the methods behind them do, and Python sees methods."""
+
+import copy
+import inspect
+import pickle
+import threading
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from odca import EventLearner, SquaredError
+from odca.river import ODCAClassifier, ODCARegressor
+
+FACES = [ODCAClassifier, ODCARegressor]
+
+
+def a_stream(face: type, count: int = 150) -> list[tuple[dict, object]]:
+    rng = np.random.default_rng(5)
+    events = [{"a": float(a), "b": "xyz"[int(3 * b)], "c": 1e3 * b} for a, b in rng.random((count, 2))]
+    return [(x, x["a"] > 0.5 if face is ODCAClassifier else x["a"]) for x in events]
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": False, "smoothing": 0.0}, {"window": 50, "bits": 6}], ids=str)
+@pytest.mark.parametrize("face", FACES)
+def test_a_short_cut_leads_where_the_method_does(face, options) -> None:
+    short, long = face(**options), face(**options)
+    for x, y in a_stream(face):
+        assert short.predict_one(x) == long.predict_one(x, offset=0.0)
+        assert type(short.predict_one(x)) is type(long.predict_one(x, offset=0.0))
+        assert short.learn_one(x, y) is None
+        long.learn_one(x, y, w=1.0)
+    assert short._short is not None
+    assert short.events == long.events
+
+
+@pytest.mark.parametrize("label", [np.True_, np.float64(0.5), 1])
+def test_labels_of_other_types_take_the_long_way(label) -> None:
+    face = ODCAClassifier if isinstance(label, np.bool_) else ODCARegressor
+    one, other = face(), face()
+    for _ in range(3):
+        one.learn_one({"a": 1.0}, label)
+        other.learn_one({"a": 1.0}, bool(label) if face is ODCAClassifier else float(label))
+    assert one.events == other.events
+
+
+def test_several_lanes_take_the_long_way() -> None:
+    model = ODCARegressor()
+    model._use(EventLearner(loss=SquaredError(), rho=0.1, lanes=2))
+    model.learn_one({"a": 1.0}, 1.0)
+    assert model.predict_one({"a": 1.0}).shape == (2,)
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_python_sees_a_method(face) -> None:
+    for name, given in (
+        ("learn_one", ["x", "y", "w", "offset", "time"]),
+        ("predict_one", ["x", "offset", "id", "time"]),
+    ):
+        method, bound = getattr(face, name), getattr(face(), name)
+        assert list(inspect.signature(method).parameters) == ["self", *given]
+        assert list(inspect.signature(bound).parameters) == given
+        assert inspect.isroutine(method)
+        assert inspect.ismethod(bound)
+        assert (method.__name__, method.__qualname__) == (name, f"{face.__name__}.{name}")
+        assert method.__module__ == "odca.river"
+        assert method.__doc__
+        assert getattr(method, "__wrapped__").__doc__ == method.__doc__  # noqa: B009 - not known to type checkers
+        with pytest.raises(TypeError, match=rf"{face.__name__}\.{name}\(\) missing"):
+            bound()
+        with pytest.raises(TypeError, match="positional"):
+            bound({}, 1.0, 1.0, 1.0)
+
+
+def test_the_methods_can_be_overridden_and_replaced() -> None:
+    class Counting(ODCAClassifier):
+        learned = 0
+
+        def learn_one(self, x, y, **more) -> None:
+            self.learned += 1
+            super().learn_one(x, y, **more)
+
+    model, plain = Counting(), ODCAClassifier()
+    for x, y in a_stream(ODCAClassifier):
+        model.learn_one(x, y)
+        plain.learn_one(x, y)
+    assert (model.learned, model.events) == (150, plain.events)
+    with mock.patch.object(plain, "predict_one", return_value="mine"):
+        assert plain.predict_one({}) == "mine"
+    with mock.patch.object(ODCAClassifier, "predict_one", return_value="ours"):
+        assert plain.predict_one({}) == "ours"
+    assert plain.predict_one({"a": 1.0}) is True
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_copies_and_bound_methods_live_on(face) -> None:
+    model = face()
+    for x, y in a_stream(face)[:50]:
+        model.learn_one(x, y)
+    x = {"a": 0.7, "b": "x"}
+    learn, predict = pickle.loads(pickle.dumps((model.learn_one, model.predict_one)))
+    twin = copy.deepcopy(model)
+    for each in a_stream(face)[50:]:
+        model.learn_one(*each)
+        learn(*each)
+        twin.learn_one(*each)
+    assert predict(x) == model.predict_one(x)
+    assert learn.__self__.events == model.events == twin.events
+    assert twin._short is not model._short
+
+
+def test_other_objects_are_refused_as_by_the_method() -> None:
+    for short in (None, 3, mock.Mock(), ODCARegressor().events):
+        with pytest.raises(AttributeError, match="_events"):
+            ODCARegressor.predict_one(SimpleNamespace(_short=short), {"a": 1.0})
+    with pytest.raises(AttributeError, match="_short"):
+        ODCARegressor.predict_one(object(), {"a": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("x", "error"),
+    [({"a": np.inf}, ValueError), ({"a": []}, TypeError), ({"": 1.0}, ValueError), (3, TypeError), (None, TypeError)],
+    ids=str,
+)
+@pytest.mark.parametrize("face", FACES)
+def test_what_is_refused_leaves_the_model_as_it_was(face, x, error) -> None:
+    model = face()
+    for event in a_stream(face)[:50]:
+        model.learn_one(*event)
+    before = model.events.copy()
+    y = a_stream(face)[0][1]
+    with pytest.raises(error) as short:
+        model.learn_one(x if not isinstance(x, dict) else {"new": 1.0, **x}, y)
+    with pytest.raises(error) as long:
+        model.learn_one(x if not isinstance(x, dict) else {"new": 1.0, **x}, y, w=1.0)
+    assert str(short.value) == str(long.value)
+    with pytest.raises(error):
+        model.predict_one(x)
+    assert model.events == before
+
+
+def test_an_error_of_a_number_itself_comes_through() -> None:
+    class Broken:
+        def __float__(self) -> float:
+            raise ZeroDivisionError("no number")
+
+    model = ODCARegressor()
+    model.learn_one({"a": 1.0}, 1.0)
+    with pytest.raises(ZeroDivisionError, match="no number"):
+        model.learn_one({"a": Broken()}, 1.0)
+    with pytest.raises(ZeroDivisionError, match="no number"):
+        model.predict_one({"a": Broken()})
+
+
+def test_several_threads_may_take_it() -> None:
+    model = ODCARegressor(rho=0.1)
+
+    def serve(thread: int) -> None:
+        for _ in range(300):
+            model.predict_one({f"t{thread}": 1.0})
+            model.learn_one({f"t{thread}": 1.0}, 1.0)
+
+    threads = [threading.Thread(target=serve, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.events.learner.count == 1200
+    assert len(model.events.features) == 4
