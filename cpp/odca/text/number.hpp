@@ -8,7 +8,7 @@
 
 namespace odca::text {
 
-inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+constexpr bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
 // Reads [+-] digits [. digits] [e [+-] digits] and returns what follows it; `from` itself if there is no number there.
 // What is too large for a double becomes infinite, what is too small 0.
