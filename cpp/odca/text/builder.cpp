@@ -49,8 +49,8 @@ const std::string* Builder::meant(const std::vector<std::string>& names, std::st
 Field& Builder::field(std::string_view name, std::string_view whole) {
   FeatureHash hash;
   hash.add(name);
-  const std::int32_t known = field_names_.find(hash.mixed(), name);
-  if (known >= 0) return *fields_[static_cast<std::size_t>(known)];
+  const std::int32_t number = field_names_.add(hash.mixed(), name);
+  if (static_cast<std::size_t>(number) < fields_.size()) return *fields_[static_cast<std::size_t>(number)];
   auto made = std::make_unique<Field>();
   made->name = name;
   made->prefix = name.empty() ? "" : made->name + "^";
@@ -68,9 +68,6 @@ Field& Builder::field(std::string_view name, std::string_view whole) {
   declare(options_.text, Field::Kind::text);
   if (const std::string* const found = meant(crossed_, name, whole); found && made->kept)
     made->slot = static_cast<int>(found - crossed_.data());
-  if (made->kept && options_.space == Space::names && !is_utf8(name))
-    throw Fault{"the name of a field is not UTF-8: " + shown(name) + ". Convert the text, or hash the names", name};
-  field_names_.add(made->hash.mixed(), name);
   fields_.push_back(std::move(made));
   return *fields_.back();
 }
@@ -81,7 +78,7 @@ void Builder::category(const Field& field, std::string_view value, std::string_v
   key_ = field.name;
   key_ += category_mark;
   key_ += value;
-  add(hash, index_of(hash, key_, value, where), 1.0, field.slot);
+  add(hash, index_of(hash, key_, field, value, where), 1.0, field.slot);
 }
 
 void Builder::missing(const Field& field, std::string_view where) {
@@ -92,7 +89,7 @@ void Builder::missing(const Field& field, std::string_view where) {
   hash.add(static_cast<unsigned char>(missing_mark));
   key_ = field.name;
   key_ += missing_mark;
-  add(hash, index_of(hash, key_, field.name, where), 1.0, field.slot);
+  add(hash, index_of(hash, key_, field, {}, where), 1.0, field.slot);
 }
 
 void Builder::words(const Field& field, std::string_view text, std::string_view where) {
@@ -121,10 +118,12 @@ void Builder::tag(std::string_view text, std::string_view where) {
   block_.tag.emplace_back(text);
 }
 
-std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, std::string_view part,
+std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
                                std::string_view where) {
-  if (!is_utf8(part))
-    throw Fault{"the name of a feature is not UTF-8: " + shown(part) + ". Convert the text, or hash the names", where};
+  for (const std::string_view text : {std::string_view(field.name), part})
+    if (!is_utf8(text))
+      throw Fault{"the name of a feature is not UTF-8: " + shown(text) + ". Convert the text, or hash the names",
+                  where};
   return block_.names.add(hash, key);
 }
 
@@ -135,7 +134,7 @@ void Builder::look_up_names() {
   for (const Pending& each : pending_) {
     const std::string_view key = joined(each.field->prefix, each.name);
     const std::int32_t known = names.find(each.hash, key);
-    block_.rows.index[each.place] = known >= 0 ? known : new_name(each.hash, key, each.name, each.name);
+    block_.rows.index[each.place] = known >= 0 ? known : new_name(each.hash, key, *each.field, each.name, each.name);
   }
   pending_.clear();
 }
@@ -161,9 +160,10 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
   // Of a field with itself every pair comes once.
   for (std::size_t k = slots[depth] == slots[depth - 1] ? from : 0; k < factors.size(); ++k) {
     const FeatureHash hash = product.hash.times(factors[k].hash);
-    const bool hashed = options_.space == Space::hashed;
-    const std::string_view key = hashed ? std::string_view() : product_key(product.index, factors[k].index);
-    multiply(slots, depth + 1, k, {hash, index_of(hash, key, {}, line), product.value * factors[k].value, 0}, line);
+    const std::int32_t index = options_.space == Space::hashed
+                                   ? hash.index(options_.bits)
+                                   : block_.names.add(hash.mixed(), product_key(product.index, factors[k].index));
+    multiply(slots, depth + 1, k, {hash, index, product.value * factors[k].value, 0}, line);
   }
 }
 

@@ -44,7 +44,7 @@ class Builder {
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
     if (field.index < 0) {
-      field.index = index_of(field.hash, field.name, field.name, where);
+      field.index = index_of(field.hash, field.name, field, {}, where);
       fresh_.push_back(&field);
     }
     add(field.hash, field.index, value, field.slot);
@@ -99,14 +99,16 @@ class Builder {
       factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value, block_.rows.index.size() - 1});
   }
 
-  // `part` of the key comes from the text: it must be UTF-8.
-  std::int32_t index_of(FeatureHash hash, std::string_view key, std::string_view part, std::string_view where) {
+  // The key is made of the field's name and a `part`: both must be UTF-8.
+  std::int32_t index_of(FeatureHash hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where) {
     if (options_.space == Space::hashed) return hash.index(options_.bits);
     const std::uint64_t mixed = hash.mixed();
     const std::int32_t known = block_.names.find(mixed, key);
-    return known >= 0 ? known : new_name(mixed, key, part, where);
+    return known >= 0 ? known : new_name(mixed, key, field, part, where);
   }
-  std::int32_t new_name(std::uint64_t hash, std::string_view key, std::string_view part, std::string_view where);
+  std::int32_t new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where);
 
   std::string_view joined(std::string_view prefix, std::string_view name) {
     if (prefix.empty()) return name;
