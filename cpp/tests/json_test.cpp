@@ -234,6 +234,9 @@ TEST_CASE("json: label, weight, offset, time, group, tag") {
   CHECK(block.tag == Lines{"first", "12.50", "", "", ""});
   CHECK(has(fault(R"({"y": [1]})", {}, roles), "0:7 'y' must be a single value"));
   CHECK(has(fault(R"({"w": "2"})", {}, roles), "0:7 'w' must be a number; got '\"2\"'"));
+  CHECK(has(fault(R"({"t": "yesterday"})", {}, roles), "0:7 't' must be a number or a date"));
+  CHECK(has(fault(R"({"t": "2024-02-30"})", {}, roles), "no date that there is"));
+  CHECK(json(R"({"t": "1970-01-02T00:00:01.5Z"})", roles).time.values() == std::vector<double>{86401.5});
   CHECK(has(fault(R"({"g": true})", {}, roles), "'g' must be a number; got 'true'"));
   CHECK(has(fault(R"({"y": 1, "y": 2})", {}, roles), "twice"));
 }

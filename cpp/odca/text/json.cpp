@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "odca/text/builder.hpp"
+#include "odca/text/dates.hpp"
 #include "odca/text/json_cursor.hpp"
+#include "odca/text/table.hpp"
 #include "odca/text/tokens.hpp"
 
 namespace odca::text {
@@ -12,8 +14,6 @@ namespace odca::text {
 namespace {
 
 constexpr int most_depth = 64;
-
-enum class Role { feature, label, weight, offset, time, group, tag };
 
 struct Node;
 
@@ -183,6 +183,7 @@ class Reader {
     if (node.role == Role::label && scalar.kind != Kind::string) return builder_.label(scalar.number);
     if (node.role == Role::label) return builder_.label(scalar.text, scalar.where);
     if (node.role == Role::tag) return builder_.tag(scalar.text, scalar.where);
+    if (node.role == Role::time && scalar.kind == Kind::string) return builder_.time(seconds_of(node, scalar));
     if (scalar.kind != Kind::number) fail(node, "must be a number; got " + shown(scalar.where), scalar.where);
     switch (node.role) {
       case Role::weight: return builder_.weight(scalar.number);
@@ -190,6 +191,15 @@ class Reader {
       case Role::group: return builder_.group(scalar.number);
       default: return builder_.time(scalar.number);
     }
+  }
+
+  static double seconds_of(const Node& node, const JsonScalar& scalar) {
+    Moment moment;
+    const DateCheck found = read_date(scalar.text, moment);
+    if (found == DateCheck::impossible) fail(node, "is no date that there is: " + shown(scalar.where), scalar.where);
+    if (found == DateCheck::other)
+      fail(node, "must be a number or a date such as 2024-07-31T13:05:00; got " + shown(scalar.where), scalar.where);
+    return moment.seconds;
   }
 
   [[noreturn]] static void fail(const Node& node, const std::string& message, std::string_view where) {

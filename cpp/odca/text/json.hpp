@@ -25,7 +25,7 @@ namespace odca::text {
 struct JsonRoles {
   std::string label;                  // a number; a string; true and false are 1 and 0
   std::string weight, offset, group;  // numbers
-  std::string time;                   // a number of seconds
+  std::string time;                   // a number of seconds, or a date in ISO 8601 (seconds since 1970 then)
   std::string tag;                    // a string; all else as it is written
 };
 
