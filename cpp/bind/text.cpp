@@ -7,6 +7,7 @@
 #include "bind/arrays.hpp"
 #include "bind/text.hpp"
 #include "bind/topics.hpp"
+#include "odca/text/json.hpp"
 #include "odca/text/libsvm.hpp"
 #include "odca/text/vocabulary.hpp"
 #include "odca/text/vw.hpp"
@@ -97,6 +98,20 @@ std::unique_ptr<Block> parsed(nb::handle data, const FeatureOptions& features, b
                               const Vocabulary* vocabulary) {
   return with_block(data, vocabulary,
                     [&](std::string_view text, Block& block) { read(text, features, skip_bad, block); });
+}
+
+std::unique_ptr<Block> read_json(nb::handle data, const FeatureOptions& features, bool skip_bad,
+                                 const Vocabulary* vocabulary, std::string label, std::string weight,
+                                 std::string offset, std::string time, std::string group, std::string tag) {
+  const text::JsonRoles roles{.label = std::move(label),
+                              .weight = std::move(weight),
+                              .offset = std::move(offset),
+                              .group = std::move(group),
+                              .time = std::move(time),
+                              .tag = std::move(tag)};
+  return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
+    text::read_json(text, roles, features, skip_bad, block);
+  });
 }
 
 void bind_block(nb::module_& m) {
@@ -195,6 +210,9 @@ void bind_text(nb::module_& m) {
         nb::arg("vocabulary").none());
   m.def("read_vw", &parsed<&text::read_vw>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),
         nb::arg("vocabulary").none());
+  m.def("read_json", &read_json, nb::arg("data"), nb::kw_only(), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none(), nb::arg("label"), nb::arg("weight"), nb::arg("offset"), nb::arg("time"),
+        nb::arg("group"), nb::arg("tag"));
 }
 
 }  // namespace odca::bind

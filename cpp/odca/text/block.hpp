@@ -24,11 +24,12 @@ class Column {
  public:
   explicit Column(double otherwise) : otherwise_(otherwise) {}
   void set(std::size_t row, double number) {
+    if (values_.empty()) first_ = row;
     values_.resize(row, otherwise_);
     values_.push_back(number);
   }
   void cut(std::size_t rows) {
-    if (values_.size() > rows) values_.resize(rows);
+    if (values_.size() > rows) values_.resize(rows <= first_ ? 0 : rows);
   }
   void move(std::size_t from, std::size_t to) {
     if (!values_.empty()) values_[to] = values_[from];
@@ -40,6 +41,7 @@ class Column {
 
  private:
   double otherwise_;
+  std::size_t first_ = 0;  // the first row that has a number of its own
   std::vector<double> values_;
 };
 

@@ -19,7 +19,8 @@ bool among(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-Builder::Builder(const FeatureOptions& options, Block& block) : options_(options), block_(block) {
+Builder::Builder(const FeatureOptions& options, Block& block, bool paths)
+    : options_(options), block_(block), paths_(paths) {
   for (const auto& interaction : options.interactions) {
     auto& slots = interactions_.emplace_back();
     for (const std::string& name : interaction) {
@@ -27,11 +28,25 @@ Builder::Builder(const FeatureOptions& options, Block& block) : options_(options
       slots.push_back(static_cast<std::size_t>(std::find(crossed_.begin(), crossed_.end(), name) - crossed_.begin()));
     }
     std::sort(slots.begin(), slots.end());  // a field that is crossed with itself stands beside itself
+    if (std::find(interactions_.begin(), interactions_.end() - 1, slots) != interactions_.end() - 1)
+      interactions_.pop_back();
   }
   factors_.resize(crossed_.size());
 }
 
-Field& Builder::field(std::string_view name) {
+// The one of these names that means the field, or the whole of which it is a part; if several do, the most specific.
+const std::string* Builder::meant(const std::vector<std::string>& names, std::string_view field,
+                                  std::string_view whole) const {
+  const std::string* best = nullptr;
+  for (const std::string& name : names) {
+    const bool above = paths_ && field.starts_with(name) && field.substr(name.size()).starts_with('.');
+    const bool named = name == field || (!whole.empty() && name == whole) || above;
+    if (named && (!best || name.size() > best->size())) best = &name;
+  }
+  return best;
+}
+
+Field& Builder::field(std::string_view name, std::string_view whole) {
   FeatureHash hash;
   hash.add(name);
   const std::int32_t number = field_names_.add(hash.mixed(), name);
@@ -42,12 +57,17 @@ Field& Builder::field(std::string_view name) {
   made->hash = hash;
   made->prefix_hash.add(made->prefix);
   made->category_hash = hash.add(static_cast<unsigned char>(category_mark));
-  made->kept = (options_.keep.empty() || among(options_.keep, name)) && !among(options_.ignore, name);
-  if (among(options_.numeric, name)) made->kind = Field::Kind::number;
-  if (among(options_.categorical, name)) made->kind = Field::Kind::category;
-  if (among(options_.text, name)) made->kind = Field::Kind::text;
-  if (made->kept && among(crossed_, name))
-    made->slot = static_cast<int>(std::find(crossed_.begin(), crossed_.end(), name) - crossed_.begin());
+  made->kept = (options_.keep.empty() || meant(options_.keep, name, whole)) && !meant(options_.ignore, name, whole);
+  std::size_t most = 0;
+  const auto declare = [&](const std::vector<std::string>& names, Field::Kind kind) {
+    const std::string* const found = meant(names, name, {});
+    if (found && found->size() >= most) made->kind = kind, most = found->size();
+  };
+  declare(options_.numeric, Field::Kind::number);
+  declare(options_.categorical, Field::Kind::category);
+  declare(options_.text, Field::Kind::text);
+  if (const std::string* const found = meant(crossed_, name, whole); found && made->kept)
+    made->slot = static_cast<int>(found - crossed_.data());
   fields_.push_back(std::move(made));
   return *fields_.back();
 }
@@ -58,7 +78,7 @@ void Builder::category(const Field& field, std::string_view value, std::string_v
   key_ = field.name;
   key_ += category_mark;
   key_ += value;
-  add(hash, index_of(hash, key_, value, where), 1.0, field.slot);
+  add(hash, index_of(hash, key_, field, value, where), 1.0, field.slot);
 }
 
 void Builder::missing(const Field& field, std::string_view where) {
@@ -69,7 +89,7 @@ void Builder::missing(const Field& field, std::string_view where) {
   hash.add(static_cast<unsigned char>(missing_mark));
   key_ = field.name;
   key_ += missing_mark;
-  add(hash, index_of(hash, key_, field.name, where), 1.0, field.slot);
+  add(hash, index_of(hash, key_, field, {}, where), 1.0, field.slot);
 }
 
 void Builder::words(const Field& field, std::string_view text, std::string_view where) {
@@ -91,13 +111,22 @@ void Builder::label(std::string_view text, std::string_view where) {
   label_text_ = block_.label_names.add(hash.add(text).mixed(), text);
 }
 
+void Builder::tag(std::string_view text, std::string_view where) {
+  if (!is_utf8(text)) throw Fault{"the tag " + shown(text) + " is not UTF-8", where};
+  if (block_.tag.empty()) first_tag_ = row();
+  block_.tag.resize(row());
+  block_.tag.emplace_back(text);
+}
+
 // Its number among the names of the block, which it may have already.
-std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, std::string_view part,
+std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
                                std::string_view where) {
   const std::int32_t number = block_.names.find(hash, key);
   if (number >= 0) return number;
-  if (!is_utf8(part))
-    throw Fault{"the name of a feature is not UTF-8: " + shown(part) + ". Convert the text, or hash the names", where};
+  for (const std::string_view text : {std::string_view(field.name), part})
+    if (!is_utf8(text))
+      throw Fault{"the name of a feature is not UTF-8: " + shown(text) + ". Convert the text, or hash the names",
+                  where};
   return block_.names.add(hash, key);
 }
 
@@ -105,8 +134,10 @@ void Builder::look_up_names() {
   const NameTable& names = block_.known ? *block_.known : block_.names;
   for (const Pending& each : pending_) names.fetch_end(each.hash);
   for (const Pending& each : pending_) names.fetch_bytes(each.hash);
-  for (const Pending& each : pending_)
-    features_.add(index_of(each.hash, joined(each.field->prefix, each.name), each.name, each.name), each.value);
+  for (const Pending& each : pending_) {
+    const std::string_view key = joined(each.field->prefix, each.name);
+    features_.add(index_of(each.hash, key, *each.field, each.name, each.name), each.value);
+  }
   pending_.clear();
 }
 
@@ -129,17 +160,27 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
   // Of a field with itself every pair comes once.
   for (std::size_t k = slots[depth] == slots[depth - 1] ? from : 0; k < factors.size(); ++k) {
     const FeatureHash hash = product.hash.times(factors[k].hash);
-    const bool hashed = options_.space == Space::hashed;
-    const std::string_view key = hashed ? std::string_view() : product_key(product.index, factors[k].index);
-    multiply(slots, depth + 1, k, {hash, index_of(hash, key, {}, line), product.value * factors[k].value}, line);
+    multiply(slots, depth + 1, k, {hash, product_index(hash, product, factors[k]), product.value * factors[k].value},
+             line);
   }
 }
 
-std::string_view Builder::product_key(std::int32_t left, std::int32_t right) {
-  key_.assign(key_of(left));
+std::int32_t Builder::product_index(FeatureHash hash, const Factor& left, const Factor& right) {
+  if (options_.space == Space::hashed) return hash.index(options_.bits);
+  key_.assign(key_of(left.index));
   key_ += product_mark;
-  key_ += key_of(right);
-  return key_;
+  key_ += key_of(right.index);
+  const std::int32_t known = block_.known ? block_.known->find(hash.mixed(), key_) : -1;
+  return known >= 0 ? known : n_known_ + block_.names.add(hash.mixed(), key_);
+}
+
+// Of the last row, in which a feature was there twice.
+void Builder::check_sums(std::string_view line) {
+  const auto begin = block_.rows.value.begin() + block_.rows.start[row() - 1];
+  const bool finite = std::all_of(begin, block_.rows.value.end(), [](double sum) { return std::isfinite(sum); });
+  if (finite && options_.space != Space::indices) return;
+  block_.rows.start.pop_back();
+  throw Fault{finite ? "an index is there twice" : "the values of a feature add up to more than a float holds", line};
 }
 
 void Builder::finish(std::string_view line) {
@@ -149,14 +190,12 @@ void Builder::finish(std::string_view line) {
   constexpr std::size_t most = 0x7fffffff;
   if (block_.rows.index.size() + features_.size() > most)
     throw Fault{"the events of this piece of text have too many features", line};
-  if (features_.finish(block_.rows) && options_.space == Space::indices) {
-    block_.rows.start.pop_back();
-    throw Fault{"an index is there twice", line};
-  }
+  if (features_.finish(block_.rows)) check_sums(line);
   block_.label.push_back(label_);
   block_.label_text.push_back(label_text_);
   block_.line.push_back(block_.lines);
   label_ = Block::none, label_text_ = -1;
+  fresh_.clear();
   names_before_ = block_.names.size(), label_names_before_ = block_.label_names.size();
 }
 
@@ -166,11 +205,11 @@ void Builder::forget() {
   block_.rows.index.resize(end), block_.rows.value.resize(end);
   features_.clear();
   for (auto& each : factors_) each.clear();
-  for (auto& each : fields_)
-    if (options_.space == Space::names && each->index >= n_known_ + names_before_) each->index = -1;
+  for (Field* const field : fresh_) field->index = -1;
+  fresh_.clear();
   block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
   for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
-  if (block_.tag.size() > row()) block_.tag.resize(row());
+  if (block_.tag.size() > row()) block_.tag.resize(row() <= first_tag_ ? 0 : row());
   label_ = Block::none, label_text_ = -1;
 }
 

@@ -34,14 +34,19 @@ struct Field {
 
 class Builder {
  public:
-  Builder(const FeatureOptions& options, Block& block);
+  // Where fields are `paths` ("user.age"), what the options say of "user" holds for all below.
+  Builder(const FeatureOptions& options, Block& block, bool paths = false);
 
-  // The field of this name; it stays where it is as long as the builder does.
-  Field& field(std::string_view name);
+  // The field of this name; it stays where it is as long as the builder does. As a part of a `whole` (the hour of a date) it is
+  // kept, ignored and crossed with that too.
+  Field& field(std::string_view name, std::string_view whole = {});
 
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
-    if (field.index < 0) field.index = index_of(field.hash, field.name, field.name, where);
+    if (field.index < 0) {
+      field.index = index_of(field.hash, field.name, field, {}, where);
+      fresh_.push_back(&field);
+    }
     add(field.hash, field.index, value, field.slot);
   }
   // The name must stay where it is until the event is complete.
@@ -52,7 +57,8 @@ class Builder {
   // The same; the hash is that of the prefix and the name.
   void named(const Field& field, std::string_view name, FeatureHash hash, double value) {
     if (options_.space == Space::hashed) return add(hash, hash.index(options_.bits), value, field.slot);
-    if (field.slot >= 0) return add(hash, index_of(hash, joined(field.prefix, name), name, name), value, field.slot);
+    if (field.slot >= 0)
+      return add(hash, index_of(hash, joined(field.prefix, name), field, name, name), value, field.slot);
     const std::uint64_t mixed = hash.mixed();
     (block_.known ? *block_.known : block_.names).fetch_slot(mixed);
     pending_.push_back({mixed, &field, name, value});
@@ -69,10 +75,7 @@ class Builder {
   void offset(double number) { block_.offset.set(row(), number); }
   void time(double seconds) { block_.time.set(row(), seconds); }
   void group(double number) { block_.group.set(row(), number); }
-  void tag(std::string_view text) {
-    block_.tag.resize(row());
-    block_.tag.emplace_back(text);
-  }
+  void tag(std::string_view text, std::string_view where);
 
   void finish(std::string_view line);  // the event is complete
   void forget();                       // there was none
@@ -98,16 +101,19 @@ class Builder {
     if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
   }
 
-  // `part` of the key comes from the text: it must be UTF-8.
-  std::int32_t index_of(FeatureHash hash, std::string_view key, std::string_view part, std::string_view where) {
+  // The key is made of the field's name and a `part`: both must be UTF-8.
+  std::int32_t index_of(FeatureHash hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where) {
     if (options_.space == Space::hashed) return hash.index(options_.bits);
-    return index_of(hash.mixed(), key, part, where);
+    return index_of(hash.mixed(), key, field, part, where);
   }
-  std::int32_t index_of(std::uint64_t hash, std::string_view key, std::string_view part, std::string_view where) {
+  std::int32_t index_of(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where) {
     const std::int32_t known = block_.known ? block_.known->find(hash, key) : -1;
-    return known >= 0 ? known : n_known_ + new_name(hash, key, part, where);
+    return known >= 0 ? known : n_known_ + new_name(hash, key, field, part, where);
   }
-  std::int32_t new_name(std::uint64_t hash, std::string_view key, std::string_view part, std::string_view where);
+  std::int32_t new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where);
 
   std::string_view joined(std::string_view prefix, std::string_view name) {
     if (prefix.empty()) return name;
@@ -117,21 +123,25 @@ class Builder {
   }
 
   void look_up_names();
+  const std::string* meant(const std::vector<std::string>& names, std::string_view field, std::string_view whole) const;
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);
+  void check_sums(std::string_view line);
   std::string_view key_of(std::int32_t index) const {
     return index < n_known_ ? (*block_.known)[index] : block_.names[index - n_known_];
   }
-  std::string_view product_key(std::int32_t left, std::int32_t right);
+  std::int32_t product_index(FeatureHash hash, const Factor& left, const Factor& right);
 
   const FeatureOptions& options_;
   Block& block_;
+  bool paths_;
   std::vector<std::string> crossed_;                    // the fields that interact
   std::vector<std::vector<std::size_t>> interactions_;  // their places in `crossed_`
   std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
   NameTable field_names_;
   std::vector<std::unique_ptr<Field>> fields_;
+  std::vector<Field*> fresh_;  // the fields whose numbers came for the first time in this event
   std::string key_, word_;
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   std::vector<std::string> recent_;  // words
@@ -139,6 +149,7 @@ class Builder {
   double label_ = Block::none;
   std::int32_t n_known_ = block_.n_known();
   std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;
+  std::size_t first_tag_ = 0;  // the first row that has one
 };
 
 }  // namespace odca::text

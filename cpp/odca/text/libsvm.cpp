@@ -40,8 +40,11 @@ class Reader {
     while (p != end && is_blank(*p)) ++p;
     return p;
   }
-  static std::string_view token(const char* p, const char* end) {
-    return Tokens({p, static_cast<std::size_t>(end - p)}).next();
+  // Up to the next blank: nothing, if one is here.
+  static std::string_view token(const char* const from, const char* const end) {
+    const char* p = from;
+    while (p != end && !is_blank(*p)) ++p;
+    return {from, static_cast<std::size_t>(p - from)};
   }
 
   const char* read_feature(const char* const from, const char* const end) {

@@ -1,7 +1,5 @@
 #include "odca/text/unicode.hpp"
 
-#include <cstdint>
-
 namespace odca::text {
 
 namespace {
@@ -43,7 +41,9 @@ std::uint32_t lower(std::uint32_t point) {
   return point;
 }
 
-void append(std::uint32_t point, std::string& out) {
+}  // namespace
+
+void append_utf8(std::uint32_t point, std::string& out) {
   const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
   if (point < 0x80) {
     out += static_cast<char>(point);
@@ -55,8 +55,6 @@ void append(std::uint32_t point, std::string& out) {
     out += static_cast<char>(0xf0 | point >> 18), tail(12), tail(6), tail(0);
   }
 }
-
-}  // namespace
 
 bool is_utf8(std::string_view text, bool marks) {
   for (std::size_t at = 0; at < text.size();) {
@@ -77,7 +75,7 @@ bool next_word(std::string_view text, std::size_t& at, std::string& word) {
     const Decoded next = decode(text, at);
     const bool part = next.length && is_word(next.point);  // what is not UTF-8 is between words
     if (!part && !word.empty()) return true;
-    if (part) append(lower(next.point), word);
+    if (part) append_utf8(lower(next.point), word);
     at += next.length ? next.length : 1;
   }
   return !word.empty();

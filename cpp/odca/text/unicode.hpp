@@ -1,6 +1,7 @@
 // As much of Unicode as reading text needs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,8 @@ namespace odca::text {
 
 // Whether it is UTF-8; of a feature's key, which has marks of its own (0xfd and above) in it, whether its parts are.
 bool is_utf8(std::string_view text, bool marks = false);
+
+void append_utf8(std::uint32_t point, std::string& out);
 
 // The next word of a text from `at` on, in lower case; `at` goes behind it. False if there is none.
 //

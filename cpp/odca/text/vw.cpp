@@ -40,7 +40,7 @@ class Reader {
     Tokens tokens(head);
     for (std::string_view token = tokens.next(); !token.empty(); token = tokens.next()) {
       if (token.front() == '\'' || token.data() + token.size() == head.data() + head.size()) {
-        builder_.tag(token.substr(token.front() == '\''));
+        builder_.tag(token.substr(token.front() == '\''), token);
         if (!tokens.next().empty()) throw Fault{"expected '|' behind the tag " + shown(token), token};
         break;
       }
@@ -90,6 +90,9 @@ class Reader {
       }
     }
     if (!field.kept) return p;
+    if (!std::isfinite(factor * value))
+      throw Fault{"a value times the weight of its namespace is too large for a float",
+                  {from, static_cast<std::size_t>(p - from)}};
     if (name.empty()) hash.add(name = numbers_.emplace_back(std::to_string(nameless_++)));
     builder_.named(field, name, hash, factor * value);
     return p;

@@ -1,0 +1,16 @@
+#include "odca/text/json.hpp"
+
+#include "fuzz.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace odca::fuzz;
+  const Case given = case_of(as_text(data, size), false);
+  odca::text::JsonRoles roles;
+  if (given.more & 1) roles.label = "y";
+  if (given.more & 2) roles.weight = "w", roles.offset = "o";
+  if (given.more & 4) roles.time = "t", roles.group = "g";
+  if (given.more & 8) roles.tag = "a.id";
+  return run(given, false, [&](std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
+    odca::text::read_json(text, roles, options, skip_bad, block);
+  });
+}

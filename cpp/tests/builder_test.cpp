@@ -1,0 +1,200 @@
+#include "odca/text/builder.hpp"
+
+#include <map>
+
+#include "text_support.hpp"
+
+using namespace odca::test;
+using odca::FeatureHash;
+using odca::text::Builder;
+using odca::text::Fault;
+using odca::text::Field;
+
+namespace {
+
+// One event, written by fill(builder).
+template <class Fill>
+Block built(const FeatureOptions& options, Fill&& fill, bool paths = false) {
+  Block block;
+  Builder builder(options, block, paths);
+  fill(builder);
+  builder.finish("");
+  builder.close();
+  check_block(block, options);
+  return block;
+}
+
+void add_ab(Builder& builder) {
+  builder.number(builder.field("a"), 2.0, "");
+  builder.category(builder.field("b"), "x", "");
+  builder.named(builder.field("a"), "n", 3.0);
+  builder.number(builder.field("c"), 5.0, "");
+}
+
+FeatureOptions crossed(std::vector<std::vector<std::string>> interactions, Space space = Space::names) {
+  FeatureOptions options;
+  options.space = space;
+  options.interactions = std::move(interactions);
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("builder: numbers, categories, names in a field, missing values") {
+  const Block block = built({}, [](Builder& builder) {
+    builder.number(builder.field("price"), 3.2, "");
+    builder.category(builder.field("country"), "NZ", "");
+    builder.named(builder.field("ad"), "name", 0.5);
+    builder.missing(builder.field("age"), "");
+  });
+  CHECK(features(block) == Lines{"price:3.2 country=NZ:1 ad^name:0.5 age?:1"});
+}
+
+TEST_CASE("builder: a missing value is indicated, ignored or a fault") {
+  FeatureOptions options;
+  options.missing = Missing::ignore;
+  const auto fill = [](Builder& builder) { builder.missing(builder.field("age"), ""); };
+  CHECK(features(built(options, fill)) == Lines{""});
+  options.missing = Missing::error;
+  CHECK_THROWS_AS(built(options, fill), Fault);
+}
+
+TEST_CASE("builder: fields that interact") {
+  const std::string plain = "a:2 b=x:1 a^n:3 c:5";
+  CHECK(features(built(crossed({{"a", "b"}}), add_ab)) == Lines{plain + " a*b=x:2 a^n*b=x:3"});
+  CHECK(features(built(crossed({{"c", "b", "a"}}), add_ab)) == Lines{plain + " c*b=x*a:10 c*b=x*a^n:15"});
+  CHECK(features(built(crossed({{"a", "a"}}), add_ab)) == Lines{plain + " a*a:4 a*a^n:6 a^n*a^n:9"});
+  CHECK(features(built(crossed({{"a", "c", "a"}}), add_ab)) == Lines{plain + " a*a*c:20 a*a^n*c:30 a^n*a^n*c:45"});
+  CHECK(features(built(crossed({{"a", "z"}}), add_ab)) == Lines{plain});
+}
+
+TEST_CASE("builder: an interaction that is asked for twice comes once") {
+  CHECK(features(built(crossed({{"a", "b"}, {"b", "a"}}), add_ab)) == Lines{"a:2 b=x:1 a^n:3 c:5 a*b=x:2 a^n*b=x:3"});
+}
+
+TEST_CASE("builder: an ignored field does not interact") {
+  FeatureOptions options = crossed({{"a", "c"}});
+  options.ignore = {"c"};
+  Block block;
+  Builder builder(options, block);
+  CHECK_FALSE(builder.field("c").kept);
+  CHECK(builder.field("c").slot == -1);
+  CHECK(builder.field("a").slot == 0);
+}
+
+TEST_CASE("builder: hashed and named features are the same, products included") {
+  const std::vector<std::vector<std::string>> interactions = {{"a", "b"}, {"a", "a", "c"}, {"b", "c"}};
+  const Block named = built(crossed(interactions), add_ab);
+  const Block hashed = built(crossed(interactions, Space::hashed), add_ab);
+  std::map<std::int32_t, double> wanted;
+  for (std::size_t k = 0; k < named.rows.index.size(); ++k)
+    wanted[static_cast<std::int32_t>(named.names.hash(named.rows.index[k]) & 0x3ffff)] += named.rows.value[k];
+  REQUIRE(hashed.rows.index.size() == wanted.size());
+  std::size_t k = 0;
+  for (const auto& [index, value] : wanted) {
+    CHECK(hashed.rows.index[k] == index);
+    CHECK(hashed.rows.value[k++] == value);
+  }
+}
+
+TEST_CASE("builder: a product that is no float is a fault") {
+  const auto fill = [](Builder& builder) {
+    builder.number(builder.field("a"), 1e200, "");
+    builder.number(builder.field("b"), 1e200, "");
+  };
+  CHECK_THROWS_AS(built(crossed({{"a", "b"}}), fill), Fault);
+  CHECK_THROWS_AS(built(crossed({{"a", "b"}}, Space::hashed), fill), Fault);
+}
+
+TEST_CASE("builder: words and series of words are counted") {
+  FeatureOptions options;
+  const auto fill = [](Builder& builder) { builder.words(builder.field("t"), "The cat, the CAT the", ""); };
+  CHECK(features(built(options, fill)) == Lines{"t=the:1 t=cat:1 t=the:1 t=cat:1 t=the:1"});
+  options.ngrams = 2;
+  CHECK(features(built(options, fill)) ==
+        Lines{"t=the:1 t=cat:1 t=the cat:1 t=the:1 t=cat the:1 t=cat:1 t=the cat:1 t=the:1 t=cat the:1"});
+  options.ngrams = 3;
+  const Block block = built(options, [](Builder& builder) { builder.words(builder.field("t"), "a b c", ""); });
+  CHECK(features(block) == Lines{"t=a:1 t=b:1 t=a b:1 t=c:1 t=b c:1 t=a b c:1"});
+  options.space = Space::hashed, options.ngrams = 1;
+  double most = 0.0;
+  for (const double count : built(options, fill).rows.value) most = std::max(most, count);
+  CHECK(most == 3.0);
+}
+
+TEST_CASE("builder: after a fault nothing is left of the event") {
+  for (const Space space : {Space::names, Space::hashed}) {
+    const FeatureOptions options = crossed({{"a", "b"}}, space);
+    Block block, untouched;
+    Builder builder(options, block), other(options, untouched);
+    const auto good = [](Builder& to, double value) {
+      to.number(to.field("a"), value, "");
+      to.label("yes", "");
+      to.finish("");
+    };
+    good(builder, 1.0), good(other, 1.0);
+    builder.number(builder.field("new"), 3.0, "");
+    add_ab(builder);
+    builder.label("no", "");
+    builder.label(2.0);
+    builder.weight(2.0), builder.offset(3.0), builder.time(4.0), builder.group(5.0), builder.tag("t", "");
+    builder.forget();
+    good(builder, 2.0), good(other, 2.0);
+    for (Builder* each : {&builder, &other}) {
+      each->number(each->field("c"), 4.0, "");
+      each->number(each->field("new"), 5.0, "");
+      each->category(each->field("b"), "x", "");
+      each->finish("");
+      each->close();
+    }
+    CHECK(block.label_names.size() == 1);
+    CHECK(block.weight.values().empty());
+    CHECK(block.tag.empty());
+    CHECK(std::isnan(block.label[1]));
+    CHECK(features(block) == features(untouched));
+    Gatherer ours(space == Space::names), theirs(space == Space::names);
+    ours.add(std::move(block)), theirs.add(std::move(untouched));
+    CHECK(ours.done() == theirs.done());
+  }
+}
+
+TEST_CASE("builder: columns are filled where an event has no number") {
+  Block block;
+  const FeatureOptions options;
+  Builder builder(options, block);
+  builder.finish("");
+  builder.weight(2.0), builder.tag("t", "");
+  builder.finish("");
+  builder.finish("");
+  builder.close();
+  CHECK(block.weight.values() == std::vector<double>{1.0, 2.0, 1.0});
+  CHECK(block.tag == Lines{"", "t", ""});
+  CHECK(block.offset.values().empty());
+}
+
+TEST_CASE("builder: what options say of a path holds for all below, unless they say something of it") {
+  FeatureOptions options = crossed({{"user", "ad"}, {"user.age", "ad"}});
+  options.ignore = {"raw"}, options.categorical = {"user", "raw"}, options.numeric = {"user.age"};
+  Block block;
+  Builder builder(options, block, true);
+  CHECK_FALSE(builder.field("raw").kept);
+  CHECK_FALSE(builder.field("raw.x").kept);
+  CHECK_FALSE(builder.field("raw.x.y").kept);
+  CHECK(builder.field("rawx").kept);
+  CHECK(builder.field("user").kind == Field::Kind::category);
+  CHECK(builder.field("user.id").kind == Field::Kind::category);
+  CHECK(builder.field("user.age").kind == Field::Kind::number);
+  CHECK(builder.field("user.age.years").kind == Field::Kind::number);
+  CHECK(builder.field("use").kind == Field::Kind::any);
+  CHECK(builder.field("user.id").slot == builder.field("user").slot);
+  CHECK(builder.field("user.age.years").slot == builder.field("user.age").slot);
+  CHECK(builder.field("user.age").slot != builder.field("user").slot);
+  options.keep = {"user.age", "raw"};
+  Builder keeping(options, block, true);
+  CHECK_FALSE(keeping.field("user").kept);
+  CHECK(keeping.field("user.age").kept);
+  CHECK(keeping.field("user.age.years").kept);
+  CHECK_FALSE(keeping.field("raw.x").kept);
+  Builder plain(options, block);
+  CHECK_FALSE(plain.field("user.age.years").kept);
+}
