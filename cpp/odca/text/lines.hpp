@@ -53,30 +53,38 @@ inline std::string_view next_line(std::string_view text, std::size_t& at, bool q
   }
 }
 
-// Calls read(line) for each line; it throws a Fault if it cannot, and forget() must then undo what it did.
+// Calls read(), which throws a Fault if the line cannot be read; forget() must then undo what it did. Whether to go on.
+template <class Read, class Forget>
+bool attempt(std::string_view line, bool skip_bad, Block& block, Read&& read, Forget&& forget) {
+  try {
+    read();
+    return true;
+  } catch (const Fault& fault) {
+    forget();
+    ++block.bad_count;
+    const char* const at = fault.where.data();
+    const bool placed = !line.empty() && at >= line.data() && at <= line.data() + line.size();
+    if (block.bad.size() < most_bad_lines_kept)
+      block.bad.push_back({block.lines, placed ? at - line.data() + 1 : 0, fault.message});
+    block.stopped = !skip_bad;
+    return skip_bad;
+  }
+}
+
+// Calls read(line) for each line, as above.
 template <class Read, class Forget>
 void read_lines(std::string_view text, bool quoted, bool skip_bad, Block& block, Read&& read, Forget&& forget) {
+  quoted = quoted && text.find('"') != text.npos;  // most text has none, and lines end sooner found
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t from = at;
     std::uint32_t breaks = 0;
     const std::string_view line = next_line(text, at, quoted, breaks);
-    try {
+    const auto read_line = [&] {
       if (const void* const nul = std::memchr(line.data(), '\0', line.size()))
         throw Fault{"there is a NUL byte. Is this text, in UTF-8?",
                     line.substr(static_cast<std::size_t>(static_cast<const char*>(nul) - line.data()), 1)};
       read(line);
-    } catch (const Fault& fault) {
-      forget();
-      ++block.bad_count;
-      const bool placed = fault.where.data() >= line.data() && fault.where.data() <= line.data() + line.size();
-      if (block.bad.size() < most_bad_lines_kept)
-        block.bad.push_back({block.lines, placed ? fault.where.data() - line.data() + 1 : 0, fault.message});
-      if (!skip_bad) {
-        block.stopped = true;
-        block.bytes = static_cast<std::int64_t>(from);
-        return;
-      }
-    }
+    };
+    if (!attempt(line, skip_bad, block, read_line, forget)) return;
     block.lines += breaks;
     block.bytes = static_cast<std::int64_t>(at);
   }
