@@ -31,7 +31,7 @@ Builder::Builder(const FeatureOptions& options, Block& block) : options_(options
   factors_.resize(crossed_.size());
 }
 
-Field& Builder::field(std::string_view name) {
+Field& Builder::field(std::string_view name, std::string_view whole) {
   FeatureHash hash;
   hash.add(name);
   const std::int32_t number = field_names_.add(hash.mixed(), name);
@@ -42,12 +42,17 @@ Field& Builder::field(std::string_view name) {
   made->hash = hash;
   made->prefix_hash.add(made->prefix);
   made->category_hash = hash.add(static_cast<unsigned char>(category_mark));
-  made->kept = (options_.keep.empty() || among(options_.keep, name)) && !among(options_.ignore, name);
+  const auto meant = [&](const std::vector<std::string>& names) {
+    return among(names, name) || (!whole.empty() && among(names, whole));
+  };
+  made->kept = (options_.keep.empty() || meant(options_.keep)) && !meant(options_.ignore);
   if (among(options_.numeric, name)) made->kind = Field::Kind::number;
   if (among(options_.categorical, name)) made->kind = Field::Kind::category;
   if (among(options_.text, name)) made->kind = Field::Kind::text;
-  if (made->kept && among(crossed_, name))
-    made->slot = static_cast<int>(std::find(crossed_.begin(), crossed_.end(), name) - crossed_.begin());
+  if (made->kept && meant(crossed_)) {
+    const std::string_view crossed = among(crossed_, name) ? name : whole;
+    made->slot = static_cast<int>(std::find(crossed_.begin(), crossed_.end(), crossed) - crossed_.begin());
+  }
   fields_.push_back(std::move(made));
   return *fields_.back();
 }
@@ -89,6 +94,12 @@ void Builder::label(std::string_view text, std::string_view where) {
   if (!is_utf8(text)) throw Fault{"the label " + shown(text) + " is not UTF-8", where};
   FeatureHash hash;
   label_text_ = block_.label_names.add(hash.add(text).mixed(), text);
+}
+
+void Builder::tag(std::string_view text, std::string_view where) {
+  if (!is_utf8(text)) throw Fault{"the tag " + shown(text) + " is not UTF-8", where};
+  block_.tag.resize(row());
+  block_.tag.emplace_back(text);
 }
 
 // Its number among the names of the block, which it may have already.

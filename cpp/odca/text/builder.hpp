@@ -36,8 +36,9 @@ class Builder {
  public:
   Builder(const FeatureOptions& options, Block& block);
 
-  // The field of this name; it stays where it is as long as the builder does.
-  Field& field(std::string_view name);
+  // The field of this name; it stays where it is as long as the builder does. As a part of a `whole` (the hour of a date) it is
+  // kept, ignored and crossed with that too.
+  Field& field(std::string_view name, std::string_view whole = {});
 
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
@@ -69,10 +70,7 @@ class Builder {
   void offset(double number) { block_.offset.set(row(), number); }
   void time(double seconds) { block_.time.set(row(), seconds); }
   void group(double number) { block_.group.set(row(), number); }
-  void tag(std::string_view text) {
-    block_.tag.resize(row());
-    block_.tag.emplace_back(text);
-  }
+  void tag(std::string_view text, std::string_view where);
 
   void finish(std::string_view line);  // the event is complete
   void forget();                       // there was none

@@ -40,7 +40,7 @@ class Reader {
     Tokens tokens(head);
     for (std::string_view token = tokens.next(); !token.empty(); token = tokens.next()) {
       if (token.front() == '\'' || token.data() + token.size() == head.data() + head.size()) {
-        builder_.tag(token.substr(token.front() == '\''));
+        builder_.tag(token.substr(token.front() == '\''), token);
         if (!tokens.next().empty()) throw Fault{"expected '|' behind the tag " + shown(token), token};
         break;
       }
