@@ -10,7 +10,7 @@
 
 namespace odca::text {
 
-inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+constexpr bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
 // Appends the digits from `p` on to the number m (which wraps around beyond 19) and returns what follows them.
 //
