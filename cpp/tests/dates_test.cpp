@@ -1,0 +1,110 @@
+#include "odca/text/dates.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace odca::text;
+
+namespace {
+
+// The seconds, or a number that no date has.
+constexpr double seconds_of(std::string_view text) {
+  Moment moment;
+  return read_date(text, moment) == DateCheck::date ? moment.seconds : -1e300;
+}
+
+DateCheck check(std::string_view text) {
+  Moment moment;
+  return read_date(text, moment);
+}
+
+static_assert(seconds_of("1970-01-01") == 0.0);
+static_assert(calendar(0.0).weekday == 3);
+
+}  // namespace
+
+TEST_CASE("a date is midnight, in seconds since 1970") {
+  CHECK(seconds_of("1970-01-02") == 86400.0);
+  CHECK(seconds_of("2000/02/29") == 951782400.0);
+  CHECK(seconds_of("1969-12-31") == -86400.0);
+  CHECK(seconds_of("2024-07-31") == 1722384000.0);
+  CHECK(seconds_of("0000-01-01") == first_moment);
+  CHECK(seconds_of("9999-12-31") == behind_last_moment - 86400.0);
+}
+
+TEST_CASE("a time of day stands behind a T or a blank, with a zone or in UTC") {
+  const double noon = 1722384000.0 + 12 * 3600;
+  for (const char* text : {"2024-07-31T12:00", "2024-07-31 12:00:00", "2024/07/31t12:00:00.000", "2024-07-31T12:00Z",
+                           "2024-07-31T12:00:00z", "2024-07-31T14:00:00+02:00", "2024-07-31T14:00+0200",
+                           "2024-07-31 14:00+02", "2024-07-31T06:30:00-05:30", "2024-08-01T01:00+13:00"}) {
+    CAPTURE(text);
+    CHECK(seconds_of(text) == noon);
+  }
+  CHECK(seconds_of("2024-07-31T12:00:00.25") == noon + 0.25);
+  CHECK(seconds_of("2024-07-31T12:00:00.123456") == 1722427200123456.0 / 1e6);
+  CHECK(seconds_of("2024-07-31T12:00:00.123456789123") == doctest::Approx(noon + 0.123456789).epsilon(1e-15));
+  CHECK(seconds_of("2016-12-31T23:59:60Z") == seconds_of("2017-01-01"));  // a leap second
+}
+
+TEST_CASE("whether the time of day is known is part of a moment") {
+  Moment moment;
+  CHECK(read_date("2024-07-31", moment) == DateCheck::date);
+  CHECK_FALSE(moment.with_time);
+  CHECK(read_date("2024-07-31 00:00", moment) == DateCheck::date);
+  CHECK(moment.with_time);
+}
+
+TEST_CASE("what looks like a date and is none is told from what does not look like one") {
+  for (const char* text :
+       {"2023-02-29", "2024-02-30", "1900-02-29", "2024-13-01", "2024-00-10", "2024-04-31", "2024-01-00",
+        "2024-01-01T25:00", "2024-01-01T24:00", "2024-01-01T12:60", "2024-01-01T12:00:61", "2024-01-01T12:00+24:00",
+        "2024-01-01T12:00+01:60", "9999-12-31T23:00-02:00"}) {
+    CAPTURE(text);
+    CHECK(check(text) == DateCheck::impossible);
+  }
+  for (const char* text : {"",
+                           "2024",
+                           "2024-01",
+                           "2024-1-1",
+                           "20240101",
+                           "2024-01/01",
+                           "01-01-2024",
+                           "2024-01-01T",
+                           "2024-01-01T12",
+                           "2024-01-01T12:",
+                           "2024-01-01T12:00:",
+                           "2024-01-01T12:00:00.",
+                           "2024-01-01x12:00",
+                           "2024-01-01T12:00 Z",
+                           "2024-01-01T12:00Zx",
+                           "2024-01-01T12:00+1",
+                           "2024-01-01T12:00+01:0",
+                           "2024-01-01T12:00+01:",
+                           "2024-01-01 ",
+                           "-2024-01-01",
+                           "2024-01-01T12:00:00,5"}) {
+    CAPTURE(text);
+    CHECK(check(text) == DateCheck::other);
+  }
+}
+
+TEST_CASE("the calendar knows month, weekday and hour, before 1970 too") {
+  const auto is = [](std::string_view text, int month, int weekday, int hour) {
+    const CalendarParts parts = calendar(seconds_of(text));
+    return parts.month == month && parts.weekday == weekday && parts.hour == hour;
+  };
+  CHECK(is("2024-07-31T13:59:59.999", 7, 2, 13));
+  CHECK(is("2024-02-29", 2, 3, 0));
+  CHECK(is("1969-12-31T23:59:59.5", 12, 2, 23));
+  CHECK(is("2024-01-01T00:30+01:00", 12, 6, 23));
+  CHECK(is("0000-01-01", 1, 5, 0));
+  CHECK(is("9999-12-31T23:00", 12, 4, 23));
+}
+
+TEST_CASE("every day of 400 years has the weekday behind that of the day before") {
+  int weekday = calendar(seconds_of("1800-01-01")).weekday;
+  for (double seconds = seconds_of("1800-01-01"); seconds < seconds_of("2200-01-01"); seconds += 86400.0) {
+    REQUIRE(calendar(seconds + 86399.0).weekday == weekday);
+    REQUIRE(calendar(seconds + 86399.0).hour == 23);
+    weekday = (weekday + 1) % 7;
+  }
+}
