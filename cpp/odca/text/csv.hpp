@@ -1,0 +1,21 @@
+// CSV, TSV and their like (RFC 4180): a row a line, cells between delimiters, in double quotes where they hold delimiters, ends of
+// lines or (doubled) quotes.
+//
+// Blank lines hold no event. What a cell becomes is said in `cells.hpp`.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "odca/text/block.hpp"
+#include "odca/text/fields.hpp"
+#include "odca/text/table.hpp"
+
+namespace odca::text {
+
+// Whole lines, without a header: whoever calls knows the columns, and has made of `ignore`, `keep`, `categorical`, `numeric` and
+// `text` what they are.
+void read_csv(std::string_view text, const std::vector<TableColumn>& columns, char delimiter,
+              const FeatureOptions& options, bool skip_bad, Block& block);
+
+}  // namespace odca::text

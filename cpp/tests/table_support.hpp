@@ -1,0 +1,58 @@
+// What the tests of tables share: events of a block, written as a person would.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "odca/errors.hpp"
+#include "odca/text/block.hpp"
+#include "odca/text/hash.hpp"
+
+namespace odca::test {
+
+// "country=NZ", "price is missing", "a * b" for the bytes of a feature's key.
+inline std::string readable(std::string_view key) {
+  std::string out;
+  for (const char c : key) {
+    if (c == category_mark)
+      out += "=";
+    else if (c == missing_mark)
+      out += " is missing";
+    else if (c == product_mark)
+      out += " * ";
+    else
+      out += c;
+  }
+  return out;
+}
+
+// Each event: label, weight, offset, time, group and tag as far as it has them, then its features with their values.
+inline std::vector<std::string> events_of(const text::Block& block) {
+  std::vector<std::string> out;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(block.size()); ++row) {
+    std::string event;
+    if (block.label_text[row] >= 0)
+      event += "'" + std::string(block.label_names[block.label_text[row]]) + "'";
+    else if (block.label[row] == block.label[row])
+      event += show(block.label[row]);
+    const auto column = [&](const char* name, const text::Column& values) {
+      if (!values.values().empty()) event += std::string(" ") + name + show(values.values()[row]);
+    };
+    column("w", block.weight), column("o", block.offset), column("t", block.time), column("g", block.group);
+    if (!block.tag.empty()) event += " #" + block.tag[row];
+    for (auto k = static_cast<std::size_t>(block.rows.start[row]);
+         k < static_cast<std::size_t>(block.rows.start[row + 1]); ++k)
+      event += " | " + readable(block.names[block.rows.index[k]]) + ":" + show(block.rows.value[k]);
+    out.push_back(event);
+  }
+  return out;
+}
+
+using Strings = std::vector<std::string>;
+
+inline bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace odca::test
