@@ -21,7 +21,7 @@ const Columns plain = {{"y", Role::label}, {"x", Role::feature, Kind::number}, {
 Block read(std::string_view text, const Columns& columns, const FeatureOptions& options = {}, bool skip_bad = false,
            char delimiter = ',') {
   Block block;
-  read_csv(text, columns, delimiter, options, skip_bad, block);
+  read_csv(text, columns, delimiter, false, options, skip_bad, block);
   return block;
 }
 
@@ -175,6 +175,34 @@ TEST_CASE("a bad line can be skipped, and leaves nothing behind") {
   CHECK(block.names.size() == 2);
   CHECK(block.label_names.size() == 0);
   CHECK(events_of(read("1,x,new\n1,5,b\n", plain, {}, true)) == Strings{"1 | x:5 | c=b:1"});
+}
+
+TEST_CASE("a header names the columns, or nothing is read") {
+  const auto headed = [](std::string_view text) {
+    Block block;
+    read_csv(text, plain, ',', true, {}, true, block);
+    return block;
+  };
+  const std::string text = "\n\"y\", x,c\r\n1,2,a\n1,bad,a\n";
+  const Block block = headed(text);
+  CHECK(events_of(block) == Strings{"1 | x:2 | c=a:1"});
+  CHECK(block.line == std::vector<std::uint32_t>{2});
+  CHECK(block.bad[0].line == 3);
+  CHECK(block.lines == 4);
+  CHECK(block.bytes == static_cast<std::int64_t>(text.size()));
+  for (const char* header : {"y,c,x\n1,2,a\n", "y,x\n1,2,a\n", "y,x,c,d\n1,2,a\n", "y,\"x\"x,c\n1,2,a\n", "1,2,a\n"}) {
+    CAPTURE(header);
+    const Block wrong = headed(header);
+    CHECK(wrong.stopped);
+    CHECK(wrong.size() == 0);
+    CHECK(wrong.bad.size() == 1);
+    CHECK(wrong.bytes == 0);
+    CHECK(wrong.bad[0].line == 0);
+  }
+  CHECK(holds(headed("y,c,x\n").bad[0].message, "column 2 'c', expected 'x'"));
+  CHECK(headed("y,x\n").bad[0].message == "the header has 2 names, expected 3");
+  CHECK(headed("").size() == 0);
+  CHECK(headed("y,x,c").size() == 0);
 }
 
 TEST_CASE("columns and delimiters that make no sense are refused") {

@@ -10,6 +10,7 @@ using odca::test::Strings;
 
 TEST_CASE("the cells of a header come without quotes and blanks") {
   CHECK(csv_fields("a, b ,\"c,d\",\"e\"\"f\"\r\n1,2,3,4\n", ',') == Strings{"a", "b", "c,d", "e\"f"});
+  CHECK(csv_fields("\n  \na,b\n", ',') == Strings{"a", "b"});
   CHECK(csv_fields("one", ',') == Strings{"one"});
   CHECK(csv_fields("a\t\tb", '\t') == Strings{"a", "", "b"});
   CHECK(csv_fields("\"two\nlines\",b\n", ',') == Strings{"two\nlines", "b"});
@@ -49,7 +50,9 @@ TEST_CASE("a header without a name, or with one twice, is said to be wrong") {
 }
 
 TEST_CASE("a column is what all its values are") {
-  const auto kinds = [](std::string_view sample, std::size_t columns) { return guess_kinds(sample, ',', columns); };
+  const auto kinds = [](std::string_view sample, std::size_t columns) {
+    return guess_kinds(sample, ',', columns, false);
+  };
   using Kinds = std::vector<Kind>;
   CHECK(kinds("1,x,2024-01-01,,2\nNA,3,2024/01/02T10:00,?,\n", 5) ==
         Kinds{Kind::number, Kind::category, Kind::date, Kind::any, Kind::number});
@@ -58,5 +61,6 @@ TEST_CASE("a column is what all its values are") {
   CHECK(kinds("1.5\n-inf\n1e999\n", 1) == Kinds{Kind::number});
   CHECK(kinds("a long text of many words\nanother one that is as long\n", 1) == Kinds{Kind::category});
   CHECK(kinds("1,2\n1,2,x\nx\n\n\"x,3\n", 2) == Kinds{Kind::number, Kind::number});  // bad lines say nothing
+  CHECK(guess_kinds("\na,b\n1,x\n", ',', 2, true) == Kinds{Kind::number, Kind::category});
   CHECK(kinds("", 2) == Kinds{Kind::any, Kind::any});
 }

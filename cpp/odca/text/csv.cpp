@@ -88,12 +88,37 @@ class Reader {
   char delimiter_;
 };
 
+void check_header(std::string_view line, const std::vector<TableColumn>& columns, char delimiter) {
+  std::size_t place = 0;
+  each_csv_cell(line, delimiter, [&](std::string_view name) {
+    if (place < columns.size() && name != columns[place].name)
+      throw Fault{"the header names column " + std::to_string(place + 1) + " " + shown(name) + ", expected " +
+                      shown(columns[place].name) + ". The columns must be those that were read before, in their order",
+                  {}};
+    ++place;
+  });
+  if (place != columns.size())
+    throw Fault{"the header has " + std::to_string(place) + (place == 1 ? " name" : " names") + ", expected " +
+                    std::to_string(columns.size()),
+                {}};
+}
+
 }  // namespace
 
-void read_csv(std::string_view text, const std::vector<TableColumn>& columns, char delimiter,
+void read_csv(std::string_view text, const std::vector<TableColumn>& columns, char delimiter, bool header,
               const FeatureOptions& options, bool skip_bad, Block& block) {
   Reader reader(text.size(), columns, delimiter, options, block);
-  read_lines(text, true, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
+  const FirstLine first = header ? first_csv_line(text, delimiter) : FirstLine{};
+  if (!first.line.empty()) {
+    block.lines = first.number;
+    block.bytes = first.line.data() - text.data();
+    if (!attempt(first.line, false, block, [&] { check_header(first.line, columns, delimiter); }, [] {})) return;
+  }
+  block.lines = first.next_number;
+  const auto read = [&](std::string_view line) { reader.read(line); };
+  block.bytes = 0;
+  read_lines(text.substr(first.next), true, skip_bad, block, read, [&] { reader.forget(); });
+  block.bytes += static_cast<std::int64_t>(first.next);
   reader.close();
 }
 

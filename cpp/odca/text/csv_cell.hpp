@@ -87,4 +87,23 @@ inline bool is_blank_line(std::string_view line, char delimiter) {
   return true;
 }
 
+// The first line of a text that is not blank; empty if there is none.
+struct FirstLine {
+  std::string_view line;
+  std::uint32_t number = 0, next_number = 0;  // its own, from 0, and that of the line behind it
+  std::size_t next = 0;                       // where that begins
+};
+
+inline FirstLine first_csv_line(std::string_view text, char delimiter) {
+  FirstLine first;
+  while (first.next < text.size() && is_blank_line(first.line, delimiter)) {
+    std::uint32_t breaks = 0;
+    first.line = next_line(text, first.next, true, breaks);
+    first.number = first.next_number;
+    first.next_number += breaks;
+  }
+  if (is_blank_line(first.line, delimiter)) first.line = {};
+  return first;
+}
+
 }  // namespace odca::text

@@ -1,6 +1,7 @@
 #include "odca/text/guess.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "odca/text/cells.hpp"
 #include "odca/text/csv_cell.hpp"
@@ -79,9 +80,8 @@ Cut cut_by(std::string_view sample, char delimiter) {
 
 std::vector<std::string> csv_fields(std::string_view text, char delimiter) {
   std::vector<std::string> out;
-  std::size_t at = 0;
-  std::uint32_t breaks = 0;
-  each_csv_cell(next_line(text, at, true, breaks), delimiter, [&](std::string_view cell) { out.emplace_back(cell); });
+  const std::string_view line = first_csv_line(text, delimiter).line;
+  each_csv_cell(line, delimiter, [&](std::string_view cell) { out.emplace_back(cell); });
   return out;
 }
 
@@ -96,14 +96,10 @@ char guess_delimiter(std::string_view sample) {
 }
 
 bool guess_header(std::string_view sample, char delimiter) {
-  std::size_t at = 0;
-  std::uint32_t breaks = 0;
-  std::string_view first;
-  while (at < sample.size() && is_blank_line(first, delimiter)) first = next_line(sample, at, true, breaks);
-  const std::vector<Cell> cells = look_at_line(first, delimiter);
+  const std::vector<Cell> cells = look_at_line(first_csv_line(sample, delimiter).line, delimiter);
   const auto has = [&](Cell kind) { return std::find(cells.begin(), cells.end(), kind) != cells.end(); };
   if (has(Cell::number) || has(Cell::date) || !has(Cell::other)) return false;
-  const std::vector<Kind> below = guess_kinds(sample.substr(at), delimiter, cells.size());
+  const std::vector<Kind> below = guess_kinds(sample, delimiter, cells.size(), true);
   return std::any_of(below.begin(), below.end(), [](Kind kind) { return kind == Kind::number || kind == Kind::date; });
 }
 
@@ -121,12 +117,13 @@ std::string header_fault(const std::vector<std::string>& names) {
   return {};
 }
 
-std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns) {
+std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns, bool header) {
   struct Seen {
     bool number = false, date = false, other = false;
   };
   std::vector<Seen> seen(columns);
   each_line(sample, delimiter, [&](std::string_view line) {
+    if (std::exchange(header, false)) return;
     const std::vector<Cell> cells = look_at_line(line, delimiter);
     if (cells.size() != columns) return;
     for (std::size_t k = 0; k < columns; ++k) {

@@ -10,7 +10,7 @@
 
 namespace odca::text {
 
-// The cells of the first line of a text, without quotes. Throws a Fault if it is none.
+// The cells of the first line that is not blank, without quotes. Throws a Fault if its quotes are wrong.
 std::vector<std::string> csv_fields(std::string_view text, char delimiter);
 
 // Comma, tab, semicolon or bar: that which cuts the most lines into as many cells as the first; of these the one that makes the
@@ -24,7 +24,7 @@ bool guess_header(std::string_view sample, char delimiter);
 // What is wrong with the names of a header: one is empty, or there twice. Nothing if all is well.
 std::string header_fault(const std::vector<std::string>& names);
 
-// What each of so many columns holds, in a sample without a header:
+// What each of so many columns holds, below the header if there is one:
 //
 //   number    cells that are numbers, whole ones too: a code that looks like a number must be named among the categorical ones
 //   date      cells that are dates (impossible ones too: they are faults, not categories)
@@ -32,6 +32,6 @@ std::string header_fault(const std::vector<std::string>& names);
 //   any       nothing but missing values
 //
 // Lines that do not have so many cells say nothing here; to read them is a fault.
-std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns);
+std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns, bool header);
 
 }  // namespace odca::text
