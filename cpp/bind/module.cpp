@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
   odca::bind::bind_learner(m);
   odca::bind::bind_events(m);
   odca::bind::bind_text(m);
+  odca::bind::bind_tables(m);
 }

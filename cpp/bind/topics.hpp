@@ -36,5 +36,6 @@ void bind_matrices(nanobind::module_& m);
 void bind_learner(nanobind::module_& m);
 void bind_events(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
+void bind_tables(nanobind::module_& m);
 
 }  // namespace odca::bind

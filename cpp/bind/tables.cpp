@@ -1,0 +1,140 @@
+// Tables to events: CSV, and columns in memory; and what a sample of CSV tells of its columns.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "bind/arrays.hpp"
+#include "bind/text.hpp"
+#include "bind/topics.hpp"
+#include "odca/errors.hpp"
+#include "odca/text/csv.hpp"
+#include "odca/text/guess.hpp"
+
+namespace odca::bind {
+
+namespace {
+
+using text::Block;
+using text::FeatureOptions;
+using text::Kind;
+using text::Role;
+using text::TableColumn;
+
+constexpr std::pair<const char*, Role> roles[] = {
+    {"feature", Role::feature}, {"label", Role::label}, {"weight", Role::weight}, {"offset", Role::offset},
+    {"time", Role::time},       {"group", Role::group}, {"tag", Role::tag},       {"ignored", Role::ignored}};
+constexpr std::pair<const char*, Kind> kinds[] = {{"number", Kind::number},
+                                                  {"category", Kind::category},
+                                                  {"text", Kind::text},
+                                                  {"date", Kind::date},
+                                                  {"any", Kind::any}};
+
+template <class Choice, std::size_t n>
+Choice named(const char* what, const std::string& name, const std::pair<const char*, Choice> (&choices)[n]) {
+  for (const auto& [known, choice] : choices)
+    if (name == known) return choice;
+  throw InputError(std::string(what) + " cannot be " + name);
+}
+
+const char* name_of(Kind kind) {
+  for (const auto& [name, known] : kinds)
+    if (known == kind) return name;
+  return "any";
+}
+
+// Name, role, kind, and whether a feature is the event's time too.
+using PyColumn = std::tuple<std::string, std::string, std::string, bool>;
+
+TableColumn column_of(const PyColumn& column) {
+  const auto& [name, role, kind, is_time] = column;
+  return {name, named("the role of a column", role, roles), named("the kind of a column", kind, kinds), is_time};
+}
+
+char character(const std::string& delimiter) {
+  if (delimiter.size() != 1) throw InputError("the delimiter must be one character of ASCII; got '" + delimiter + "'");
+  return delimiter[0];
+}
+
+std::unique_ptr<Block> read_csv(nb::handle data, const std::vector<PyColumn>& columns, const std::string& delimiter,
+                                bool header, const FeatureOptions& features, bool skip_bad) {
+  std::vector<TableColumn> known;
+  for (const PyColumn& column : columns) known.push_back(column_of(column));
+  const char between = character(delimiter);
+  return with_block(data, [&](std::string_view text, Block& block) {
+    text::read_csv(text, known, between, header, features, skip_bad, block);
+  });
+}
+
+// A column's values: numbers; codes and the strings that they stand for; seconds and whether they have a time of day.
+using PyCodes = std::tuple<Vector<std::int32_t>, std::vector<nb::bytes>>;
+using PyDates = std::tuple<Vector<double>, bool>;
+using PyValues = std::variant<Vector<double>, PyCodes, PyDates>;
+
+std::span<const double> span_of(const Vector<double>& array) { return {array.data(), array.shape(0)}; }
+
+// The strings stay where they are as long as `kept` does.
+text::Values values_of(const PyValues& values, std::vector<std::string_view>& kept) {
+  if (const auto* numbers = std::get_if<Vector<double>>(&values)) return span_of(*numbers);
+  if (const auto* dates = std::get_if<PyDates>(&values))
+    return text::Dates{span_of(std::get<0>(*dates)), std::get<1>(*dates)};
+  const auto& [codes, strings] = std::get<PyCodes>(values);
+  for (const nb::bytes& each : strings) kept.emplace_back(each.c_str(), each.size());
+  return text::Codes{{codes.data(), codes.shape(0)}, kept};
+}
+
+std::unique_ptr<Block> read_table(const std::vector<PyColumn>& columns, const std::vector<PyValues>& values,
+                                  std::int64_t rows, const FeatureOptions& features, bool skip_bad) {
+  if (columns.size() != values.size()) throw InputError("each column must have its values");
+  if (rows < 0) throw InputError("there cannot be fewer rows than none");
+  std::vector<std::vector<std::string_view>> strings(columns.size());
+  std::vector<text::ValueColumn> table;
+  for (std::size_t k = 0; k < columns.size(); ++k)
+    table.push_back({column_of(columns[k]), values_of(values[k], strings[k])});
+  auto block = std::make_unique<Block>();
+  const nb::gil_scoped_release free_threads;
+  text::read_table(table, rows, features, skip_bad, *block);
+  return block;
+}
+
+std::vector<std::string> csv_fields(nb::handle sample, const std::string& delimiter) {
+  try {
+    return text::csv_fields(Bytes(sample).text(), character(delimiter));
+  } catch (const text::Fault& fault) {
+    throw InputError("the first line: " + fault.message);
+  }
+}
+
+std::vector<std::string> guess_kinds(nb::handle sample, const std::string& delimiter, std::size_t columns,
+                                     bool header) {
+  std::vector<std::string> out;
+  for (const Kind kind : text::guess_kinds(Bytes(sample).text(), character(delimiter), columns, header))
+    out.emplace_back(name_of(kind));
+  return out;
+}
+
+}  // namespace
+
+void bind_tables(nb::module_& m) {
+  m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("header"),
+        nb::arg("features"), nb::arg("skip_bad"));
+  m.def("read_table", &read_table, nb::arg("columns"), nb::arg("values"), nb::arg("rows"), nb::arg("features"),
+        nb::arg("skip_bad"));
+  m.def(
+      "guess_delimiter", [](nb::handle sample) { return std::string(1, text::guess_delimiter(Bytes(sample).text())); },
+      nb::arg("sample"));
+  m.def("csv_fields", &csv_fields, nb::arg("sample"), nb::arg("delimiter"));
+  m.def(
+      "guess_header",
+      [](nb::handle sample, const std::string& delimiter) {
+        return text::guess_header(Bytes(sample).text(), character(delimiter));
+      },
+      nb::arg("sample"), nb::arg("delimiter"));
+  m.def("header_fault", &text::header_fault, nb::arg("names"));
+  m.def("guess_kinds", &guess_kinds, nb::arg("sample"), nb::arg("delimiter"), nb::arg("columns"), nb::arg("header"));
+}
+
+}  // namespace odca::bind
