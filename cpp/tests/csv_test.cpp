@@ -302,7 +302,7 @@ TEST_CASE("rows of numbers are in order once they are resolved") {
   Block block = read("1,2\n3,4\n", {{"b", Role::feature, Kind::number}, {"a", Role::feature, Kind::number}});
   Vocabulary vocabulary;
   const auto places = vocabulary.absorb(block, true);
-  Vocabulary::resolve(places, vocabulary.names().size(), block);
+  Vocabulary::resolve(places, vocabulary.size(), block);
   CHECK(block.rows.index == std::vector<std::int32_t>{0, 1, 0, 1});
   CHECK(block.rows.value == std::vector<double>{1, 2, 3, 4});
 }
