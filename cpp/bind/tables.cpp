@@ -13,6 +13,7 @@
 #include "odca/errors.hpp"
 #include "odca/text/csv.hpp"
 #include "odca/text/guess.hpp"
+#include "odca/text/vocabulary.hpp"
 
 namespace odca::bind {
 
