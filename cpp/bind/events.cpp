@@ -94,7 +94,7 @@ class EventCore {
   }
 
   void predict_one(nb::handle event, double offset, double* margin) {
-    Rows rows = std::exchange(spare_, {});  // several threads may predict
+    Rows rows = std::move(spare_);  // several threads may predict: the next one finds none
     rows.clear();
     encoder_.encode(event, false, rows);
     if (!learner_.try_predict(rows.first(), offset, smoothed_, margin)) {
