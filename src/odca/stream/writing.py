@@ -7,7 +7,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, BinaryIO, NoReturn, TypeVar
@@ -33,7 +33,11 @@ def number_texts(numbers: npt.NDArray[Any]) -> list[str]:
     ['1', '0.1', '1e+300']
     """
     # The list's own repr: one call for all of them.
-    return (repr(numbers.tolist())[1:-1] + ",").replace(".0,", ",")[:-1].split(", ") if len(numbers) else []
+    if not len(numbers):
+        return []
+    if numbers.dtype.kind == "f" and (np.abs(numbers) < 1e15).all() and (numbers == np.trunc(numbers)).all():
+        numbers = numbers.astype(np.int64)
+    return (repr(numbers.tolist())[1:-1] + ",").replace(".0,", ",")[:-1].split(", ")
 
 
 class Keys:
@@ -241,8 +245,7 @@ class JsonLines(TextWriter):
         super().__init__(file, schema, keys)
         self._places = Places(schema)
         self._tokens = PerFeature(keys, self._token)
-        self._fields = PerFeature(keys, self._field)
-        self._field_numbers: dict[str, int] = {}
+        self._parts = PerFeature(keys, lambda parts: parts)
 
     def _token(self, parts: FeatureParts) -> tuple[str, bool]:
         """What there is before a value, and whether the value is to be written."""
@@ -253,18 +256,12 @@ class JsonLines(TextWriter):
         value = "null" if parts.kind == "missing" else json.dumps(parts.category, ensure_ascii=False)
         return f", {key}: {value}", False
 
-    def _field(self, parts: FeatureParts) -> int:
-        """The number of a category's field; -1 for what is no category."""
-        if parts.kind != "category":
-            return -1
-        return self._field_numbers.setdefault(parts.field, len(self._field_numbers))
-
     def _lines(self, block: Block) -> Iterable[str]:
         rows = block.rows
         parts = zip(self._tokens.of(rows.indices), number_texts(rows.data), strict=True)
         tokens = [text + value if is_number else text for (text, is_number), value in parts]
         starts = rows.indptr.tolist()
-        lists = rows_with_lists(rows, np.array(self._fields.of(rows.indices), np.int64))
+        lists = rows_with_lists(rows, self._parts) if may_have_lists(self._schema) else set()
         for row, (head, (begin, end)) in enumerate(zip(self._heads(block), pairwise(starts), strict=True)):
             features = self._with_lists(block, begin, end) if row in lists else "".join(tokens[begin:end])
             yield f"{{{(head + features)[2:]}}}\n"
@@ -291,7 +288,7 @@ class JsonLines(TextWriter):
     def _with_lists(self, block: Block, begin: int, end: int) -> str:
         rows, found = block.rows, dict[str, Any]()
         for index, value in zip(rows.indices[begin:end].tolist(), rows.data[begin:end].tolist(), strict=True):
-            parts = feature_parts(self._keys(index))
+            parts = self._parts[index]
             if parts.kind == "category":
                 found.setdefault(parts.field, []).extend([parts.category] * max(1, round(value)))
             else:
@@ -299,14 +296,28 @@ class JsonLines(TextWriter):
         return ", " + json.dumps(found, ensure_ascii=False)[1:-1]
 
 
-def rows_with_lists(rows: _core.TextBlock, fields: npt.NDArray[np.int64]) -> set[int]:
-    """The rows where a field has several categories, or one more than once. `fields` has the field of each feature, or -1."""
+def may_have_lists(schema: Schema) -> bool:
+    """Whether an event can have several categories of one field."""
+    return schema.format == "jsonl" or bool(schema.features.text)
+
+
+def rows_with_lists(rows: _core.TextBlock, parts: Mapping[int, FeatureParts] | Sequence[FeatureParts]) -> set[int]:
+    """The rows where a field has several categories, or one more than once. `parts` are those of the features by index."""
+    numbers: dict[str, int] = {}
+    indices, places = np.unique(rows.indices, return_inverse=True)
+    fields = np.array(
+        [
+            numbers.setdefault(parts[index].field, len(numbers)) if parts[index].kind == "category" else -1
+            for index in indices.tolist()
+        ],
+        np.int64,
+    )[places]
     chosen = np.flatnonzero(fields >= 0)
     if not len(chosen):
         return set()
     row = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))[chosen]
-    pairs, counts = np.unique(row * (fields.max() + 1) + fields[chosen], return_counts=True)
-    several = pairs[counts > 1] // (fields.max() + 1)
+    pairs, counts = np.unique(row * len(numbers) + fields[chosen], return_counts=True)
+    several = pairs[counts > 1] // len(numbers)
     return {*several.tolist(), *row[rows.data[chosen] != 1.0].tolist()}
 
 
