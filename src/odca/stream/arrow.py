@@ -6,7 +6,6 @@ and lines, a table counts rows.
 
 import hashlib
 import sys
-import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,7 +90,6 @@ class Tables:
     def __init__(self, paths: Sequence[str], format_: Format, *, start: Position) -> None:
         self._paths, self._format, self._start = tuple(paths), format_, start
         self._names: list[str] | None = None
-        self._stopped = threading.Event()
         self._first: _Table | None = None
         self._seen: list[Any] = []  # what `head` took, and what comes behind it
         self._rest: Iterator[Any] | None = None
@@ -140,8 +138,7 @@ class Tables:
         return self._batch(table, self._start.file, self._start.offset, first.slice(0, rows))
 
     def stop(self) -> None:
-        """End with the batch at hand. For any thread."""
-        self._stopped.set()
+        """There is nothing to wait for."""
 
     def close(self) -> None:
         """Nothing more comes."""
@@ -171,8 +168,6 @@ class Tables:
                 yield self._batch(table, file, row, batch)
                 row += len(batch)
                 self._progress = file, row / max(table.rows, row, 1)
-                if self._stopped.is_set():
-                    return
             self._progress = file + 1, 0.0
 
     def _batch(self, table: "_Table", file: int, row: int, batch: Any) -> Batch:
