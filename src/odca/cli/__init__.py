@@ -24,7 +24,9 @@ BROKEN_PIPE = 141
 # Their modules and what they do, in the order of the help.
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("odca.cli.train", "learn a model from files, in one pass"),
+    "convert": ("odca.cli.convert", "convert data to another format, or a model to JSON or ONNX"),
     "demo": ("odca.cli.demo", "stream a drifting problem through three windows, side by side, in a few seconds"),
+    "bench": ("odca.cli.bench", "measure how fast data are parsed and learned here"),
     "completion": ("odca.cli.completion", "print a script that completes commands and options in your shell"),
 }
 

@@ -1,7 +1,7 @@
 """What of an event becomes a feature."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from odca import _core
 
@@ -112,3 +112,25 @@ def _factor_name(key: bytes) -> str:
     if key.endswith(MISSING):
         return f"{key[:-1].decode()} is missing"
     return key.replace(CATEGORY, b"=", 1).decode()
+
+
+class FeatureParts(NamedTuple):
+    """What a feature says of its field: a number, that it is this category, that it is missing."""
+
+    field: str
+    kind: Literal["number", "category", "missing"]
+    category: str = ""
+
+
+def feature_parts(key: bytes) -> FeatureParts:
+    r"""What a feature's key says. A product is a field of its own.
+
+    >>> feature_parts(b"country\xffNZ")
+    FeatureParts(field='country', kind='category', category='NZ')
+    """
+    if PRODUCT in key:
+        return FeatureParts(feature_name(key), "number")
+    if key.endswith(MISSING):
+        return FeatureParts(key[:-1].decode(), "missing")
+    field, mark, category = key.partition(CATEGORY)
+    return FeatureParts(field.decode(), "category" if mark else "number", category.decode())

@@ -151,6 +151,11 @@ class StreamModel(Savable):
         """The classes, in order; none if labels are numbers."""
         return self._layout.classes if self.problem.task == "classes" else ()
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of margins that are no log-odds."""
+        return self._calibration
+
     # Learning
 
     def learn(self, block: Block) -> list[Row]:

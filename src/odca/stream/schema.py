@@ -17,8 +17,6 @@ from odca.stream.features import Features
 Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
 Kind: TypeAlias = Literal["number", "category", "text", "date", "any"]
 FORMATS: tuple[str, ...] = get_args(Format)
-BINARY = ("arrow", "parquet")
-"""Formats that are no text: pyarrow reads them."""
 
 SUFFIXES: Mapping[str, Format] = {
     ".csv": "csv",
@@ -125,7 +123,7 @@ class Parser:
     def __init__(self, schema: Schema, skip_bad: bool, vocabulary: _core.Vocabulary | None) -> None:
         self._schema, self._skip_bad, self._vocabulary = schema, skip_bad, vocabulary
         self._features = schema.features.native(indices=schema.has_indices)
-        self._columns = [self._native(column) for column in schema.columns]
+        self._columns = native_columns(schema)
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:
         """The events of a chunk."""
@@ -140,7 +138,9 @@ class Parser:
             return _core.read_vw(data, self._features, self._skip_bad, self._vocabulary)
         if schema.format == "jsonl":
             roles = {role: name or "" for role, name in asdict(schema.roles).items()}
-            return _core.read_json(data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles)
+            return _core.read_json(
+                data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles
+            )
         return _core.read_csv(
             data,
             columns=self._columns,
@@ -151,13 +151,23 @@ class Parser:
             vocabulary=self._vocabulary,
         )
 
-    def _native(self, column: Column) -> tuple[str, str, str, bool]:
-        wanted = self._schema.features
-        kept = column.name not in wanted.ignore and (not wanted.keep or column.name in wanted.keep)
-        role = self._schema.roles.role_of(column.name) or ("feature" if kept or column.is_time else "ignored")
-        if role == "feature" and not kept:
-            role = "time"
-        return column.name, role, column.kind, column.is_time and role == "feature"
+
+NativeColumn: TypeAlias = tuple[str, str, str, bool]
+"""A column as the core takes it: its name, its role, its kind, and whether it is the time as well as a feature."""
+
+
+def native_columns(schema: Schema) -> list[NativeColumn]:
+    """The columns of a table for the core. The role of those that nothing is made of is "ignored"."""
+    return [_native(schema, column) for column in schema.columns]
+
+
+def _native(schema: Schema, column: Column) -> NativeColumn:
+    wanted = schema.features
+    kept = column.name not in wanted.ignore and (not wanted.keep or column.name in wanted.keep)
+    role = schema.roles.role_of(column.name) or ("feature" if kept or column.is_time else "ignored")
+    if role == "feature" and not kept:
+        role = "time"
+    return column.name, role, column.kind, column.is_time and role == "feature"
 
 
 def recognise_format(path: str, head: bytes) -> Format:
@@ -198,6 +208,7 @@ def table_schema(
     delimiter: str | None,
     header: bool | None,
     kinds: Mapping[str, Kind],
+    split_dates: bool = True,
 ) -> Schema:
     """The schema of CSV, from its first lines. What `kinds` says of a column comes before what its cells look like."""
     separator = delimiter or _core.guess_delimiter(sample)
@@ -210,9 +221,9 @@ def table_schema(
     if fault:
         raise StreamError(fault, path=path, line=1)
     guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
-    roles = _found_roles(roles, names, path, header)
+    roles = found_roles(roles, names, path, header)
     columns = tuple(
-        Column(name, kinds.get(name) or _kind_by_request(features, name) or kind)
+        Column(name, kinds.get(name) or kind_by_request(features, name) or whole_date(kind, split_dates))
         for name, kind in zip(names, guessed, strict=True)
     )
     return Schema(
@@ -225,6 +236,11 @@ def table_schema(
     )
 
 
+def whole_date(kind: Kind, split_dates: bool) -> Kind:
+    """The kind of a column by itself: dates are categories, as they are written, unless they are to be split."""
+    return "category" if kind == "date" and not split_dates else kind
+
+
 def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
     """The first column of dates is the time of the events, unless another one is."""
     if roles.time is not None:
@@ -235,7 +251,8 @@ def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
     return columns
 
 
-def _kind_by_request(features: Features, name: str) -> Kind | None:
+def kind_by_request(features: Features, name: str) -> Kind | None:
+    """What the values of a column were said to be."""
     if name in features.text:
         return "text"
     if name in features.categorical:
@@ -243,7 +260,7 @@ def _kind_by_request(features: Features, name: str) -> Kind | None:
     return "number" if name in features.numeric else None
 
 
-def _found_roles(roles: Roles, names: Sequence[str], path: str, header: bool) -> Roles:
+def found_roles(roles: Roles, names: Sequence[str], path: str, header: bool) -> Roles:
     """With the names that the columns have: -1 is the last."""
     found = {}
     for role, name in asdict(roles).items():
