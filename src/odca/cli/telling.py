@@ -48,7 +48,7 @@ def row_values(model: "StreamModel", row: "Row") -> tuple[Any, ...]:
 
 
 def _class(model: "StreamModel", code: int) -> str:
-    from odca.stream.model import show  # noqa: PLC0415 - it is there already, where a model is
+    from odca.stream.problem import show  # noqa: PLC0415 - it is there already, where a model is
 
     return show(model.classes[code]) if code >= 0 else "-"
 
