@@ -1,8 +1,10 @@
 """A model with everything that a stream of files needs: how to read them, the names of features, classes, probabilities."""
 
+import json
 import re
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +18,21 @@ from odca.losses import LogLoss, Poisson, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.model_file import ModelFile, Savable
 from odca.stream.blocks import Block
+from odca.stream.chunks import Chunk
 from odca.stream.errors import StreamError
-from odca.stream.opening import MOST_SAMPLES, BadLines
+from odca.stream.opening import MOST_SAMPLES, BadLines, Path
+from odca.stream.opening import open as open_stream
 from odca.stream.problem import Label, Problem, show, typical
 from odca.stream.schema import Schema
 
 
+PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
+Done = TypeVar("Done")
+Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
+
+
 class EventError(StreamError):
-    """An event that cannot be learned from."""
+    """An event that cannot be learned from, or not be predicted."""
 
     def __init__(self, message: str, block: Block, row: int) -> None:
         super().__init__(message, path=block.path, line=block.line(row))
@@ -48,7 +57,7 @@ class StreamModel(Savable):
                 self._calibration = Calibration(learner.lanes, problem.window)
         self._codes = {label: code for code, label in enumerate(problem.classes)}
         self._is_valid = as_native(problem.loss).valid
-        self.metrics: ClassMetrics | NumberMetrics = self._new_metrics()
+        self.metrics: ClassMetrics | NumberMetrics = self.new_metrics()
         """How well it predicted the events that it learned, before it learned them."""
 
     @classmethod
@@ -89,10 +98,7 @@ class StreamModel(Savable):
 
         EventError, and nothing learned, if one of them cannot be.
         """
-        faulty = self._faulty(block)
-        if faulty.any():
-            row = int(np.argmax(faulty))
-            raise EventError(self._what_is_wrong(block, row), block, row)
+        self.require_sound(block)
         labels = self._labels_of(block)
         targets = self._layout.labels(labels.astype(np.intp)) if self.problem.task == "classes" else labels[:, None]
         time = block.time if self.problem.window.uses_time else None
@@ -102,18 +108,19 @@ class StreamModel(Savable):
             )
         except ValueError as error:
             raise self._located(error, block) from error
-        rows = self._judge(self.metrics, block, margins, labels)
+        rows = self.judge(self.metrics, block, margins, labels)
         if self._calibration is not None:
             self._calibration.learn(margins, targets, sample_weight=block.weight, time=time)
         if self.vocabulary is not None:
             self.n_names = block.rows.width
         return rows
 
-    def judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array) -> list[Row]:
-        """Count how well these margins predict the events of a block, whose labels must be known ones."""
-        return self._judge(metrics, block, margins, self._labels_of(block))
+    def judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array) -> list[Row]:
+        """Count how well these margins predict the events of a block.
 
-    def _judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array) -> list[Row]:
+        The labels are numbers; those of classes are places among `classes`, or behind them for a class that the model does
+        not know.
+        """
         features = np.diff(block.rows.indptr)
         if isinstance(metrics, NumberMetrics):
             loss = self._loss_of(margins[:, 0], labels)
@@ -121,6 +128,9 @@ class StreamModel(Savable):
         codes, scores = labels.astype(np.intp), self._layout.scores(margins)
         targets = self._layout.labels(codes)[:, : scores.shape[1]]
         loss = self._loss_of(scores, targets).mean(axis=1)
+        unknown = codes >= len(self.classes)
+        if len(self.classes) == 2 and unknown.any():  # the only lane would be right for one of the two
+            loss[unknown] = np.maximum(loss[unknown], self._loss_of(scores[unknown, 0], 1.0))
         two, p = len(self.classes) == 2, self.probabilities(margins)
         return metrics.add(
             codes,
@@ -135,7 +145,8 @@ class StreamModel(Savable):
     def _loss_of(self, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
         return self.learner.loss_of(margins, labels)
 
-    def _new_metrics(self) -> ClassMetrics | NumberMetrics:
+    def new_metrics(self) -> ClassMetrics | NumberMetrics:
+        """Metrics of its predictions, of no event yet."""
         if self.problem.task == "classes":
             return ClassMetrics()
         return NumberMetrics(self._loss_of, margin_is_prediction=not isinstance(self.problem.loss, Poisson))
@@ -146,30 +157,36 @@ class StreamModel(Savable):
 
     def learn_what_can_be(self, block: Block, bad: BadLines) -> list[Row]:
         """The same, but events that cannot be learned from are counted as bad and taken out of the block."""
-        while True:
-            faulty = self._faulty(block)
-            if faulty.any():
-                first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
-                bad.add(int(faulty.sum()), [EventError(self._what_is_wrong(block, row), block, row) for row in first])
-                block.drop(faulty)
-            try:
-                return self.learn(block)
-            except EventError as error:
-                bad.add(1, [error])
-                block.drop(np.arange(len(block)) == error.row)
+        self.drop_faulty(block, bad)
+        return without_refused(self.learn, block, bad)
 
-    def _faulty(self, block: Block) -> npt.NDArray[np.bool_]:
-        """Which events cannot be learned from: they have no label or no time, or a label that does not go with the rest."""
+    def require_sound(self, block: Block, *, learning: bool = True) -> None:
+        """EventError for the first event that cannot be learned from, or (not `learning`) not be judged."""
+        faulty = self._faulty(block, learning)
+        if faulty.any():
+            row = int(np.argmax(faulty))
+            raise EventError(self._what_is_wrong(block, row), block, row)
+
+    def drop_faulty(self, block: Block, bad: BadLines, *, learning: bool = True) -> None:
+        """Take such events out of the block, and count them as bad."""
+        faulty = self._faulty(block, learning)
+        if faulty.any():
+            first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
+            bad.add(int(faulty.sum()), [EventError(self._what_is_wrong(block, row), block, row) for row in first])
+            block.drop(faulty)
+
+    def _faulty(self, block: Block, learning: bool) -> npt.NDArray[np.bool_]:
+        """Which events have no label or no time, or a label that does not go with the rest."""
         bad = block.is_unlabelled.copy()
         if self.problem.task == "numbers":
             labels = block.rows.label
             bad |= block.rows.label_text >= 0
             bad[~bad] |= ~np.asarray(self._is_valid(labels[~bad]), dtype=bool)
-        elif not self._layout.spare:
-            bad |= self._codes_of(block) < 0
+        elif learning and not self._layout.spare:
+            bad |= self.codes_of(block) < 0
         if block.weight is not None:
             bad |= ~(block.weight >= 0.0)
-        if self.problem.window.uses_time:
+        if learning and self.problem.window.uses_time:
             bad |= True if block.time is None else np.isnan(block.time)
         return bad
 
@@ -189,21 +206,21 @@ class StreamModel(Savable):
         return f"the label {show(label)} is not one that {self.problem.loss!r} can have."
 
     @staticmethod
-    def _located(error: ValueError, block: Block) -> ValueError:
+    def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
         """The same error, in the words of the file."""
         found = re.search(r"\brow (\d+)", str(error))
-        return error if found is None else EventError(str(error), block, int(found[1]))
+        return error if found is None else EventError(message or str(error), block, int(found[1]))
 
     def _labels_of(self, block: Block) -> Array:
         if self.problem.task == "numbers":
             return block.rows.label
-        codes = self._codes_of(block)
+        codes = self.codes_of(block)
         if (codes < 0).any():
             self._meet(block, codes)
-            codes = self._codes_of(block)
+            codes = self.codes_of(block)
         return codes.astype(np.float64)
 
-    def _codes_of(self, block: Block) -> npt.NDArray[np.intp]:
+    def codes_of(self, block: Block) -> npt.NDArray[np.intp]:
         """The place of every label among the classes; -1 if it is new, or not there."""
         rows = block.rows
         numbers, places = np.unique(rows.label, return_inverse=True)
@@ -227,8 +244,63 @@ class StreamModel(Savable):
     # Predicting
 
     def margins(self, block: Block) -> Array:
-        """(events, lanes)"""
-        return self.learner.predict(block.rows, offset=block.offset)
+        """(events, lanes). EventError if one of them is too large for a number."""
+        try:
+            return self.learner.predict(block.rows, offset=block.offset)
+        except ValueError as error:
+            raise self._located(error, block, "the prediction is no finite number. Look for huge values.") from error
+
+    def predict(self, block: Block, wanted: Wanted = "label") -> npt.NDArray[Any]:
+        """What the model says of each event of a block.
+
+        wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins", of all
+        classes, or, if they are two, of the second one against the first.
+        """
+        return self.shown(self.margins(block), wanted)
+
+    def shown(self, margins: Array, wanted: Wanted) -> npt.NDArray[Any]:
+        """The same, from margins."""
+        classes = self.problem.task == "classes"
+        if wanted == "probabilities":
+            if not classes:
+                raise ValueError("there are no probabilities: the model predicts numbers.")
+            return self.probabilities(margins)
+        if wanted == "margins":
+            return self._layout.scores(margins) if len(self.classes) > 2 else margins[:, 0]
+        predicted = self.predicted(margins)
+        if not classes:
+            return predicted
+        is_text = any(isinstance(each, str) for each in self.classes)
+        return np.array(self.classes, dtype=object if is_text else np.float64)[predicted.astype(np.intp)]
+
+    def predict_file(self, paths: Path | Sequence[Path], wanted: Wanted = "label", **how: Any) -> npt.NDArray[Any]:
+        """The same of all events of files, which are read as those were that it learned from; `how` is for `odca.stream.open`.
+
+        Files may be of another format, have their columns in another order and have no labels. Names that the model does not know
+        are left out.
+        """
+        with open_stream(
+            paths, schema=self.schema, vocabulary=self.vocabulary, grow=False, labelled=False, **how
+        ) as stream:
+            return np.concatenate(
+                [self.shown(np.empty((0, self.learner.lanes)), wanted)]
+                + [self.predict(block, wanted) for block in stream]
+            )
+
+    def predict_events(self, events: Iterable[Mapping[str, Any]], wanted: Wanted = "label") -> npt.NDArray[Any]:
+        """The same of events that are dictionaries: each is read as a line of JSON would be."""
+        if self.schema.has_indices:
+            raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
+        kinds = {column.name: column.kind for column in self.schema.columns}
+        schema = replace(self.schema, format="jsonl", features=self.schema.features.of_kinds(kinds), columns=())
+        text = b"".join(json.dumps(event, allow_nan=False).encode() + b"\n" for event in events)
+        chunk = Chunk(text, "the events", 0, 0, first=True, last=True)
+        block = Block(schema.parser(skip_bad=False)(chunk), chunk, 0)
+        if block.bad_count:
+            raise block.bad_lines()[0]
+        if self.vocabulary is not None:
+            block.rows.resolve(self.vocabulary.absorb(block.rows, False), len(self.vocabulary))
+        return self.predict(block, wanted)
 
     def probabilities(self, margins: Array) -> Array:
         """The probability of every class, from margins."""
@@ -271,6 +343,7 @@ class StreamModel(Savable):
         if loss is not None:
             given["loss"] = loss
         problem, schema = Problem(**given), Schema.from_options(saved.options["schema"])
+        problem.require_settled()
         model = cls(problem, schema, Learner.restored(saved.parts["learner"], loss))
         if model.vocabulary is not None:
             model.vocabulary.restore(saved.arrays["names"].tobytes(), saved.arrays["name_ends"])
@@ -278,6 +351,9 @@ class StreamModel(Savable):
         if model._calibration is not None:
             model._calibration = Calibration.restored(saved.parts["calibration"])
         model._restore_metrics({name[8:]: array for name, array in saved.arrays.items() if name.startswith("metrics.")})
+        for name in PROBLEM_OF_LEARNER:
+            if saved.options["problem"][name] != saved.parts["learner"].options[name]:
+                raise ValueError(f"its {name} is not that of its learner.")
         lanes = len(model._layout.lanes) if problem.task == "classes" else 1
         if model.learner.lanes != lanes or len(model._calibration or range(lanes)) != lanes:
             raise ValueError("its classes are not those of its learner.")
@@ -299,3 +375,13 @@ class StreamModel(Savable):
             return self.vocabulary.keys()[: self.learner.n_features]
         form = b"hash %d" if self.schema.features.bits is not None else b"%d"
         return [form % index for index in range(self.learner.n_features)]
+
+
+def without_refused(do: Callable[[Block], Done], block: Block, bad: BadLines) -> Done:
+    """Do something with a block; events at which it is refused are counted as bad and taken out of it."""
+    while True:
+        try:
+            return do(block)
+        except EventError as error:
+            bad.add(1, [error])
+            block.drop(np.arange(len(block)) == error.row)

@@ -1,7 +1,7 @@
 """Opening a stream: what is it, and how is it read?"""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
@@ -21,6 +21,8 @@ OnError: TypeAlias = Literal["stop", "skip"]
 SAMPLE_LINES = 1000
 SAMPLE_BYTES = 1 << 20
 MOST_SAMPLES = 10
+NOT_PREDICTED = ("label", "weight", "time", "group", "tag")
+"""Roles that do not matter to a prediction."""
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ def open(
     delimiter: str | None = None,
     header: bool | None = None,
     schema: Schema | None = None,
+    labelled: bool = True,
     vocabulary: _core.Vocabulary | None = None,
     grow: bool = True,
     on_error: OnError = "stop",
@@ -120,6 +123,7 @@ def open(
     features: what becomes a feature.
     delimiter, header: of CSV; None looks at the first lines. So do the kinds of its columns, unless `features` names them.
     schema: read as an earlier stream was read: then what columns are is taken from there.
+    labelled: False for data to be predicted: the columns that the schema of earlier data names need not be there, but for the offset.
     vocabulary, grow: the names of features so far; and whether new ones are added or left out.
     on_error: "stop" raises a StreamError at the first line that cannot be read, "skip" counts such lines in `bad`.
     follow: at the end wait for more, until `stop`.
@@ -148,7 +152,8 @@ def open(
         raise NotImplementedError(arrow)
     sample = _first_lines(head, SAMPLE_LINES)
     if schema is None or not begin.offset:
-        schema = _schema_of(kind, sample, found[0], features, roles, delimiter, header, schema)
+        optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
+        schema = _schema_of(kind, sample, found[0], features, roles, delimiter, header, schema, optional)
     chunks.quoted = schema.format == "csv"
     if schema.has_names and vocabulary is None:
         vocabulary = _core.Vocabulary()
@@ -194,16 +199,24 @@ def _schema_of(
     delimiter: str | None,
     header: bool | None,
     known: Schema | None,
+    optional: Collection[str],
 ) -> Schema:
     """The schema of data that begin so; of what a `known` schema says, all that does not concern the format holds."""
+    if known is not None and known.has_indices and kind != "libsvm":
+        raise StreamError(
+            f"the model's features are the indices of libsvm's text; {kind} has names. Convert the data to libsvm.",
+            path=path,
+        )
     kinds: Mapping[str, Kind] = {}
     if known is not None:
         features = known.features
         roles = Roles(**asdict(known.roles) | _given(roles))
         kinds = {column.name: column.kind for column in known.columns}
     if kind == "csv":
-        return table_schema(sample, path, features, roles, delimiter=delimiter, header=header, kinds=kinds)
-    return Schema(format=kind, features=features, roles=roles)
+        return table_schema(sample, path, features, roles, delimiter=delimiter, header=header, kinds=kinds, optional=optional)
+    if kind == "jsonl":
+        features = features.of_kinds(kinds)
+    return Schema(format=kind, features=features, roles=roles, named=known is not None and known.has_names)
 
 
 def _given(roles: Roles) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -75,6 +75,15 @@ class Problem:
             prior_strength=strength,
             smoothing=smoothing_for(self.window) if self.smoothing is None else self.smoothing,
         )
+
+    def require_settled(self) -> None:
+        """ValueError for what `settled` cannot have made."""
+        if self.task not in get_args(Task):
+            raise ValueError(f"its task is {self.task!r}.")
+        if not all(type(each) in {float, str} for each in self.classes) or len({*self.classes}) < len(self.classes):
+            raise ValueError("its classes are not different numbers or texts.")
+        if (self.task == "classes") != (len(self.classes) >= 2):
+            raise ValueError(f"its task is {self.task}, and it has {len(self.classes)} classes.")
 
     def as_options(self) -> dict[str, Any]:
         """For a model file."""
