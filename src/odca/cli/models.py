@@ -27,7 +27,11 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     """-o, for data that go to standard output otherwise."""
     takes_file(
         parser.add_argument(
-            "-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help=f"where {what} go (default: -, standard output)"
+            "-o",
+            "--output",
+            metavar="FILE",
+            default=STANDARD_OUTPUT,
+            help=f"where {what} go (default: -, standard output)",
         )
     )
 

@@ -50,9 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_stream_model(arguments.model, output)
     if arguments.proba and model.problem.task == "numbers":
         raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
-    stream = open_stream(
-        arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False
-    )
+    stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = _Writer(model, arguments)
     with stream, writing(arguments.output) as file, output.progress(stream.total) as live:
         for block in stream:
@@ -60,7 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
             file.writelines(writer.lines(block, margins))
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features and model.learner.n_features:
-        output.warn("the model knows none of the features of these events. Are they named as in the data it learned from?")
+        output.warn(
+            "the model knows none of the features of these events. Are they named as in the data it learned from?"
+        )
     tell_bad_lines(output, stream.bad)
     return 0
 
@@ -100,7 +100,11 @@ class _Writer:
             shown = self._labels(margins)
         else:
             values = model.shown(margins, "probabilities" if arguments.proba else "margins")
-            shown = map(repr, values.tolist()) if values.ndim == 1 else ("\t".join(map(repr, each)) for each in values.tolist())
+            shown = (
+                map(repr, values.tolist())
+                if values.ndim == 1
+                else ("\t".join(map(repr, each)) for each in values.tolist())
+            )
             if values.ndim == 2 and self._header:
                 yield "\t".join([*self._names, *(["tag"] if tagged else [])]) + "\n"
                 self._header = False
@@ -117,7 +121,9 @@ class _Writer:
 
     def _objects(self, margins: "Array", tags: list[str]) -> Iterator[str]:
         model = self._model
-        columns: dict[str, list[Any]] = {"prediction": [_plain(each) for each in model.shown(margins, "label").tolist()]}
+        columns: dict[str, list[Any]] = {
+            "prediction": [_plain(each) for each in model.shown(margins, "label").tolist()]
+        }
         if any(tags):
             columns["tag"] = [tag or None for tag in tags]
         if self._names:
@@ -126,7 +132,9 @@ class _Writer:
             raw = model.shown(margins, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
         for values in zip(*columns.values(), strict=True):
-            found = {name: value for name, value in zip(columns, values, strict=True) if name != "tag" or value is not None}
+            found = {
+                name: value for name, value in zip(columns, values, strict=True) if name != "tag" or value is not None
+            }
             yield json.dumps(found, ensure_ascii=False) + "\n"
 
     def _by_class(self, values: "Array") -> list[dict[str, float]]:

@@ -25,7 +25,6 @@ from odca.stream.opening import open as open_stream
 from odca.stream.problem import Label, Problem, show, typical
 from odca.stream.schema import Schema
 
-
 PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
 Done = TypeVar("Done")
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]

@@ -213,7 +213,9 @@ def _schema_of(
         roles = Roles(**asdict(known.roles) | _given(roles))
         kinds = {column.name: column.kind for column in known.columns}
     if kind == "csv":
-        return table_schema(sample, path, features, roles, delimiter=delimiter, header=header, kinds=kinds, optional=optional)
+        return table_schema(
+            sample, path, features, roles, delimiter=delimiter, header=header, kinds=kinds, optional=optional
+        )
     if kind == "jsonl":
         features = features.of_kinds(kinds)
     return Schema(format=kind, features=features, roles=roles, named=known is not None and known.has_names)

@@ -255,9 +255,7 @@ def _kind_by_request(features: Features, name: str) -> Kind | None:
     return "number" if name in features.numeric else None
 
 
-def _found_roles(
-    roles: Roles, names: Sequence[str], path: str, header: bool, optional: Collection[str]
-) -> Roles:
+def _found_roles(roles: Roles, names: Sequence[str], path: str, header: bool, optional: Collection[str]) -> Roles:
     """With the names that the columns have: -1 is the last."""
     found: dict[str, str | None] = {}
     for role, name in asdict(roles).items():
