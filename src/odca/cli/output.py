@@ -261,7 +261,8 @@ def _wrapped(text: str, stream: TextIO) -> str:
 
 
 def _key(title: str) -> str:
-    return title.replace(" ", "_")
+    """The name of a section in JSON: its title up to a comma."""
+    return title.partition(",")[0].replace(" ", "_")
 
 
 def _as_json(value: Any) -> Any:

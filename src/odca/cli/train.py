@@ -145,7 +145,7 @@ class _Training:
             for block in stream:
                 for row in self._learn(block):
                     if not arguments.quiet:
-                        table.row(*row_values(self.model, row))
+                        table.row(*row_values(self.model.classes, row))
                 if not arguments.quiet:
                     live.update(self.model.metrics.events - self._events_before, stream.consumed)
                 if arguments.checkpoint is not None and self._is_due():
