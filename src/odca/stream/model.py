@@ -17,6 +17,7 @@ from odca.learner import Learner
 from odca.losses import LogLoss, Poisson, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.model_file import ModelFile, Savable
+from odca.stream import merging
 from odca.stream.blocks import Block
 from odca.stream.chunks import Chunk
 from odca.stream.errors import StreamError
@@ -232,8 +233,10 @@ class StreamModel(Savable):
 
     def _meet(self, block: Block, codes: npt.NDArray[np.intp]) -> None:
         """Give lanes to new classes. They end bit for bit as if they had been there from the start."""
-        new = list(dict.fromkeys(block.y[codes < 0].tolist()))
-        layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
+        self._arrange([*self.classes, *dict.fromkeys(block.y[codes < 0].tolist())])
+
+    def _arrange(self, classes: Sequence[Label]) -> None:
+        layout, sources, mirrored = self._layout.become(classes, spare=len(classes) > 2)
         self.learner = rearranged(self.learner, sources, mirrored)
         if self._calibration is not None:
             self._calibration = self._calibration.rearranged(sources, mirrored)
@@ -316,6 +319,58 @@ class StreamModel(Savable):
             return (margins[:, 0] > 0.0).astype(np.float64)
         return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
 
+    # Several models
+
+    def merge(self, other: "StreamModel") -> Self:
+        """Return a model that has the events of both: of one problem, read alike. See docs/merging.md.
+
+        Features are known by their names, classes by their labels. A class that only one of them has met is taken over if the other
+        has room for it, as models of more than two classes have. What the first events decide, the strength of the prior and where
+        the intercept begins, is this model's.
+        """
+        if not isinstance(other, StreamModel):
+            raise TypeError(f"merge needs another StreamModel; got {other!r}.")
+        merging.require_one_problem(self.problem, other.problem)
+        schema = merging.united_schema(self.schema, other.schema)
+        mine, theirs = self._with_classes_of(other), other._with_classes_of(self)
+        if theirs.classes != mine.classes:
+            theirs = theirs._rearranged(mine.classes)
+        vocabulary, places = None, None
+        if self.vocabulary is not None and other.vocabulary is not None:
+            vocabulary, places = merging.united_names(self.names, other.names)
+        learner = mine.learner.merge(merging.adopted(mine.learner, theirs.learner, places))
+        merged = type(self)(replace(self.problem, classes=mine.classes), schema, learner)
+        if vocabulary is not None:
+            merged.vocabulary, merged.n_names = vocabulary, len(vocabulary)
+        if mine._calibration is not None and theirs._calibration is not None:
+            merged._calibration = mine._calibration.merge(theirs._calibration)
+        if isinstance(self.metrics, ClassMetrics) and isinstance(other.metrics, ClassMetrics):
+            codes = [mine.classes.index(each) for each in other.classes]
+            merged.metrics = self.metrics.merge(other.metrics, codes)
+        elif isinstance(self.metrics, NumberMetrics) and isinstance(other.metrics, NumberMetrics):
+            merged.metrics = self.metrics.merge(other.metrics)
+        return merged
+
+    def _with_classes_of(self, other: "StreamModel") -> "StreamModel":
+        """Itself, or a copy that has met the classes of another model too."""
+        new = [each for each in other.classes if each not in self.classes]
+        if not new:
+            return self
+        if not self._layout.spare:
+            shown = [", ".join(map(show, each.classes)) for each in (self, other)]
+            raise ValueError(
+                f"the classes are {shown[0]} here and {shown[1]} there, and a model of two classes has no room for others. "
+                "Name them all before learning."
+            )
+        return self._rearranged([*self.classes, *new])
+
+    def _rearranged(self, classes: Sequence[Label]) -> "StreamModel":
+        """A copy whose classes are in this order; new ones are as if they had been there from the start."""
+        twin = type(self)(self.problem, self.schema, self.learner)
+        twin._layout, twin._calibration = self._layout, self._calibration
+        twin._arrange(classes)
+        return twin
+
     # Files
 
     def saved(self) -> ModelFile:
@@ -368,10 +423,15 @@ class StreamModel(Savable):
                 arrays, self._loss_of, margin_is_prediction=not isinstance(self.problem.loss, Poisson)
             )
 
+    @property
+    def names(self) -> Sequence[bytes]:
+        """The keys of all features that have names, in their places."""
+        return [] if self.vocabulary is None else self.vocabulary.keys()[: self.n_names]
+
     def keys(self) -> Sequence[bytes]:
         """The keys of its features, by index; see `feature_name`."""
         if self.vocabulary is not None:
-            return self.vocabulary.keys()[: self.learner.n_features]
+            return self.names[: self.learner.n_features]
         form = b"hash %d" if self.schema.features.bits is not None else b"%d"
         return [form % index for index in range(self.learner.n_features)]
 
