@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _judged(
     stream: "Stream", judge: "_Plain | _Progressive", arguments: argparse.Namespace, output: Output
 ) -> "list[Row]":
-    from odca.stream.model import without_refused  # noqa: PLC0415 - after parsing
+    from odca.stream.refused import without_refused  # noqa: PLC0415 - after parsing
 
     table, rows = output.table(COLUMNS), []
     with output.progress(stream.total) as live:

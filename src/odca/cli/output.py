@@ -143,6 +143,11 @@ class Output:
         else:
             console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
+    def gap(self) -> None:
+        """Leave a line empty, where a person reads."""
+        if not self._json:
+            self.say("")
+
     @property
     def is_json(self) -> bool:
         """Whether a machine reads."""

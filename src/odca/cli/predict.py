@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _margins(model: "StreamModel", block: "Block", stream: "Stream", on_error: str) -> "Array":
-    from odca.stream.model import without_refused  # noqa: PLC0415 - after parsing
+    from odca.stream.refused import without_refused  # noqa: PLC0415 - after parsing
 
     return without_refused(model.margins, block, stream.bad) if on_error == "skip" else model.margins(block)
 

@@ -1,10 +1,9 @@
 """A model with everything that a stream of files needs: how to read them, the names of features, classes, probabilities."""
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +18,14 @@ from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.model_file import ModelFile, Savable
 from odca.stream import merging
 from odca.stream.blocks import Block
-from odca.stream.chunks import Chunk
-from odca.stream.errors import StreamError
-from odca.stream.opening import MOST_SAMPLES, BadLines, Path
+from odca.stream.opening import MOST_SAMPLES, BadLines, Path, read_events
 from odca.stream.opening import open as open_stream
 from odca.stream.problem import Label, Problem, show, typical
+from odca.stream.refused import EventError, without_refused
 from odca.stream.schema import Schema
 
 PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
-Done = TypeVar("Done")
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
-
-
-class EventError(StreamError):
-    """An event that cannot be learned from, or not be predicted."""
-
-    def __init__(self, message: str, block: Block, row: int) -> None:
-        super().__init__(message, path=block.path, line=block.line(row))
-        self.row = row
-        """Its place in the block."""
 
 
 class StreamModel(Savable):
@@ -291,18 +279,7 @@ class StreamModel(Savable):
 
     def predict_events(self, events: Iterable[Mapping[str, Any]], wanted: Wanted = "label") -> npt.NDArray[Any]:
         """The same of events that are dictionaries: each is read as a line of JSON would be."""
-        if self.schema.has_indices:
-            raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
-        kinds = {column.name: column.kind for column in self.schema.columns}
-        schema = replace(self.schema, format="jsonl", features=self.schema.features.of_kinds(kinds), columns=())
-        text = b"".join(json.dumps(event, allow_nan=False).encode() + b"\n" for event in events)
-        chunk = Chunk(text, "the events", 0, 0, first=True, last=True)
-        block = Block(schema.parser(skip_bad=False)(chunk), chunk, 0)
-        if block.bad_count:
-            raise block.bad_lines()[0]
-        if self.vocabulary is not None:
-            block.rows.resolve(self.vocabulary.absorb(block.rows, False), len(self.vocabulary))
-        return self.predict(block, wanted)
+        return self.predict(read_events(events, self.schema, self.vocabulary), wanted)
 
     def probabilities(self, margins: Array) -> Array:
         """The probability of every class, from margins."""
@@ -314,7 +291,8 @@ class StreamModel(Savable):
         """Numbers; of classes their places among `classes`."""
         if self.problem.task == "numbers":
             with np.errstate(over="ignore"):
-                return np.exp(margins[:, 0]) if isinstance(self.problem.loss, Poisson) else margins[:, 0]
+                numbers: Array = np.exp(margins[:, 0]) if isinstance(self.problem.loss, Poisson) else margins[:, 0]
+            return numbers
         if len(self.classes) == 2:
             return (margins[:, 0] > 0.0).astype(np.float64)
         return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
@@ -434,13 +412,3 @@ class StreamModel(Savable):
             return self.names[: self.learner.n_features]
         form = b"hash %d" if self.schema.features.bits is not None else b"%d"
         return [form % index for index in range(self.learner.n_features)]
-
-
-def without_refused(do: Callable[[Block], Done], block: Block, bad: BadLines) -> Done:
-    """Do something with a block; events at which it is refused are counted as bad and taken out of it."""
-    while True:
-        try:
-            return do(block)
-        except EventError as error:
-            bad.add(1, [error])
-            block.drop(np.arange(len(block)) == error.row)

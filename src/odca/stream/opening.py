@@ -1,8 +1,9 @@
 """Opening a stream: what is it, and how is it read?"""
 
+import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
@@ -223,3 +224,19 @@ def _schema_of(
 
 def _given(roles: Roles) -> dict[str, str]:
     return {role: name for role, name in asdict(roles).items() if name is not None}
+
+
+def read_events(events: Iterable[Mapping[str, Any]], schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
+    """Events that are dictionaries: each is read as a line of JSON would be. Names that are not in the vocabulary are left out."""
+    if schema.has_indices:
+        raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
+    text = b"".join(json.dumps(event, allow_nan=False).encode() + b"\n" for event in events)
+    chunk = Chunk(text, "the events", 0, 0, first=True, last=True)
+    kinds = {column.name: column.kind for column in schema.columns}
+    as_json = replace(schema, format="jsonl", features=schema.features.of_kinds(kinds), columns=())
+    block = Block(as_json.parser(skip_bad=False)(chunk), chunk, 0)
+    if block.bad_count:
+        raise block.bad_lines()[0]
+    if vocabulary is not None:
+        block.rows.resolve(vocabulary.absorb(block.rows, False), len(vocabulary))
+    return block
