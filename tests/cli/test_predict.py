@@ -209,7 +209,7 @@ def test_a_model_that_cannot_read_data_is_refused(predict, path: Path, tmp_path:
 def test_lines_come_through_a_pipe_and_a_reader_may_go_away(path: Path) -> None:
     _, data = two_classes(path)
     command = [sys.executable, "-m", "odca", "predict", str(path), "-"]
-    with open(data, "rb") as lines:
+    with Path(data).open("rb") as lines:
         done = subprocess.run(command, stdin=lines, capture_output=True, check=True)
     assert len(done.stdout.splitlines()) == 300
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -148,7 +148,10 @@ def test_classes_in_another_order_are_the_same_classes(loss, tmp_path) -> None:
     one, other, path = a.merge(b), a.merge(shuffled), tmp_path / "b.vw"
     assert one.classes == other.classes == (1.0, 2.0, 3.0)
     assert np.array_equal(one.predict_file(path, "probabilities"), other.predict_file(path, "probabilities"))
-    for score in ("loss", "log_loss"):  # (of the first event all margins are zero: the first class is chosen, which differs)
+    for score in (
+        "loss",
+        "log_loss",
+    ):  # (of the first event all margins are zero: the first class is chosen, which differs)
         assert getattr(one.metrics, score) == pytest.approx(getattr(other.metrics, score), rel=1e-12)
     assert one.metrics.baselines() == other.metrics.baselines()
 

@@ -144,32 +144,37 @@ def open(
         }.items()
     })  # fmt: skip
     chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
-    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
-    kind = _format_of(format, found[0], head, schema, begin)
-    if kind in BINARY:
-        chunks.close()
-        from odca.stream import arrow  # noqa: PLC0415 - pyarrow is optional, and slow to import
+    try:
+        head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
+        kind = _format_of(format, found[0], head, schema, begin)
+        if kind in BINARY:
+            from odca.stream import arrow  # noqa: PLC0415 - pyarrow is optional, and slow to import
 
-        raise NotImplementedError(arrow)
-    sample = _first_lines(head, SAMPLE_LINES)
-    if schema is None or not begin.offset:
-        optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
-        schema = _schema_of(kind, sample, found[0], features, roles, delimiter, header, schema, optional)
-    chunks.quoted = schema.format == "csv"
-    if schema.has_names and vocabulary is None:
-        vocabulary = _core.Vocabulary()
-    names = vocabulary if schema.has_names else None
-    reading = Reading(
-        parse=schema.parser(skip_bad=on_error == "skip", vocabulary=names),
-        vocabulary=names,
-        grow=grow,
-        skip_bad=on_error == "skip",
-        lines_before=begin.line,
-        threads=threads or cores(),
-    )
-    looked_at = Chunk(sample, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
-    events = Block(schema.parser(skip_bad=True)(looked_at), looked_at, begin.line)
-    return Stream(chunks, schema, reading, events)
+            raise NotImplementedError(arrow)
+        sample = _first_lines(head, SAMPLE_LINES)
+        if schema is None or not begin.offset:
+            optional = (
+                () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
+            )
+            schema = _schema_of(kind, sample, found[0], features, roles, delimiter, header, schema, optional)
+        chunks.quoted = schema.format == "csv"
+        if schema.has_names and vocabulary is None:
+            vocabulary = _core.Vocabulary()
+        names = vocabulary if schema.has_names else None
+        reading = Reading(
+            parse=schema.parser(skip_bad=on_error == "skip", vocabulary=names),
+            vocabulary=names,
+            grow=grow,
+            skip_bad=on_error == "skip",
+            lines_before=begin.line,
+            threads=threads or cores(),
+        )
+        looked_at = Chunk(sample, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
+        events = Block(schema.parser(skip_bad=True)(looked_at), looked_at, begin.line)
+        return Stream(chunks, schema, reading, events)
+    except BaseException:
+        chunks.close()
+        raise
 
 
 def _format_of(format_: str, path: str, head: bytes, schema: Schema | None, begin: Position) -> str:

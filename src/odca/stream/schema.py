@@ -148,7 +148,9 @@ class Parser:
             return _core.read_vw(data, self._features, self._skip_bad, self._vocabulary)
         if schema.format == "jsonl":
             roles = {role: name or "" for role, name in asdict(schema.roles).items()}
-            return _core.read_json(data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles)
+            return _core.read_json(
+                data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles
+            )
         return _core.read_csv(
             data,
             columns=self._columns,
