@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     with stream, writing(arguments.output) as file, output.progress(stream.total) as live:
         for block in stream:
             margins = _margins(model, block, stream, arguments.on_error)
-            file.writelines(writer.lines(block, margins))
+            file.write("".join(writer.lines(block, margins)))
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features and model.learner.n_features:
         output.warn(
@@ -131,11 +131,12 @@ class _Writer:
         if self._arguments.raw:
             raw = model.shown(margins, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
+        encode = json.JSONEncoder(ensure_ascii=False).encode  # once: `dumps` would make one for each line
         for values in zip(*columns.values(), strict=True):
             found = {
                 name: value for name, value in zip(columns, values, strict=True) if name != "tag" or value is not None
             }
-            yield json.dumps(found, ensure_ascii=False) + "\n"
+            yield encode(found) + "\n"
 
     def _by_class(self, values: "Array") -> list[dict[str, float]]:
         return [dict(zip(self._names, each, strict=True)) for each in values.tolist()]
