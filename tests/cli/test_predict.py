@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from odca import Hinge, Learner, LogLoss, _core, cli
+from odca import Hinge, Learner, LogLoss, Poisson, _core, cli
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
+from odca.stream.model import StreamModel
 from odca.stream.problem import Problem
 from stream_files import events, libsvm, trained, vw, write
 
@@ -107,6 +108,13 @@ def test_json_gives_an_object_for_each_event(predict, path: Path) -> None:
     assert first["probabilities"]["1"] == pytest.approx(1 / (1 + np.exp(-first["margins"])))
 
 
+def test_a_number_too_large_for_json_is_null(predict, path: Path, tmp_path: Path) -> None:
+    data = write(tmp_path / "data.vw", [f"{2**k} |n a:{k}\n" for k in range(8)] * 20)
+    trained(data, Problem(loss=Poisson())).save(path)
+    _, lines, _ = predict(path, write(tmp_path / "new.vw", ["|n a:3\n", "|n a:1e6\n"]), "--json")
+    assert [json.loads(line)["prediction"] is None for line in lines] == [False, True]
+
+
 # Data
 
 
@@ -172,6 +180,12 @@ def test_events_too_large_to_be_predicted_follow_on_error(predict, path: Path, t
     assert "2 lines could not be read" in told
 
 
+def test_what_is_wanted_must_be_known(path: Path) -> None:
+    _, data = two_classes(path)
+    with pytest.raises(ValueError, match="wanted must be one of label, probabilities, margins; got 'proba'"):
+        StreamModel.load(path).predict_file(data, "proba")
+
+
 # Files
 
 
@@ -189,8 +203,6 @@ def test_a_file_is_written_whole_or_not_at_all(predict, path: Path, tmp_path: Pa
 
 def test_of_a_checkpoint_the_model_is_taken(predict, path: Path, tmp_path: Path) -> None:
     _, data = two_classes(path)
-    from odca.stream.model import StreamModel
-
     Checkpoint(StreamModel.load(path), Position(), 0, {}).save(tmp_path / "state.safetensors")
     code, lines, told = predict(tmp_path / "state.safetensors", data)
     assert code == 0

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from odca.cli.output import Output
 if TYPE_CHECKING:
     from odca.inputs import Array
     from odca.stream import Block, Stream
-    from odca.stream.model import StreamModel
+    from odca.stream.model import StreamModel, Wanted
 
 NAME = "predict"
 SUMMARY = "predict events by a model, one line for each"
@@ -79,6 +80,7 @@ class _Writer:
 
         self._model, self._arguments = model, arguments
         self._names = [show(each) for each in model.classes]
+        self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
         self._header = arguments.names and not arguments.json
         self.events = 0
         """So far."""
@@ -95,29 +97,20 @@ class _Writer:
         return self._texts(margins, tags, tagged=block.tag is not None)
 
     def _texts(self, margins: "Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
-        model, arguments = self._model, self._arguments
-        if not (arguments.proba or arguments.raw):
-            shown = self._labels(margins)
-        else:
-            values = model.shown(margins, "probabilities" if arguments.proba else "margins")
-            shown = (
-                map(repr, values.tolist())
-                if values.ndim == 1
-                else ("\t".join(map(repr, each)) for each in values.tolist())
-            )
-            if values.ndim == 2 and self._header:
-                yield "\t".join([*self._names, *(["tag"] if tagged else [])]) + "\n"
-                self._header = False
+        texts, between = self._labels(margins), " "
+        if self._wanted != "label":
+            values = self._model.shown(margins, self._wanted)
+            texts = map(repr, values.tolist())
             if values.ndim == 2:
-                yield from (f"{text}\t{tag}\n" if tag else f"{text}\n" for text, tag in zip(shown, tags, strict=True))
-                return
-        yield from (f"{text} {tag}\n" if tag else f"{text}\n" for text, tag in zip(shown, tags, strict=True))
+                texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
+                if self._header:
+                    self._header = False
+                    yield "\t".join([*self._names, *(["tag"] if tagged else [])]) + "\n"
+        yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, tags, strict=True))
 
     def _labels(self, margins: "Array") -> Iterator[str]:
-        predicted = self._model.predicted(margins)
-        if not self._names:
-            return map(repr, predicted.tolist())
-        return (self._names[code] for code in predicted.astype(int).tolist())
+        predicted = self._model.predicted(margins).tolist()
+        return (self._names[int(code)] for code in predicted) if self._names else map(repr, predicted)
 
     def _objects(self, margins: "Array", tags: list[str]) -> Iterator[str]:
         model = self._model
@@ -142,6 +135,10 @@ class _Writer:
         return [dict(zip(self._names, each, strict=True)) for each in values.tolist()]
 
 
-def _plain(label: float | str) -> float | int | str:
-    """A whole number as one."""
-    return int(label) if isinstance(label, float) and label == int(label) and abs(label) < 1e15 else label
+def _plain(label: float | str) -> float | str | None:
+    """A label as JSON has it: whole numbers as such, and none that is not finite."""
+    if isinstance(label, str):
+        return label
+    if not math.isfinite(label):
+        return None
+    return int(label) if label == int(label) and abs(label) < 1e15 else label

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -250,6 +250,8 @@ class StreamModel(Savable):
 
     def shown(self, margins: Array, wanted: Wanted) -> npt.NDArray[Any]:
         """The same, from margins."""
+        if wanted not in get_args(Wanted):
+            raise ValueError(f"wanted must be one of {', '.join(get_args(Wanted))}; got {wanted!r}.")
         classes = self.problem.task == "classes"
         if wanted == "probabilities":
             if not classes:
@@ -294,7 +296,7 @@ class StreamModel(Savable):
                 numbers: Array = np.exp(margins[:, 0]) if isinstance(self.problem.loss, Poisson) else margins[:, 0]
             return numbers
         if len(self.classes) == 2:
-            return (margins[:, 0] > 0.0).astype(np.float64)
+            return np.where(margins[:, 0] > 0.0, 1.0, 0.0)
         return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
 
     # Several models
