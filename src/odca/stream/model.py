@@ -297,7 +297,7 @@ class StreamModel(Savable):
             return numbers
         if len(self.classes) == 2:
             return np.where(margins[:, 0] > 0.0, 1.0, 0.0)
-        return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
+        return np.argmax(self._layout.scores(margins), axis=1).astype(np.float64)
 
     # Several models
 
