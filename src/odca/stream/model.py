@@ -25,6 +25,7 @@ from odca.stream.refused import EventError, without_refused
 from odca.stream.schema import Schema
 
 PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
+Codes: TypeAlias = npt.NDArray[np.intp]
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
 
 
@@ -208,7 +209,7 @@ class StreamModel(Savable):
             codes = self.codes_of(block)
         return codes.astype(np.float64)
 
-    def codes_of(self, block: Block) -> npt.NDArray[np.intp]:
+    def codes_of(self, block: Block) -> Codes:
         """The place of every label among the classes; -1 if it is new, or not there."""
         rows = block.rows
         numbers, places = np.unique(rows.label, return_inverse=True)
@@ -219,7 +220,7 @@ class StreamModel(Savable):
             codes[is_text] = texts[rows.label_text[is_text]]
         return codes
 
-    def _meet(self, block: Block, codes: npt.NDArray[np.intp]) -> None:
+    def _meet(self, block: Block, codes: Codes) -> None:
         """Give lanes to new classes. They end bit for bit as if they had been there from the start."""
         self._arrange([*self.classes, *dict.fromkeys(block.y[codes < 0].tolist())])
 
@@ -297,7 +298,8 @@ class StreamModel(Savable):
             return numbers
         if len(self.classes) == 2:
             return np.where(margins[:, 0] > 0.0, 1.0, 0.0)
-        return np.argmax(self._layout.scores(margins), axis=1).astype(np.float64)
+        chosen: Codes = self._layout.scores(margins).argmax(axis=1)
+        return chosen.astype(np.float64)
 
     # Several models
 
