@@ -8,15 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from odca import Hinge, Learner, LogLoss, Poisson, _core, cli
+from odca import Hinge, Learner, LogLoss, Poisson, cli
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel
 from odca.stream.problem import Problem
 from stream_files import events, libsvm, trained, vw, write
-
-reads_csv = pytest.mark.skipif(not hasattr(_core, "read_csv"), reason="the core reads no CSV yet")
-reads_json = pytest.mark.skipif(not hasattr(_core, "read_json"), reason="the core reads no JSON yet")
 
 
 @pytest.fixture
@@ -243,7 +240,6 @@ def csv(rows: list[dict], names: list[str]) -> list[str]:
 NAMES = ["label", "a", "b", "c", "country"]
 
 
-@reads_csv
 def test_columns_go_by_name_and_the_label_may_be_missing(predict, path: Path, tmp_path: Path) -> None:
     rows = events(200, labels=("no", "yes"))
     data = write(tmp_path / "data.csv", csv(rows, NAMES))
@@ -257,8 +253,28 @@ def test_columns_go_by_name_and_the_label_may_be_missing(predict, path: Path, tm
     assert predict(path, turned, "--tag", "nowhere")[0] == cli.REFUSED
 
 
-@reads_csv
-@reads_json
+def test_without_a_header_only_the_last_column_may_be_missing(predict, path: Path, tmp_path: Path) -> None:
+    rows = events(200, labels=("0", "1"))
+    first, last = ["label", "a", "b"], ["a", "b", "label"]
+    trained(write(tmp_path / "last.csv", csv(rows, last)[1:]), label=-1).save(path)
+    bare = write(tmp_path / "bare.csv", csv(rows, ["a", "b"])[1:])
+    assert predict(path, bare)[1] == predict(path, tmp_path / "last.csv")[1]
+    trained(write(tmp_path / "first.csv", csv(rows, first)[1:]), label=1).save(path)
+    code, _, told = predict(path, bare)
+    assert code == cli.REFUSED
+    assert "it has 2 columns, 1 fewer than the model's data, and no header that tells which" in told
+    empty = write(tmp_path / "empty.csv", [f",{each['a']},{each['b']}\n" for each in rows])
+    assert predict(path, empty)[1] == predict(path, tmp_path / "first.csv")[1]
+
+
+def test_a_model_of_json_reads_tables(predict, path: Path, tmp_path: Path) -> None:
+    rows = [{**each, "when": f"2024-01-{1 + number % 20:02}"} for number, each in enumerate(events(200))]
+    names = [*NAMES, "when"]
+    data = write(tmp_path / "data.jsonl", [json.dumps({name: each[name] for name in names}) + "\n" for each in rows])
+    trained(data, label="label").save(path)
+    assert predict(path, write(tmp_path / "data.csv", csv(rows, names)), "--raw") == predict(path, data, "--raw")
+
+
 def test_a_model_of_a_table_reads_json_and_events(predict, path: Path, tmp_path: Path) -> None:
     rows = events(200, labels=("no", "yes"))
     model = trained(write(tmp_path / "data.csv", csv(rows, NAMES)), label="label")
@@ -270,7 +286,6 @@ def test_a_model_of_a_table_reads_json_and_events(predict, path: Path, tmp_path:
     assert model.predict_events(bare).tolist() == expected
 
 
-@reads_json
 def test_events_as_dictionaries_are_predicted_as_lines_of_json_are(tmp_path: Path) -> None:
     rows = [{name: each[name] for name in NAMES} for each in events(100)]
     data = write(tmp_path / "data.jsonl", [json.dumps(each) + "\n" for each in rows])

@@ -1,5 +1,7 @@
 """Models of different data become one: by the names of features and classes, whatever their order."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -60,31 +62,17 @@ def test_merging_is_merging_learners_that_have_all_columns_in_common_to_the_bit(
 
 def timed(tmp_path, window, **options):
     """Models of three parts of a stream whose names come in different orders, and the file of all events."""
-    given = {"window": window, "loss": LogLoss(), "classes": (-1.0, 1.0), **SAME, **options}
-    orders = [("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a")]
-    models, everything = [], events(300)
-    for k, order in enumerate(orders):
-        part = everything[k::3]
-        path = write(tmp_path / f"part{k}.vw", [vw(each, order=order) for each in part])
-        model = learned_with_times(path, Problem(**given), [each["time"] for each in part])
-        models.append(model)
-    return models, write(tmp_path / "all.vw", [vw(each) for each in everything])
-
-
-def learned_with_times(path, problem, times):
-    """VW's text has no times: they are given to the learner's window beside it."""
-    from odca import stream
-    from odca.stream.blocks import Block
-    from odca.stream.model import StreamModel
-
-    with stream.open(path) as blocks:
-        model = StreamModel.begin(problem, blocks.schema, blocks.sample)
-        model.vocabulary = blocks.vocabulary
-        (block,) = blocks
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Block, "time", property(lambda _: np.array(times)))
-            model.learn(block)
-    return model
+    problem = Problem(window=window, classes=(-1.0, 1.0), scale=False, **{"loss": LogLoss(), **SAME, **options})
+    orders = [("a", "b", "c", "country"), ("c", "a", "country", "b"), ("country", "b", "c", "a")]
+    everything = [{**each, "label": float(each["label"])} for each in events(300)]
+    lines = [
+        json.dumps({name: each[name] for name in ("label", "time", *orders[number % 3])}) + "\n"
+        for number, each in enumerate(everything)
+    ]
+    models = [
+        trained(write(tmp_path / f"part{k}.jsonl", lines[k::3]), problem, label="label", time="time") for k in range(3)
+    ]
+    return models, write(tmp_path / "all.jsonl", lines)
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=repr)

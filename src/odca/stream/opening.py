@@ -219,12 +219,32 @@ def _schema_of(
         roles = Roles(**asdict(known.roles) | _given(roles))
         kinds = {column.name: column.kind for column in known.columns}
     if kind == "csv":
-        return table_schema(
+        found = table_schema(
             sample, path, features, roles, delimiter=delimiter, header=header, kinds=kinds, optional=optional
         )
+        return found if known is None else _as_known(found, known, path)
     if kind == "jsonl":
         features = features.of_kinds(kinds)
     return Schema(format=kind, features=features, roles=roles, named=known is not None and known.has_names)
+
+
+def _as_known(found: Schema, known: Schema, path: str) -> Schema:
+    """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be told apart."""
+    if known.format == "jsonl":  # to which dates are texts like others
+        return replace(
+            found,
+            columns=tuple(replace(each, kind="category") if each.kind == "date" else each for each in found.columns),
+        )
+    fewer = len(known.columns) - len(found.columns)
+    without_label = fewer == 1 and known.roles.label == known.columns[-1].name
+    if not known.header and not found.header and fewer > 0 and not without_label:
+        raise StreamError(
+            f"it has {len(found.columns)} columns, {fewer} fewer than the model's data, and no header that tells which. "
+            "Give it a header, or leave the missing columns empty.",
+            path=path,
+            line=1,
+        )
+    return found
 
 
 def _given(roles: Roles) -> dict[str, str]:

@@ -216,9 +216,10 @@ def table_schema(
     """
     separator = delimiter or _core.guess_delimiter(sample)
     first = _core.csv_fields(sample, separator)
-    named = [name for name in asdict(roles).values() if name is not None]
     if header is None:
-        header = any(name in first for name in [*named, *kinds]) or _core.guess_header(sample, separator)
+        wanted = [name for name in (*asdict(roles).values(), *kinds) if name is not None]
+        named = (name in first for name in wanted if not re.fullmatch(r"-?\d+", name))  # numbers are places, or values
+        header = any(named) or _core.guess_header(sample, separator)
     names = first if header else [str(number) for number in range(1, len(first) + 1)]
     fault = _core.header_fault(names)
     if fault:
