@@ -72,6 +72,12 @@ class Calibration:
         ]
         return other
 
+    def merge(self, other: "Calibration") -> "Calibration":
+        """Return the maps of both, lane by lane; see `Learner.merge`."""
+        merged = Calibration(0, self._window)
+        merged._maps = [mine.merge(theirs) for mine, theirs in zip(self._maps, other._maps, strict=True)]
+        return merged
+
     def __len__(self) -> int:
         return len(self._maps)
 

@@ -1,6 +1,7 @@
 """What of an event becomes a feature."""
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from odca import _core
@@ -74,6 +75,16 @@ class Features:
             numeric=list(self.numeric),
             ngrams=self.ngrams,
             missing=self.missing,
+        )
+
+    def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
+        """With fields that are known to hold text or categories, as columns of a table are."""
+        named = {*self.text, *self.categorical, *self.numeric}
+        new = {name: kind for name, kind in kinds.items() if name not in named}
+        return replace(
+            self,
+            text=(*self.text, *(name for name, kind in new.items() if kind == "text")),
+            categorical=(*self.categorical, *(name for name, kind in new.items() if kind == "category")),
         )
 
     def as_options(self) -> dict[str, Any]:

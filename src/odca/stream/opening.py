@@ -1,7 +1,8 @@
 """Opening a stream: what is it, and how is it read?"""
 
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from types import TracebackType
@@ -23,6 +24,8 @@ OnError: TypeAlias = Literal["stop", "skip"]
 SAMPLE_LINES = 1000
 SAMPLE_BYTES = 1 << 20
 MOST_SAMPLES = 10
+NOT_PREDICTED = ("label", "weight", "time", "group", "tag")
+"""Roles that do not matter to a prediction."""
 
 
 @dataclass(slots=True)
@@ -107,6 +110,7 @@ def open(
     header: bool | None = None,
     split_dates: bool = True,
     schema: Schema | None = None,
+    labelled: bool = True,
     vocabulary: _core.Vocabulary | None = None,
     grow: bool = True,
     on_error: OnError = "stop",
@@ -126,6 +130,7 @@ def open(
     delimiter, header: of CSV; None looks at the first lines. So do the kinds of its columns, unless `features` names them.
     split_dates: whether dates become their month, weekday and hour, or categories as they are written.
     schema: read as an earlier stream was read: then what columns are is taken from there.
+    labelled: False for data to be predicted: the columns that the schema of earlier data names need not be there, but for the offset.
     vocabulary, grow: the names of features so far; and whether new ones are added or left out.
     on_error: "stop" raises a StreamError at the first line that cannot be read, "skip" counts such lines in `bad`.
     follow: at the end wait for more, until `stop`.
@@ -144,7 +149,8 @@ def open(
             "label": label, "weight": weight, "offset": offset, "time": time, "group": group, "tag": tag,
         }.items()
     })  # fmt: skip
-    wish = _Wish(features, roles, delimiter, header, split_dates, schema if begin.offset else None, schema)
+    optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
+    wish = _Wish(features, roles, delimiter, header, split_dates, schema if begin.offset else None, schema, optional)
     chunks: Chunks | Tables
     if tables := binary_format(found[begin.file], format):
         if follow:
@@ -188,6 +194,8 @@ class _Wish:
     split_dates: bool
     settled: Schema | None
     known: Schema | None
+    optional: Collection[str]
+    """Roles whose columns need not be there."""
 
     def completed(self) -> "_Wish":
         """With all that a known schema says and that does not concern the format."""
@@ -245,20 +253,66 @@ def _first_lines(head: bytes, lines: int) -> bytes:
 
 
 def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
-    """The schema of text that begins so."""
-    if kind != "csv":
-        return Schema(format=cast("Format", kind), features=wish.features, roles=wish.roles)
-    return table_schema(
-        sample,
-        path,
-        wish.features,
-        wish.roles,
-        delimiter=wish.delimiter,
-        header=wish.header,
-        kinds=wish.kinds,
-        split_dates=wish.split_dates,
-    )
+    """The schema of text that begins so; of what a known schema says, all that does not concern the format holds."""
+    known, features = wish.known, wish.features
+    if known is not None and known.has_indices and kind != "libsvm":
+        raise StreamError(
+            f"the model's features are the indices of libsvm's text; {kind} has names. Convert the data to libsvm.",
+            path=path,
+        )
+    if kind == "csv":
+        found = table_schema(
+            sample,
+            path,
+            features,
+            wish.roles,
+            delimiter=wish.delimiter,
+            header=wish.header,
+            kinds=wish.kinds,
+            split_dates=wish.split_dates,
+            optional=wish.optional,
+        )
+        return found if known is None else _as_known(found, known, path)
+    if kind == "jsonl":
+        features = features.of_kinds(wish.kinds)
+    named = known is not None and known.has_names
+    return Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named)
+
+
+def _as_known(found: Schema, known: Schema, path: str) -> Schema:
+    """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be told apart."""
+    if known.format == "jsonl":  # to which dates are texts like others
+        return replace(
+            found,
+            columns=tuple(replace(each, kind="category") if each.kind == "date" else each for each in found.columns),
+        )
+    fewer = len(known.columns) - len(found.columns)
+    without_label = fewer == 1 and known.roles.label == known.columns[-1].name
+    if not known.header and not found.header and fewer > 0 and not without_label:
+        raise StreamError(
+            f"it has {len(found.columns)} columns, {fewer} fewer than the model's data, and no header that tells which. "
+            "Give it a header, or leave the missing columns empty.",
+            path=path,
+            line=1,
+        )
+    return found
 
 
 def _given(roles: Roles) -> dict[str, str]:
     return {role: name for role, name in asdict(roles).items() if name is not None}
+
+
+def read_events(events: Iterable[Mapping[str, Any]], schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
+    """Events that are dictionaries: each is read as a line of JSON would be. Names that are not in the vocabulary are left out."""
+    if schema.has_indices:
+        raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
+    text = b"".join(json.dumps(event, allow_nan=False).encode() + b"\n" for event in events)
+    chunk = Chunk(text, "the events", 0, 0, first=True, last=True)
+    kinds = {column.name: column.kind for column in schema.columns}
+    as_json = replace(schema, format="jsonl", features=schema.features.of_kinds(kinds), columns=())
+    block = Block(as_json.parser(skip_bad=False)(chunk), chunk, 0)
+    if block.bad_count:
+        raise block.bad_lines()[0]
+    if vocabulary is not None:
+        block.rows.resolve(vocabulary.absorb(block.rows, False), len(vocabulary))
+    return block
