@@ -41,7 +41,8 @@ View<T> view(const nb::object& owner, const std::vector<T>& values) {
 
 nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 
-Names names_of(const text::NameTable& names) {
+template <class Table>
+Names names_of(const Table& names) {
   nb::list out;
   for (std::int32_t k = 0; k < names.size(); ++k) out.append(to_bytes(names[k]));
   return out;
@@ -93,21 +94,24 @@ auto optional_array(const text::Column Block::* which) {
 }
 
 template <auto read>
-std::unique_ptr<Block> parsed(nb::handle data, const FeatureOptions& features, bool skip_bad) {
-  return with_block(data, [&](std::string_view text, Block& block) { read(text, features, skip_bad, block); });
+std::unique_ptr<Block> parsed(nb::handle data, const FeatureOptions& features, bool skip_bad,
+                              const Vocabulary* vocabulary) {
+  return with_block(data, vocabulary,
+                    [&](std::string_view text, Block& block) { read(text, features, skip_bad, block); });
 }
 
-std::unique_ptr<Block> read_json(nb::handle data, const FeatureOptions& features, bool skip_bad, std::string label,
-                                 std::string weight, std::string offset, std::string time, std::string group,
-                                 std::string tag) {
+std::unique_ptr<Block> read_json(nb::handle data, const FeatureOptions& features, bool skip_bad,
+                                 const Vocabulary* vocabulary, std::string label, std::string weight,
+                                 std::string offset, std::string time, std::string group, std::string tag) {
   const text::JsonRoles roles{.label = std::move(label),
                               .weight = std::move(weight),
                               .offset = std::move(offset),
                               .group = std::move(group),
                               .time = std::move(time),
                               .tag = std::move(tag)};
-  return with_block(
-      data, [&](std::string_view text, Block& block) { text::read_json(text, roles, features, skip_bad, block); });
+  return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
+    text::read_json(text, roles, features, skip_bad, block);
+  });
 }
 
 void bind_block(nb::module_& m) {
@@ -181,7 +185,7 @@ void bind_text(nb::module_& m) {
   bind_block(m);
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def(nb::init<>())
-      .def("__len__", [](const Vocabulary& self) { return self.names().size(); })
+      .def("__len__", [](const Vocabulary& self) { return self.size(); })
       .def(
           "absorb",
           [](Vocabulary& self, const Block& block, bool grow) {
@@ -193,7 +197,7 @@ void bind_text(nb::module_& m) {
             return to_numpy(std::move(places));
           },
           nb::arg("block"), nb::arg("grow"))
-      .def("keys", [](const Vocabulary& self) { return names_of(self.names()); })
+      .def("keys", [](const Vocabulary& self) { return names_of(self); })
       .def("bytes", [](const Vocabulary& self) { return to_bytes(self.bytes()); })
       .def("ends", [](const Vocabulary& self) { return to_numpy(self.ends()); })
       .def(
@@ -202,11 +206,13 @@ void bind_text(nb::module_& m) {
             self.restore({bytes.c_str(), bytes.size()}, to_vector(ends));
           },
           nb::arg("bytes"), nb::arg("ends"));
-  m.def("read_libsvm", &parsed<&text::read_libsvm>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"));
-  m.def("read_json", &read_json, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"), nb::kw_only(),
-        nb::arg("label") = "", nb::arg("weight") = "", nb::arg("offset") = "", nb::arg("time") = "",
-        nb::arg("group") = "", nb::arg("tag") = "");
-  m.def("read_vw", &parsed<&text::read_vw>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"));
+  m.def("read_libsvm", &parsed<&text::read_libsvm>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none());
+  m.def("read_vw", &parsed<&text::read_vw>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none());
+  m.def("read_json", &read_json, nb::arg("data"), nb::kw_only(), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none(), nb::arg("label"), nb::arg("weight"), nb::arg("offset"), nb::arg("time"),
+        nb::arg("group"), nb::arg("tag"));
 }
 
 }  // namespace odca::bind

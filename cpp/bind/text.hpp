@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "odca/text/block.hpp"
+#include "odca/text/vocabulary.hpp"
 
 namespace odca::bind {
 
@@ -31,11 +32,12 @@ class Bytes {
   Py_buffer buffer_{};
 };
 
-// The block that read(text, block) makes.
+// The block that read(text, block) makes; features that have names are looked for in the vocabulary, if there is one.
 template <class Read>
-std::unique_ptr<text::Block> with_block(nb::handle data, Read&& read) {
+std::unique_ptr<text::Block> with_block(nb::handle data, const text::Vocabulary* vocabulary, Read&& read) {
   const Bytes bytes(data);
   auto block = std::make_unique<text::Block>();
+  if (vocabulary) block->known = vocabulary->known();
   {
     const nb::gil_scoped_release free_threads;
     read(bytes.text(), *block);

@@ -1,8 +1,8 @@
 // Rows one behind the other, as a CSR matrix has them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "odca/row.hpp"
@@ -19,35 +19,93 @@ struct Rows {
   Row first() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
 };
 
-// Sorts a row by feature. Values of one feature are added up, in the order in which they stand.
-class RowSorter {
+// A row in the making: features in any order. Values of one feature are added up, in the order in which they came.
+class RowMaker {
  public:
-  // What comes from `first` on becomes a sorted row. Returns whether a feature was there twice.
-  bool sort(Rows& rows, std::size_t first) {
-    const std::size_t size = rows.index.size() - first;
+  void add(std::int32_t feature, double value) { entries_.push_back({static_cast<std::uint32_t>(feature), value}); }
+  std::size_t size() const { return entries_.size(); }
+  void clear() { entries_.clear(); }
+
+  // Appends the row, sorted, and begins another. Returns whether a feature was there twice.
+  bool finish(Rows& rows) {
+    const std::size_t first = rows.index.size(), size = entries_.size();
+    rows.index.resize(first + size), rows.value.resize(first + size);
     std::int32_t* const index = rows.index.data() + first;
-    std::int32_t disorder = 0;
-    for (std::size_t k = 1; k < size; ++k) disorder |= index[k - 1] >= index[k];
-    if (!disorder) return false;
-    order_.resize(size);
-    for (std::size_t k = 0; k < size; ++k) order_[k] = static_cast<std::uint64_t>(index[k]) << 32 | k;
-    std::sort(order_.begin(), order_.end());
-    value_.assign(rows.value.begin() + static_cast<std::ptrdiff_t>(first), rows.value.end());
-    rows.index.resize(first), rows.value.resize(first);
-    for (const std::uint64_t each : order_) {
-      const auto feature = static_cast<std::int32_t>(each >> 32);
-      const double number = value_[each & 0xffffffff];
-      if (rows.index.size() > first && rows.index.back() == feature)
-        rows.value.back() += number;
-      else
-        rows.add(feature, number);
+    double* const value = rows.value.data() + first;
+    bool disorder = false;
+    std::uint32_t last = 0, bits = 0;
+    for (std::size_t k = 0; k < size; ++k) {
+      const auto [feature, number] = entries_[k];
+      disorder |= k > 0 && last >= feature;
+      last = feature, bits |= feature;
+      index[k] = static_cast<std::int32_t>(feature), value[k] = number;
     }
-    return rows.index.size() - first < size;
+    std::size_t kept = size;
+    if (disorder) {
+      sort(bits);
+      kept = add_up(index, value);
+      rows.index.resize(first + kept), rows.value.resize(first + kept);
+    }
+    rows.start.push_back(static_cast<std::int32_t>(first + kept));
+    entries_.clear();
+    return kept < size;
   }
 
  private:
-  std::vector<std::uint64_t> order_;  // feature and place
-  std::vector<double> value_;
+  struct Entry {
+    std::uint32_t feature;
+    double value;
+  };
+  struct Place {
+    std::uint32_t feature, entry;
+  };
+  static constexpr std::size_t few = 16;
+  static constexpr int digit = 6;  // bits: more would be too many buckets to clear for a row of some ten features
+
+  // Which entries come one after the other.
+  void sort(std::uint32_t bits) {
+    order_.resize(entries_.size()), other_.resize(entries_.size());
+    for (std::uint32_t k = 0; k < order_.size(); ++k) order_[k] = {entries_[k].feature, k};
+    order_.size() <= few ? insert() : distribute(bits);
+  }
+
+  void insert() {
+    for (std::size_t k = 1; k < order_.size(); ++k) {
+      const Place place = order_[k];
+      std::size_t to = k;
+      for (; to > 0 && order_[to - 1].feature > place.feature; --to) order_[to] = order_[to - 1];
+      order_[to] = place;
+    }
+  }
+
+  // Digit by digit, from the lowest: no branch that could be mispredicted, and equal features keep their order.
+  void distribute(std::uint32_t bits) {
+    for (int shift = 0; shift < 32 && bits >> shift; shift += digit) {
+      std::uint32_t begin[1 << digit] = {};
+      const auto bucket = [shift](const Place& place) { return place.feature >> shift & ((1 << digit) - 1); };
+      for (const Place& place : order_) ++begin[bucket(place)];
+      std::uint32_t total = 0;
+      for (std::uint32_t& each : begin) total += std::exchange(each, total);
+      for (const Place& place : order_) other_[begin[bucket(place)]++] = place;
+      order_.swap(other_);
+    }
+  }
+
+  std::size_t add_up(std::int32_t* index, double* value) const {
+    std::size_t to = 0;
+    for (const auto& [feature, entry] : order_) {
+      if (to > 0 && static_cast<std::uint32_t>(index[to - 1]) == feature) {
+        value[to - 1] += entries_[entry].value;
+      } else {
+        index[to] = static_cast<std::int32_t>(feature);
+        value[to++] = entries_[entry].value;
+      }
+    }
+    return to;
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<Place> order_, other_;
 };
 
 }  // namespace odca

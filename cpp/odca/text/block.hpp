@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,14 +48,17 @@ class Column {
 struct Block {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-  Rows rows;                             // their features are those of `names` until they are resolved
+  // A feature that has a name is its number among those that were `known` before the text was read; if it is new, that is
+  // the number of these and its own among `names`, until it is resolved.
+  Rows rows;
   std::int64_t width = 0;                // the features' indices are below
   std::vector<double> label;             // a number, or `none`
   std::vector<std::int32_t> label_text;  // else the text's number in `label_names`, or -1
   Column weight{1.0}, offset{0.0}, time{none}, group{none};
-  std::vector<std::uint32_t> line;  // of every event, 0 for the text's first
-  std::vector<std::string> tag;     // of every event, if any has one
-  NameTable names, label_names;     // in the order in which the text brings them
+  std::vector<std::uint32_t> line;         // of every event, 0 for the text's first
+  std::vector<std::string> tag;            // of every event, if any has one
+  std::shared_ptr<const NameTable> known;  // or null
+  NameTable names, label_names;            // in the order in which the text brings them
 
   struct BadLine {
     std::uint32_t line;
@@ -68,6 +72,7 @@ struct Block {
   std::int64_t bytes = 0;      // the same, in bytes
 
   std::int64_t size() const { return rows.size(); }
+  std::int32_t n_known() const { return known ? known->size() : 0; }
 
   // Only the events that are marked stay. `kept` has an entry for each.
   void keep(const std::vector<std::uint8_t>& kept);

@@ -118,8 +118,11 @@ void Builder::tag(std::string_view text, std::string_view where) {
   block_.tag.emplace_back(text);
 }
 
+// Its number among the names of the block, which it may have already.
 std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
                                std::string_view where) {
+  const std::int32_t number = block_.names.find(hash, key);
+  if (number >= 0) return number;
   for (const std::string_view text : {std::string_view(field.name), part})
     if (!is_utf8(text))
       throw Fault{"the name of a feature is not UTF-8: " + shown(text) + ". Convert the text, or hash the names",
@@ -128,20 +131,17 @@ std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, const F
 }
 
 void Builder::look_up_names() {
-  const NameTable& names = block_.names;
+  const NameTable& names = block_.known ? *block_.known : block_.names;
   for (const Pending& each : pending_) names.fetch_end(each.hash);
   for (const Pending& each : pending_) names.fetch_bytes(each.hash);
   for (const Pending& each : pending_) {
     const std::string_view key = joined(each.field->prefix, each.name);
-    const std::int32_t known = names.find(each.hash, key);
-    block_.rows.index[each.place] = known >= 0 ? known : new_name(each.hash, key, *each.field, each.name, each.name);
+    features_.add(index_of(each.hash, key, *each.field, each.name, each.name), each.value);
   }
   pending_.clear();
 }
 
 void Builder::multiply(std::string_view line) {
-  for (auto& factors : factors_)
-    for (Factor& factor : factors) factor.index = block_.rows.index[factor.place];
   for (const auto& slots : interactions_)
     for (std::size_t k = 0; k < factors_[slots[0]].size(); ++k) multiply(slots, 1, k, factors_[slots[0]][k], line);
 }
@@ -150,51 +150,47 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
                        const Factor& product, std::string_view line) {
   if (depth == slots.size()) {
     if (!std::isfinite(product.value)) throw Fault{"a product of two features is too large for a float", line};
-    if (block_.rows.index.size() - row_start() > most_features_of_an_event)
+    if (features_.size() > most_features_of_an_event)
       throw Fault{"the interactions make more than " + std::to_string(most_features_of_an_event) +
                       " features of this event. Cross fewer fields",
                   line};
-    return block_.rows.add(product.index, product.value);
+    return features_.add(product.index, product.value);
   }
   const auto& factors = factors_[slots[depth]];
   // Of a field with itself every pair comes once.
   for (std::size_t k = slots[depth] == slots[depth - 1] ? from : 0; k < factors.size(); ++k) {
     const FeatureHash hash = product.hash.times(factors[k].hash);
-    const std::int32_t index = options_.space == Space::hashed
-                                   ? hash.index(options_.bits)
-                                   : block_.names.add(hash.mixed(), product_key(product.index, factors[k].index));
-    multiply(slots, depth + 1, k, {hash, index, product.value * factors[k].value, 0}, line);
+    multiply(slots, depth + 1, k, {hash, product_index(hash, product, factors[k]), product.value * factors[k].value},
+             line);
   }
 }
 
-std::string_view Builder::product_key(std::int32_t left, std::int32_t right) {
-  key_.assign(block_.names[left]);
+std::int32_t Builder::product_index(FeatureHash hash, const Factor& left, const Factor& right) {
+  if (options_.space == Space::hashed) return hash.index(options_.bits);
+  key_.assign(key_of(left.index));
   key_ += product_mark;
-  key_ += block_.names[right];
-  return key_;
+  key_ += key_of(right.index);
+  const std::int32_t known = block_.known ? block_.known->find(hash.mixed(), key_) : -1;
+  return known >= 0 ? known : n_known_ + block_.names.add(hash.mixed(), key_);
 }
 
-// Values of one feature are added up, here or when the names are resolved. If all of an event's together are finite, so are those.
+// Of the last row, in which a feature was there twice.
 void Builder::check_sums(std::string_view line) {
-  double all = 0.0;
-  const auto& values = block_.rows.value;
-  for (std::size_t k = row_start(); k < values.size(); ++k) all += std::fabs(values[k]);
-  if (std::isfinite(all)) return;
-  sorter_.sort(block_.rows, row_start());
-  for (std::size_t k = row_start(); k < values.size(); ++k)
-    if (!std::isfinite(values[k])) throw Fault{"the values of a feature add up to more than a float holds", line};
+  const auto begin = block_.rows.value.begin() + block_.rows.start[row() - 1];
+  const bool finite = std::all_of(begin, block_.rows.value.end(), [](double sum) { return std::isfinite(sum); });
+  if (finite && options_.space != Space::indices) return;
+  block_.rows.start.pop_back();
+  throw Fault{finite ? "an index is there twice" : "the values of a feature add up to more than a float holds", line};
 }
 
 void Builder::finish(std::string_view line) {
   look_up_names();
   if (!interactions_.empty()) multiply(line);
   for (auto& each : factors_) each.clear();
-  if (options_.space != Space::indices) check_sums(line);
-  if (options_.space != Space::names && sorter_.sort(block_.rows, row_start()) && options_.space == Space::indices)
-    throw Fault{"an index is there twice", line};
   constexpr std::size_t most = 0x7fffffff;
-  if (block_.rows.index.size() > most) throw Fault{"the events of this piece of text have too many features", line};
-  block_.rows.start.push_back(static_cast<std::int32_t>(block_.rows.index.size()));
+  if (block_.rows.index.size() + features_.size() > most)
+    throw Fault{"the events of this piece of text have too many features", line};
+  if (features_.finish(block_.rows)) check_sums(line);
   block_.label.push_back(label_);
   block_.label_text.push_back(label_text_);
   block_.line.push_back(block_.lines);
@@ -205,7 +201,9 @@ void Builder::finish(std::string_view line) {
 
 void Builder::forget() {
   pending_.clear();
-  block_.rows.index.resize(row_start()), block_.rows.value.resize(row_start());
+  const auto end = static_cast<std::size_t>(block_.rows.start.back());
+  block_.rows.index.resize(end), block_.rows.value.resize(end);
+  features_.clear();
   for (auto& each : factors_) each.clear();
   for (Field* const field : fresh_) field->index = -1;
   fresh_.clear();

@@ -52,13 +52,18 @@ class Builder {
   // The name must stay where it is until the event is complete.
   void named(const Field& field, std::string_view name, double value) {
     FeatureHash hash = field.prefix_hash;
-    hash.add(name);
-    if (options_.space == Space::hashed) return add(hash, hash.index(options_.bits), value, field.slot);
-    block_.names.fetch_slot(hash.mixed());
-    pending_.push_back({hash.mixed(), &field, name, block_.rows.index.size()});
-    add(hash, -1, value, field.slot);
+    named(field, name, hash.add(name), value);
   }
-  void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
+  // The same; the hash is that of the prefix and the name.
+  void named(const Field& field, std::string_view name, FeatureHash hash, double value) {
+    if (options_.space == Space::hashed) return add(hash, hash.index(options_.bits), value, field.slot);
+    if (field.slot >= 0)
+      return add(hash, index_of(hash, joined(field.prefix, name), field, name, name), value, field.slot);
+    const std::uint64_t mixed = hash.mixed();
+    (block_.known ? *block_.known : block_.names).fetch_slot(mixed);
+    pending_.push_back({mixed, &field, name, value});
+  }
+  void indexed(std::int32_t index, double value) { features_.add(index, value); }
   void category(const Field& field, std::string_view value, std::string_view where);
   void missing(const Field& field, std::string_view where);
   void words(const Field& field, std::string_view text, std::string_view where);
@@ -81,31 +86,31 @@ class Builder {
     FeatureHash hash;
     std::int32_t index;
     double value;
-    std::size_t place;  // in the block's rows
   };
   struct Pending {
     std::uint64_t hash;
     const Field* field;
     std::string_view name;
-    std::size_t place;
+    double value;
   };
 
   std::size_t row() const { return static_cast<std::size_t>(block_.rows.size()); }
-  std::size_t row_start() const { return static_cast<std::size_t>(block_.rows.start.back()); }
 
   void add(FeatureHash hash, std::int32_t index, double value, int slot) {
-    block_.rows.add(index, value);
-    if (slot >= 0)
-      factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value, block_.rows.index.size() - 1});
+    features_.add(index, value);
+    if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
   }
 
   // The key is made of the field's name and a `part`: both must be UTF-8.
   std::int32_t index_of(FeatureHash hash, std::string_view key, const Field& field, std::string_view part,
                         std::string_view where) {
     if (options_.space == Space::hashed) return hash.index(options_.bits);
-    const std::uint64_t mixed = hash.mixed();
-    const std::int32_t known = block_.names.find(mixed, key);
-    return known >= 0 ? known : new_name(mixed, key, field, part, where);
+    return index_of(hash.mixed(), key, field, part, where);
+  }
+  std::int32_t index_of(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where) {
+    const std::int32_t known = block_.known ? block_.known->find(hash, key) : -1;
+    return known >= 0 ? known : n_known_ + new_name(hash, key, field, part, where);
   }
   std::int32_t new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
                         std::string_view where);
@@ -123,7 +128,10 @@ class Builder {
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);
   void check_sums(std::string_view line);
-  std::string_view product_key(std::int32_t left, std::int32_t right);
+  std::string_view key_of(std::int32_t index) const {
+    return index < n_known_ ? (*block_.known)[index] : block_.names[index - n_known_];
+  }
+  std::int32_t product_index(FeatureHash hash, const Factor& left, const Factor& right);
 
   const FeatureOptions& options_;
   Block& block_;
@@ -137,8 +145,9 @@ class Builder {
   std::string key_, word_;
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   std::vector<std::string> recent_;  // words
-  RowSorter sorter_;
+  RowMaker features_;
   double label_ = Block::none;
+  std::int32_t n_known_ = block_.n_known();
   std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;
   std::size_t first_tag_ = 0;  // the first row that has one
 };

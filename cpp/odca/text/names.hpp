@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,8 +83,32 @@ class NameTable {
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t place = hash & mask;; place = (place + 1) & mask) {
       const Slot& slot = slots_[place];
-      if (slot.number < 0 || (slot.tag == tag(hash) && (*this)[slot.number] == name)) return place;
+      if (slot.number < 0 || (slot.tag == tag(hash) && same((*this)[slot.number], name))) return place;
     }
+  }
+
+  // Names are mostly short: a call of memcmp would take longer.
+  static bool same(std::string_view a, std::string_view b) {
+    const std::size_t size = a.size();
+    if (size != b.size()) return false;
+    if (size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
+    if (size >= 8) return same_ends<std::uint64_t>(a, b);
+    if (size >= 4) return same_ends<std::uint32_t>(a, b);
+    for (std::size_t k = 0; k < size; ++k)
+      if (a[k] != b[k]) return false;
+    return true;
+  }
+
+  // Whether the first and the last bytes are the same, which may overlap.
+  template <class Word>
+  static bool same_ends(std::string_view a, std::string_view b) {
+    const auto word = [](const char* from) {
+      Word out;
+      std::memcpy(&out, from, sizeof out);
+      return out;
+    };
+    const std::size_t last = a.size() - sizeof(Word);
+    return word(a.data()) == word(b.data()) && word(a.data() + last) == word(b.data() + last);
   }
 
   void spread() {

@@ -1,14 +1,42 @@
 // Decimal numbers out of text, correctly rounded.
 #pragma once
 
+#include <bit>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <system_error>
 
 namespace odca::text {
 
 constexpr bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+// Appends the digits from `p` on to the number m (which wraps around beyond 19) and returns what follows them.
+//
+// Eight characters at once: those that are no digits have a high bit in `other`; what comes before the first of them is moved to
+// the upper bytes, and three multiplications add up pairs, fours and eights.
+inline const char* read_digits(const char* p, const char* const end, std::uint64_t& m) {
+  static constexpr std::uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+  if constexpr (std::endian::native == std::endian::little) {
+    while (end - p >= 8) {
+      std::uint64_t x;
+      std::memcpy(&x, p, 8);
+      x ^= 0x3030303030303030;
+      const std::uint64_t other = ((x + 0x7676767676767676) | x) & 0x8080808080808080;
+      const int digits = other ? std::countr_zero(other) / 8 : 8;
+      if (digits == 0) return p;
+      x <<= 64 - 8 * digits;
+      x = x * 10 + (x >> 8);
+      x = ((x & 0xff000000ff) * 0xf424000000064 + (x >> 16 & 0xff000000ff) * 0x271000000001) >> 32;
+      m = m * powers[digits] + (x & 0xffffffff);
+      p += digits;
+      if (digits < 8) return p;
+    }
+  }
+  for (; p != end && is_digit(*p); ++p) m = m * 10 + static_cast<std::uint64_t>(*p - '0');
+  return p;
+}
 
 // Reads [+-] digits [. digits] [e [+-] digits] and returns what follows it; `from` itself if there is no number there.
 // What is too large for a double becomes infinite, what is too small 0.
@@ -26,8 +54,8 @@ inline const char* read_number(const char* const from, const char* const end, do
   for (; p != end && is_digit(*p); ++p) m = m * 10 + static_cast<std::uint64_t>(*p - '0');
   std::int64_t digits = p - unsigned_part, exponent = 0;
   if (p != end && *p == '.') {
-    const char* const point = p++;
-    for (; p != end && is_digit(*p); ++p) m = m * 10 + static_cast<std::uint64_t>(*p - '0');
+    const char* const point = p;
+    p = read_digits(p + 1, end, m);
     exponent = point + 1 - p;
     digits -= exponent;
   }

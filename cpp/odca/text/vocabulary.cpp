@@ -1,5 +1,7 @@
 #include "odca/text/vocabulary.hpp"
 
+#include <algorithm>
+
 #include "odca/text/hash.hpp"
 #include "odca/text/unicode.hpp"
 
@@ -34,7 +36,51 @@ void Vocabulary::restore(std::string_view bytes, const std::vector<std::int64_t>
     from = end;
   }
   if (from != static_cast<std::int64_t>(bytes.size())) throw InputError("its names do not lie one behind the other");
-  names_ = std::move(names);
+  const std::lock_guard lock(mutex_);
+  base_ = std::make_shared<const NameTable>(std::move(names));
+  fresh_ = {};
+}
+
+std::vector<std::int64_t> Vocabulary::ends() const {
+  std::vector<std::int64_t> out(base_->ends().begin(), base_->ends().end());
+  const auto before = static_cast<std::int64_t>(base_->bytes().size());
+  for (const std::size_t end : fresh_.ends()) out.push_back(before + static_cast<std::int64_t>(end));
+  return out;
+}
+
+// The fresh names become known to all.
+void Vocabulary::settle() {
+  NameTable all = *base_;
+  for (std::int32_t k = 0; k < fresh_.size(); ++k) all.add(fresh_.hash(k), fresh_[k]);
+  const std::lock_guard lock(mutex_);
+  base_ = std::make_shared<const NameTable>(std::move(all));
+  fresh_ = {};
+}
+
+void Vocabulary::resolve(const std::vector<std::int32_t>& places, std::int64_t width, Block& block) {
+  block.width = width;
+  if (places.empty()) return;
+  const bool drops = std::find(places.begin(), places.end(), -1) != places.end();
+  Rows resolved;
+  RowMaker row;
+  const Rows& rows = block.rows;
+  const std::int32_t known = block.n_known();
+  for (std::size_t i = 1; i < rows.start.size(); ++i) {
+    const auto begin = static_cast<std::size_t>(rows.start[i - 1]), end = static_cast<std::size_t>(rows.start[i]);
+    const bool has_new = begin < end && rows.index[end - 1] >= known;  // new ones are behind the others
+    if (!drops && !has_new) continue;
+    for (std::size_t k = begin; k < end; ++k) {
+      const std::int32_t index = rows.index[k];
+      const std::int32_t place = index < known ? index : places[static_cast<std::size_t>(index - known)];
+      if (place >= 0) row.add(place, rows.value[k]);
+    }
+    row.finish(resolved);
+    if (drops) continue;
+    std::copy(resolved.index.begin(), resolved.index.end(), block.rows.index.begin() + rows.start[i - 1]);
+    std::copy(resolved.value.begin(), resolved.value.end(), block.rows.value.begin() + rows.start[i - 1]);
+    resolved.clear();
+  }
+  if (drops) block.rows = std::move(resolved);
 }
 
 }  // namespace odca::text

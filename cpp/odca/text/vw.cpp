@@ -9,6 +9,8 @@ namespace odca::text {
 
 namespace {
 
+constexpr Characters ends_name(" \t:|");
+
 class Reader {
  public:
   Reader(const FeatureOptions& options, Block& block) : builder_(options, block), plain_(builder_.field("")) {}
@@ -75,7 +77,8 @@ class Reader {
 
   const char* read_feature(Field& field, double factor, const char* p, const char* const end) {
     const char* const from = p;
-    while (p != end && !is_blank(*p) && *p != ':' && *p != '|') ++p;
+    FeatureHash hash = field.prefix_hash;
+    while (p != end && !ends_name.has(*p)) hash.add(static_cast<unsigned char>(*p++));
     std::string_view name(from, static_cast<std::size_t>(p - from));
     double value = 1.0;
     if (p != end && *p == ':') {
@@ -90,8 +93,8 @@ class Reader {
     if (!std::isfinite(factor * value))
       throw Fault{"a value times the weight of its namespace is too large for a float",
                   {from, static_cast<std::size_t>(p - from)}};
-    if (name.empty()) name = numbers_.emplace_back(std::to_string(nameless_++));
-    builder_.named(field, name, factor * value);
+    if (name.empty()) hash.add(name = numbers_.emplace_back(std::to_string(nameless_++)));
+    builder_.named(field, name, hash, factor * value);
     return p;
   }
 

@@ -152,9 +152,10 @@ def open(
     chunks.quoted = schema.format == "csv"
     if schema.has_names and vocabulary is None:
         vocabulary = _core.Vocabulary()
+    names = vocabulary if schema.has_names else None
     reading = Reading(
-        parse=schema.parser(skip_bad=on_error == "skip"),
-        vocabulary=vocabulary if schema.has_names else None,
+        parse=schema.parser(skip_bad=on_error == "skip", vocabulary=names),
+        vocabulary=names,
         grow=grow,
         skip_bad=on_error == "skip",
         lines_before=begin.line,
