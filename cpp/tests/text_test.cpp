@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "odca/text/lines.hpp"
 #include "odca/text/number.hpp"
 #include "odca/text/unicode.hpp"
 #include "odca/text/vocabulary.hpp"
@@ -198,6 +199,21 @@ TEST_CASE("what is no number is left where it is") {
   CHECK(length("1.5.5") == 3);
   CHECK(length("0x10") == 1);
   CHECK(length("1e5e5") == 3);
+}
+
+// Lines
+
+TEST_CASE("the ends of lines are counted, in quotes that do not end too") {
+  const auto breaks = [](std::string_view text) {
+    std::uint32_t all = 0, some = 0;
+    for (std::size_t at = 0; at < text.size(); all += some) text::next_line(text, at, true, some);
+    return all;
+  };
+  CHECK(breaks("a\nb\n") == 2);
+  CHECK(breaks("a\nb") == 2);
+  CHECK(breaks("\"a\nb\"\nc") == 3);
+  CHECK(breaks("a\n\"b\n") == 2);
+  CHECK(breaks("a\n\"b\nc") == 3);
 }
 
 // Unicode

@@ -76,7 +76,8 @@ void each_csv_cell(std::string_view line, char delimiter, Visit&& visit) {
   while (true) {
     p = cell.take(p, end);
     visit(cell.text());
-    if (p++ == end) return;
+    if (p == end) return;
+    ++p;
   }
 }
 

@@ -44,8 +44,8 @@ inline std::string_view next_line(std::string_view text, std::size_t& at, bool q
     const std::size_t end =
         found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : text.size();
     if (quoted) inside ^= std::count(text.data() + at, text.data() + end, '"') & 1;
+    breaks += found || at < end;
     at = found ? end + 1 : end;
-    ++breaks;
     if (inside && found) continue;
     std::string_view line = text.substr(from, end - from);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
