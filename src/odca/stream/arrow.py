@@ -6,7 +6,7 @@ and lines, a table counts rows.
 
 import hashlib
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -106,11 +106,19 @@ class Tables:
         done, share = self._progress
         return sum(self._sizes[:done]) + int(share * sum(self._sizes[done : done + 1]))
 
-    def schema_of(self, features: Features, roles: Roles, kinds: Mapping[str, Kind], *, split_dates: bool) -> Schema:
+    def schema_of(
+        self,
+        features: Features,
+        roles: Roles,
+        kinds: Mapping[str, Kind],
+        *,
+        split_dates: bool,
+        optional: Collection[str] = (),
+    ) -> Schema:
         """How the tables are read. What `kinds` says of a column comes before its type."""
         table = self._look()
         names = list(table.types)
-        found = found_roles(roles, names, table.path, header=True)
+        found = found_roles(roles, names, table.path, True, optional)
         columns = []
         for name, type_ in table.types.items():
             by_type = whole_date(kind_of(type_) or "any", split_dates)

@@ -2,11 +2,11 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, cast
 
 from odca import _core
 from odca.stream.arrow import BINARY, TableParser, Tables, binary_format, wanted
@@ -224,7 +224,9 @@ def parser_of(schema: Schema) -> Callable[..., Parse]:
 
 def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
     wish = wish.completed()
-    schema = wish.settled or tables.schema_of(wish.features, wish.roles, wish.kinds, split_dates=wish.split_dates)
+    schema = wish.settled or tables.schema_of(
+        wish.features, wish.roles, wish.kinds, split_dates=wish.split_dates, optional=wish.optional
+    )
     tables.read_only(wanted(schema))
     return _Looked(schema, tables.head(SAMPLE_LINES))
 
