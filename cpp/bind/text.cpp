@@ -198,7 +198,7 @@ void bind_text(nb::module_& m) {
           },
           nb::arg("block"), nb::arg("grow"))
       .def("keys", [](const Vocabulary& self) { return names_of(self); })
-      .def("bytes", [](const Vocabulary& self) { return to_bytes(self.bytes()); })
+      .def("packed", [](const Vocabulary& self) { return to_bytes(self.bytes()); })
       .def("ends", [](const Vocabulary& self) { return to_numpy(self.ends()); })
       .def(
           "restore",

@@ -163,9 +163,8 @@ class _Training:
 
     def _is_due(self) -> bool:
         kind, interval = self._arguments.every
-        if kind == "events":
-            return self.model.metrics.events - self._saved_events >= interval
-        return time.monotonic() - self._saved_at >= interval
+        events, seconds = self.model.metrics.events - self._saved_events, time.monotonic() - self._saved_at
+        return bool((events if kind == "events" else seconds) >= interval)
 
     def _save(self, position: "Position") -> None:
         from odca.stream.checkpoint import Checkpoint  # noqa: PLC0415 - after parsing

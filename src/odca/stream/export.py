@@ -16,7 +16,8 @@ import numpy as np
 from odca.inputs import Array
 from odca.losses import Poisson
 from odca.stream.features import feature_name
-from odca.stream.model import Label, StreamModel
+from odca.stream.model import StreamModel
+from odca.stream.problem import Label
 
 
 @dataclass(frozen=True, slots=True)

@@ -366,7 +366,7 @@ class StreamModel(Savable):
         if self.vocabulary is not None:
             ends = self.vocabulary.ends()[: self.n_names]
             size = int(ends[-1]) if len(ends) else 0
-            arrays = {"names": np.frombuffer(self.vocabulary.bytes(), np.uint8)[:size], "name_ends": ends}
+            arrays = {"names": np.frombuffer(self.vocabulary.packed(), np.uint8)[:size], "name_ends": ends}
         parts = {"learner": self.learner.saved()}
         if self._calibration is not None:
             parts["calibration"] = self._calibration.saved()

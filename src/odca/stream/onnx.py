@@ -13,7 +13,7 @@ import numpy as np
 from odca.calibration import BARELY
 from odca.inputs import Array
 from odca.stream.export import LinearModel
-from odca.stream.model import Label, show
+from odca.stream.problem import Label, show
 
 OPSET = 17
 IR_VERSION = 8  # of the same time, for older runtimes
