@@ -58,7 +58,7 @@ struct Rows {
   std::vector<double> value;
 
   void add(std::int32_t feature, double number) { index.push_back(feature), value.push_back(number); }
-  void clear() { start.resize(1), index.clear(), value.clear(); }
+  void clear() { start.assign(1, 0), index.clear(), value.clear(); }
   std::int64_t size() const { return static_cast<std::int64_t>(start.size()) - 1; }
   Row first() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
 };

@@ -94,7 +94,7 @@ class EventCore {
   }
 
   void predict_one(nb::handle event, double offset, double* margin) {
-    Rows rows = std::exchange(spare_, {});  // several threads may predict
+    Rows rows = std::move(spare_);  // several threads may predict: the next one finds none
     rows.clear();
     encoder_.encode(event, false, rows);
     if (!learner_.try_predict(rows.first(), offset, smoothed_, margin)) {
@@ -429,6 +429,7 @@ void bind_events(nb::module_& m) {
         return with_short_cut(type, nb::borrow(nb::type<EventCore>()), short_cut_to(name), std::move(method));
       },
       nb::arg("name"), nb::arg("method"),
+      nb::sig("def with_short_cut(name: str, method: collections.abc.Callable[..., typing.Any]) -> typing.Any"),
       "The method, with a native short cut for objects of one lane whose `_short` is an EventCore.");
 }
 

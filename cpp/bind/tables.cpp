@@ -13,6 +13,7 @@
 #include "odca/errors.hpp"
 #include "odca/text/csv.hpp"
 #include "odca/text/guess.hpp"
+#include "odca/text/vocabulary.hpp"
 
 namespace odca::bind {
 
@@ -60,11 +61,12 @@ char character(const std::string& delimiter) {
 }
 
 std::unique_ptr<Block> read_csv(nb::handle data, const std::vector<PyColumn>& columns, const std::string& delimiter,
-                                bool header, const FeatureOptions& features, bool skip_bad) {
+                                bool header, const FeatureOptions& features, bool skip_bad,
+                                const text::Vocabulary* vocabulary) {
   std::vector<TableColumn> known;
   for (const PyColumn& column : columns) known.push_back(column_of(column));
   const char between = character(delimiter);
-  return with_block(data, [&](std::string_view text, Block& block) {
+  return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
     text::read_csv(text, known, between, header, features, skip_bad, block);
   });
 }
@@ -87,7 +89,8 @@ text::Values values_of(const PyValues& values, std::vector<std::string_view>& ke
 }
 
 std::unique_ptr<Block> read_table(const std::vector<PyColumn>& columns, const std::vector<PyValues>& values,
-                                  std::int64_t rows, const FeatureOptions& features, bool skip_bad) {
+                                  std::int64_t rows, const FeatureOptions& features, bool skip_bad,
+                                  const text::Vocabulary* vocabulary) {
   if (columns.size() != values.size()) throw InputError("each column must have its values");
   if (rows < 0) throw InputError("there cannot be fewer rows than none");
   std::vector<std::vector<std::string_view>> strings(columns.size());
@@ -95,6 +98,7 @@ std::unique_ptr<Block> read_table(const std::vector<PyColumn>& columns, const st
   for (std::size_t k = 0; k < columns.size(); ++k)
     table.push_back({column_of(columns[k]), values_of(values[k], strings[k])});
   auto block = std::make_unique<Block>();
+  if (vocabulary) block->known = vocabulary->known();
   const nb::gil_scoped_release free_threads;
   text::read_table(table, rows, features, skip_bad, *block);
   return block;
@@ -120,9 +124,9 @@ std::vector<std::string> guess_kinds(nb::handle sample, const std::string& delim
 
 void bind_tables(nb::module_& m) {
   m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("header"),
-        nb::arg("features"), nb::arg("skip_bad"));
+        nb::arg("features"), nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def("read_table", &read_table, nb::arg("columns"), nb::arg("values"), nb::arg("rows"), nb::arg("features"),
-        nb::arg("skip_bad"));
+        nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def(
       "guess_delimiter", [](nb::handle sample) { return std::string(1, text::guess_delimiter(Bytes(sample).text())); },
       nb::arg("sample"));

@@ -96,7 +96,7 @@ inline void check_rows(const std::vector<std::int32_t>& start, const std::vector
 inline void check_events(const Block& block, Space space) {
   const auto rows = static_cast<std::size_t>(block.size());
   const bool names = space == Space::names;
-  check_rows(block.rows.start, block.rows.index, names ? block.names.size() : block.width, !names);
+  check_rows(block.rows.start, block.rows.index, names ? block.n_known() + block.names.size() : block.width, true);
   check(block.rows.value.size() == block.rows.index.size(), "there is a value for each index");
   for (const double value : block.rows.value) check(std::isfinite(value), "values are finite");
   check(block.label.size() == rows && block.label_text.size() == rows, "there is a label for each event");
@@ -140,8 +140,8 @@ inline void check_lines(const Block& block, std::string_view text, bool skip_bad
 inline void check_vocabulary(const text::NameTable& names) {
   text::Vocabulary again;
   again.restore(names.bytes(), {names.ends().begin(), names.ends().end()});
-  check(again.names().size() == names.size(), "names that were written are read");
-  for (std::int32_t k = 0; k < names.size(); ++k) check(again.names().hash(k) == names.hash(k), "with the same hash");
+  check(again.size() == names.size(), "names that were written are read");
+  for (std::int32_t k = 0; k < names.size(); ++k) check(again.known()->hash(k) == names.hash(k), "with the same hash");
 }
 
 // The end of a line at or behind `at`.
@@ -156,8 +156,9 @@ inline std::size_t line_end(std::string_view text, std::size_t at, bool quoted) 
 template <class Read>
 int run(const Case& given, bool quoted, Read&& read) {
   if (given.text.empty()) return 0;
-  const auto block_of = [&](std::string_view text) {
+  const auto block_of = [&](std::string_view text, std::shared_ptr<const text::NameTable> known) {
     Block block;
+    block.known = std::move(known);
     read(text, given.options, given.skip_bad, block);
     check_events(block, given.options.space);
     check_lines(block, text, given.skip_bad);
@@ -165,12 +166,12 @@ int run(const Case& given, bool quoted, Read&& read) {
   };
   const bool names = given.options.space == Space::names;
   Gatherer whole(names), halves(names);
-  Block all = block_of(given.text);
+  Block all = block_of(given.text, nullptr);
   if (names) check_vocabulary(all.names);
   whole.add(std::move(all));
   const std::size_t cut = line_end(given.text, given.text.size() * given.cut / 256, quoted);
-  if (cut > 0) halves.add(block_of(given.text.substr(0, cut)));
-  if (cut < given.text.size()) halves.add(block_of(given.text.substr(cut)));
+  if (cut > 0) halves.add(block_of(given.text.substr(0, cut), nullptr));
+  if (cut < given.text.size()) halves.add(block_of(given.text.substr(cut), given.more & 1 ? halves.known() : nullptr));
   const Gathered gathered = whole.done();
   check_rows(gathered.start, gathered.index, gathered.width, true);
   check(gathered == halves.done(), "two halves are the whole");

@@ -34,12 +34,18 @@ class Gatherer {
  public:
   explicit Gatherer(bool names) : names_(names) {}
 
+  // The names that the next block may know beforehand.
+  std::shared_ptr<const text::NameTable> known() {
+    vocabulary_.settle();
+    return vocabulary_.known();
+  }
+
   // After a block that stopped there is no other.
   void add(text::Block block) {
     if (out_.stopped) return;
     if (names_) {
       const auto places = vocabulary_.absorb(block, true);
-      text::Vocabulary::resolve(places, vocabulary_.names().size(), block);
+      text::Vocabulary::resolve(places, vocabulary_.size(), block);
     }
     const std::int32_t before = out_.start.back();
     for (std::size_t k = 1; k < block.rows.start.size(); ++k) out_.start.push_back(before + block.rows.start[k]);
@@ -64,7 +70,7 @@ class Gatherer {
   }
 
   Gathered done() {
-    const text::NameTable& names = vocabulary_.names();
+    const text::Vocabulary& names = vocabulary_;
     for (std::int32_t k = 0; k < names.size(); ++k) out_.names.emplace_back(names[k]);
     return out_;
   }

@@ -29,7 +29,8 @@ inline std::string readable(std::string_view key) {
   return out;
 }
 
-// Each event: label, weight, offset, time, group and tag as far as it has them, then its features with their values.
+// Each event: label, weight, offset, time, group and tag as far as it has them, then its features with their values, by name:
+// their order in a block depends on where it begins.
 inline std::vector<std::string> events_of(const text::Block& block) {
   std::vector<std::string> out;
   for (std::size_t row = 0; row < static_cast<std::size_t>(block.size()); ++row) {
@@ -43,9 +44,15 @@ inline std::vector<std::string> events_of(const text::Block& block) {
     };
     column("w", block.weight), column("o", block.offset), column("t", block.time), column("g", block.group);
     if (!block.tag.empty()) event += " #" + block.tag[row];
+    std::vector<std::string> features;
     for (auto k = static_cast<std::size_t>(block.rows.start[row]);
-         k < static_cast<std::size_t>(block.rows.start[row + 1]); ++k)
-      event += " | " + readable(block.names[block.rows.index[k]]) + ":" + show(block.rows.value[k]);
+         k < static_cast<std::size_t>(block.rows.start[row + 1]); ++k) {
+      const std::int32_t index = block.rows.index[k], known = block.n_known();
+      const std::string_view key = index < known ? (*block.known)[index] : block.names[index - known];
+      features.push_back(" | " + readable(key) + ":" + show(block.rows.value[k]));
+    }
+    std::sort(features.begin(), features.end());
+    for (const std::string& feature : features) event += feature;
     out.push_back(event);
   }
   return out;

@@ -66,7 +66,7 @@ inline void check_block(const Block& block, const FeatureOptions& options) {
   const auto rows = static_cast<std::size_t>(block.size());
   REQUIRE(block.rows.index.size() == static_cast<std::size_t>(block.rows.start.back()));
   REQUIRE(block.rows.value.size() == block.rows.index.size());
-  const std::int64_t width = options.space == Space::names ? block.names.size() : block.width;
+  const std::int64_t width = options.space == Space::names ? block.n_known() + block.names.size() : block.width;
   for (std::size_t k = 0; k < block.rows.index.size(); ++k) {
     REQUIRE((block.rows.index[k] >= 0 && block.rows.index[k] < width));
     REQUIRE(std::isfinite(block.rows.value[k]));
@@ -81,14 +81,15 @@ inline void check_block(const Block& block, const FeatureOptions& options) {
 template <class Parse>
 void check_cuts(const std::string& text, const FeatureOptions& options, bool skip_bad, std::uint64_t seed,
                 Parse&& parse) {
-  const auto block_of = [&](std::string_view part) {
+  const auto block_of = [&](std::string_view part, std::shared_ptr<const text::NameTable> known) {
     Block block;
+    block.known = std::move(known);
     parse(part, options, skip_bad, block);
     check_block(block, options);
     return block;
   };
   Gatherer whole(options.space == Space::names);
-  whole.add(block_of(text));
+  whole.add(block_of(text, nullptr));
   const Gathered wanted = whole.done();
   Random random(seed);
   for (int turn = 0; turn < 20; ++turn) {
@@ -98,7 +99,8 @@ void check_cuts(const std::string& text, const FeatureOptions& options, bool ski
       std::size_t to = from;
       do to = std::min(text.find('\n', to), text.size() - 1) + 1;
       while (to < text.size() && !random.chance(often));
-      pieces.add(block_of(std::string_view(text).substr(from, to - from)));
+      pieces.add(
+          block_of(std::string_view(text).substr(from, to - from), random.chance(0.5) ? pieces.known() : nullptr));
       from = to;
     }
     REQUIRE(pieces.done() == wanted);

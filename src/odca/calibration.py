@@ -20,6 +20,7 @@ from odca.windows import Window
 # Chosen on a6a, rcv1sub and w8a under two losses and two strengths: ECE falls from 0.07 ... 0.29 to 0.006 ... 0.017.
 STRENGTH, PRIOR_STRENGTH = 1e-3, 10.0
 LEAST_SLOPE = 0.05
+BARELY = 1e-6  # of how far from ½ a probability is at least, where the margin is large
 
 
 class Calibration:
@@ -52,11 +53,15 @@ class Calibration:
 
         The second holds by force where the map says otherwise, that is near 0 if b is not: what `predict` chooses is the likelier.
         """
-        maps = self._maps[: margins.shape[1]]
-        slope = np.array([max(float(each.smoothed_coef.sum()) if each.count else 1.0, LEAST_SLOPE) for each in maps])
-        constant = np.array([each.smoothed_intercept for each in maps])
-        p, barely = sigmoid(slope * margins + constant), 0.5 + 1e-6 * margins / (1.0 + np.abs(margins))
+        slope, constant = self.maps(margins.shape[1])
+        p, barely = sigmoid(slope * margins + constant), 0.5 + BARELY * margins / (1.0 + np.abs(margins))
         return np.where(margins > 0.0, np.maximum(p, barely), np.minimum(p, barely))
+
+    def maps(self, lanes: int) -> tuple[Array, Array]:
+        """The slopes a and the constants b of the first lanes."""
+        maps = self._maps[:lanes]
+        slope = np.array([max(float(each.smoothed_coef.sum()) if each.count else 1.0, LEAST_SLOPE) for each in maps])
+        return slope, np.array([each.smoothed_intercept for each in maps])
 
     def rearranged(self, sources: Sequence[int], mirrored: Sequence[bool]) -> "Calibration":
         """Follow `Learner.with_lanes`."""
@@ -66,6 +71,12 @@ class Calibration:
             for source, mirror in zip(sources, mirrored, strict=True)
         ]
         return other
+
+    def merge(self, other: "Calibration") -> "Calibration":
+        """Return the maps of both, lane by lane; see `Learner.merge`."""
+        merged = Calibration(0, self._window)
+        merged._maps = [mine.merge(theirs) for mine, theirs in zip(self._maps, other._maps, strict=True)]
+        return merged
 
     def __len__(self) -> int:
         return len(self._maps)

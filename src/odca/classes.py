@@ -38,7 +38,7 @@ class OneAgainstRest:
 
     def scores(self, margins: Array) -> Array:
         """The margins of the classes that have a lane, one column each."""
-        return margins[:, : len(margins[0]) - self.spare] if len(margins) else margins
+        return margins[:, : margins.shape[1] - self.spare]
 
     def distribution(self, p: Array, scores: Array) -> Array:
         """Probabilities of all classes from P(+1) of every lane, given its score: they add up to one, and the class that

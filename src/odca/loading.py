@@ -13,11 +13,13 @@ KINDS = {
     "sklearn.ODCARegressor": "odca.sklearn",
     "river.ODCAClassifier": "odca.river",
     "river.ODCARegressor": "odca.river",
+    "StreamModel": "odca.stream.model",
+    "Checkpoint": "odca.stream.checkpoint",
 }
 
 
 def load(path: str | os.PathLike[str], *, loss: object = None) -> Any:
-    """Return the model that a file holds: a learner or an estimator, as it was saved.
+    """Return the model that a file holds: a learner, an estimator, a model of `odca train` or a checkpoint of it.
 
     Loading executes nothing that the file holds. A file that is damaged, cut short, of a newer version or of another kind is refused
     with a ValueError. A `loss` of your own, which is code, must be given again.

@@ -33,7 +33,7 @@ def _shortened(name: str) -> Callable[[Method], Method]:
     """Put a native short cut in front of a method, for plain calls on an object that has its `_short`."""
 
     def decorate(method: Method) -> Method:
-        return cast("Method", functools.update_wrapper(cast("Any", _core.with_short_cut(name, method)), method))
+        return cast("Method", functools.update_wrapper(_core.with_short_cut(name, method), method))
 
     return decorate
 

@@ -28,6 +28,9 @@ class Vocabulary {
     return base_;
   }
 
+  // Makes them all of the names. It is done as they grow; to do it more often changes no result.
+  void settle();
+
   // Where the new names of a block are among all; -1 for those that are not there. If it is to `grow`, they are added in their order:
   // blocks that come in the stream's order number the names as one block of the whole text would.
   std::vector<std::int32_t> absorb(const Block& block, bool grow) {
@@ -64,8 +67,6 @@ class Vocabulary {
       throw InputError("there are more names than can be numbered. Hash them");
     return number < 0 ? -1 : base_->size() + number;
   }
-
-  void settle();
 
   // A table that others may read, and the names that came since it was made.
   std::shared_ptr<const NameTable> base_ = std::make_shared<const NameTable>();

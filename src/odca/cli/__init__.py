@@ -24,7 +24,13 @@ BROKEN_PIPE = 141
 # Their modules and what they do, in the order of the help.
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("odca.cli.train", "learn a model from files, in one pass"),
+    "predict": ("odca.cli.predict", "predict events by a model, one line for each"),
+    "evaluate": ("odca.cli.evaluate", "tell how well a model predicts labelled data, beside baselines"),
+    "inspect": ("odca.cli.inspect", "tell what a model is, what it has seen, and its weights by name"),
+    "merge": ("odca.cli.merge", "make one model of several that learned from different data"),
+    "convert": ("odca.cli.convert", "convert data to another format, or a model to JSON or ONNX"),
     "demo": ("odca.cli.demo", "stream a drifting problem through three windows, side by side, in a few seconds"),
+    "bench": ("odca.cli.bench", "measure how fast data are parsed and learned here"),
     "completion": ("odca.cli.completion", "print a script that completes commands and options in your shell"),
 }
 

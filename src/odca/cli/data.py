@@ -16,11 +16,14 @@ FORMATS = ("auto", "libsvm", "vw", "csv", "jsonl", "arrow", "parquet")
 COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 
 
-def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """DATA, --format, --compression, --label, ..., --on-error, --threads."""
+def add_data_options(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    """DATA, --format, --compression, --label, ..., --on-error, --threads. DATA may be left out if it is not `needed`."""
     takes_file(
         parser.add_argument(
-            "data", nargs="+", metavar="DATA", help="files or globs, as one stream; - is standard input"
+            "data",
+            nargs="+" if needed else "*",
+            metavar="DATA",
+            help="files or globs, as one stream; - is standard input",
         )
     )
     group = parser.add_argument_group("how data are read")
@@ -120,10 +123,12 @@ def open_stream(
     *,
     features: "Features | None" = None,
     schema: "Schema | None" = None,
+    labelled: bool = True,
     vocabulary: Any = None,
     grow: bool = True,
     start: "Position | None" = None,
     follow: bool = False,
+    split_dates: bool = True,
 ) -> "Stream":
     """The stream that the arguments name."""
     from odca import stream  # noqa: PLC0415 - after parsing
@@ -143,7 +148,9 @@ def open_stream(
         features=features or stream.Features(),
         delimiter=delimiter,
         header=arguments.header,
+        split_dates=split_dates,
         schema=schema,
+        labelled=labelled,
         vocabulary=vocabulary,
         grow=grow,
         on_error=arguments.on_error,

@@ -143,6 +143,11 @@ class Output:
         else:
             console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
+    def gap(self) -> None:
+        """Leave a line empty, where a person reads."""
+        if not self._json:
+            self.say("")
+
     @property
     def is_json(self) -> bool:
         """Whether a machine reads."""
@@ -261,7 +266,8 @@ def _wrapped(text: str, stream: TextIO) -> str:
 
 
 def _key(title: str) -> str:
-    return title.replace(" ", "_")
+    """The name of a section in JSON: its title up to a comma."""
+    return title.partition(",")[0].replace(" ", "_")
 
 
 def _as_json(value: Any) -> Any:

@@ -6,8 +6,11 @@ from odca.cli import human
 from odca.cli.output import Column, Fact
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from odca.metrics import ClassMetrics, NumberMetrics, Row
     from odca.stream.model import StreamModel
+    from odca.stream.problem import Label
 
 COLUMNS = (
     Column("loss", "average\nloss", 10, human.decimal),
@@ -29,6 +32,8 @@ NAMES = {
     "rmse": ("root mean squared error", human.decimal),
     "r2": ("R²", human.decimal),
 }
+BEFORE_LEARNING = "predictions, each made before its event was learned"
+WITHOUT_LEARNING = "predictions, by the model as it is"
 BASELINES = {
     "no_change": "no change (the label before)",
     "majority": "the majority so far",
@@ -37,23 +42,25 @@ BASELINES = {
 }
 
 
-def row_values(model: "StreamModel", row: "Row") -> tuple[Any, ...]:
-    """A row of the table, in the order of COLUMNS."""
+def row_values(classes: "Sequence[Label]", row: "Row") -> tuple[Any, ...]:
+    """A row of the table, in the order of COLUMNS. Without classes, labels are numbers."""
     label, prediction = row.label, row.prediction
-    if model.problem.task == "classes":
-        shown = [_class(model, code) for code in (label, prediction)]
+    if classes:
+        shown = [_class(classes, code) for code in (label, prediction)]
     else:
         shown = [f"{number:.6g}" for number in (label, prediction)]
     return row.loss, row.since_last, row.events, row.weight, *shown, row.features
 
 
-def _class(model: "StreamModel", code: int) -> str:
-    from odca.stream.model import show  # noqa: PLC0415 - it is there already, where a model is
+def _class(classes: "Sequence[Label]", code: int) -> str:
+    from odca.stream.problem import show  # noqa: PLC0415 - it is there already, where a model is
 
-    return show(model.classes[code]) if code >= 0 else "-"
+    return show(classes[code]) if code >= 0 else "-"
 
 
-def metrics_facts(model: "StreamModel", metrics: "ClassMetrics | NumberMetrics") -> dict[str, list[Fact]]:
+def metrics_facts(
+    model: "StreamModel", metrics: "ClassMetrics | NumberMetrics", title: str = BEFORE_LEARNING
+) -> dict[str, list[Fact]]:
     """How good the predictions were, and the baselines beside them. What cannot be told is left out."""
     scores = [
         Fact(NAMES[name][0], value, NAMES[name][1], name)
@@ -66,4 +73,4 @@ def metrics_facts(model: "StreamModel", metrics: "ClassMetrics | NumberMetrics")
         for score, value in reached.items()
         if value == value  # noqa: PLR0124 - not nan
     ]
-    return {"predictions, each made before its event was learned": scores, "baselines": baselines}
+    return {title: scores, "baselines": baselines}

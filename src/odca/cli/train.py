@@ -16,7 +16,8 @@ from odca.cli.telling import COLUMNS, metrics_facts, row_values
 
 if TYPE_CHECKING:
     from odca.stream import Block, Position, Stream
-    from odca.stream.model import Label, Problem, StreamModel
+    from odca.stream.model import StreamModel
+    from odca.stream.problem import Label, Problem
 
 NAME = "train"
 SUMMARY = "learn a model from files, in one pass"
@@ -144,7 +145,7 @@ class _Training:
             for block in stream:
                 for row in self._learn(block):
                     if not arguments.quiet:
-                        table.row(*row_values(self.model, row))
+                        table.row(*row_values(self.model.classes, row))
                 if not arguments.quiet:
                     live.update(self.model.metrics.events - self._events_before, stream.consumed)
                 if arguments.checkpoint is not None and self._is_due():
@@ -209,7 +210,7 @@ class _Training:
 
 
 def _problem(arguments: argparse.Namespace) -> "Problem":
-    from odca.stream.model import RHO, Problem  # noqa: PLC0415 - after parsing
+    from odca.stream.problem import RHO, Problem  # noqa: PLC0415 - after parsing
 
     chosen = learning_options(arguments)
     return Problem(

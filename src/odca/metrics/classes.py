@@ -1,6 +1,6 @@
 """Progressive validation of a classifier."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -187,6 +187,27 @@ class ClassMetrics:
             "majority": {"accuracy": ratio(self._sums[1], self.weight)},
             "best_constant": best,
         }
+
+    def merge(self, other: "ClassMetrics", codes: Sequence[int]) -> "ClassMetrics":
+        """The metrics of both, the other's as if its events had come later. `codes` are those of its classes here.
+
+        Baselines stay those of two streams.
+        """
+        merged = ClassMetrics(every=self._rows.every)
+        merged._progress = self._progress.merge(other._progress)
+        merged._rows.begin_at(merged._progress)
+        merged._sums = self._sums + other._sums
+        places = np.array(codes, dtype=np.intp)[: other.n_classes]
+        merged._class_weight = np.pad(self._class_weight, (0, max(0, int(places.max(initial=-1)) + 1 - self.n_classes)))
+        merged._class_weight[places] += other._class_weight
+        merged._last = codes[other._last] if other._last >= 0 else self._last
+        merged._leader = int(merged._class_weight.argmax()) if merged.weight else -1
+        if merged.n_classes <= 2:
+            swapped = any(place != code for code, place in enumerate(places.tolist()))
+            merged._ranks = self._ranks + (other._ranks[::-1] if swapped else other._ranks)
+            merged._gaps[0] = self._gaps[0] + (-other._gaps[0][::-1] if swapped else other._gaps[0])
+        merged._gaps[1] = self._gaps[1] + other._gaps[1]
+        return merged
 
     # Files
 

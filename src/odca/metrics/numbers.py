@@ -126,6 +126,27 @@ class NumberMetrics:
             found["best_constant"]["loss"] = self._labels.best_loss(self._value)
         return found
 
+    def merge(self, other: "NumberMetrics") -> "NumberMetrics":
+        """The metrics of both, the other's as if its events had come later. Baselines stay those of two streams."""
+        merged = self.copy() if self.weight else other.copy()
+        merged._progress = self._progress.merge(other._progress)
+        merged._rows.begin_at(merged._progress)
+        merged._last = other._last if other.events else self._last
+        if self.weight and other.weight:
+            merged._squares += other._squares
+            merged._baselines += other._baselines
+            apart = (other._first - self._first) + (other._moment / other.weight - self._moment / self.weight)
+            merged._moment += other._moment + other.weight * (other._first - self._first)
+            merged._spread += other._spread + apart * apart * self.weight * (other.weight / merged.weight)
+            merged._labels.add(*other._labels.points())
+        return merged
+
+    def copy(self) -> "NumberMetrics":
+        """Return independent metrics in the same state."""
+        return NumberMetrics.from_arrays(
+            self.as_arrays(), self._value, margin_is_prediction=self._judges_by_loss, every=self._rows.every
+        )
+
     # Files
 
     def as_arrays(self) -> Arrays:

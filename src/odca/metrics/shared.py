@@ -47,6 +47,10 @@ class Rows:
         sums = Progress.from_array(np.array([*last, 0.0]))
         self.last = np.array([sums.events, sums.weight, sums.loss_sum])
 
+    def begin_at(self, progress: Progress) -> None:
+        """Let the next row tell what comes from now on."""
+        self.last = np.array([progress.events, progress.weight, progress.loss_sum])
+
     def within(
         self, begin: int, weights: Array, losses: Array, labels: Any, predictions: Any, features: Any
     ) -> list[Row]:

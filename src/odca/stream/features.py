@@ -1,7 +1,8 @@
 """What of an event becomes a feature."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from odca import _core
 
@@ -76,6 +77,16 @@ class Features:
             missing=self.missing,
         )
 
+    def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
+        """With fields that are known to hold text or categories, as columns of a table are."""
+        named = {*self.text, *self.categorical, *self.numeric}
+        new = {name: kind for name, kind in kinds.items() if name not in named}
+        return replace(
+            self,
+            text=(*self.text, *(name for name, kind in new.items() if kind == "text")),
+            categorical=(*self.categorical, *(name for name, kind in new.items() if kind == "category")),
+        )
+
     def as_options(self) -> dict[str, Any]:
         """For a model file."""
         return asdict(self)
@@ -112,3 +123,25 @@ def _factor_name(key: bytes) -> str:
     if key.endswith(MISSING):
         return f"{key[:-1].decode()} is missing"
     return key.replace(CATEGORY, b"=", 1).decode()
+
+
+class FeatureParts(NamedTuple):
+    """What a feature says of its field: a number, that it is this category, that it is missing."""
+
+    field: str
+    kind: Literal["number", "category", "missing"]
+    category: str = ""
+
+
+def feature_parts(key: bytes) -> FeatureParts:
+    r"""What a feature's key says. A product is a field of its own.
+
+    >>> feature_parts(b"country\xffNZ")
+    FeatureParts(field='country', kind='category', category='NZ')
+    """
+    if PRODUCT in key:
+        return FeatureParts(feature_name(key), "number")
+    if key.endswith(MISSING):
+        return FeatureParts(key[:-1].decode(), "missing")
+    field, mark, category = key.partition(CATEGORY)
+    return FeatureParts(field.decode(), "category" if mark else "number", category.decode())

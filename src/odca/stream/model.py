@@ -1,9 +1,9 @@
 """A model with everything that a stream of files needs: how to read them, the names of features, classes, probabilities."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Self, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,91 +13,20 @@ from odca.calibration import Calibration, sigmoid
 from odca.classes import OneAgainstRest, rearranged
 from odca.inputs import Array
 from odca.learner import Learner
-from odca.losses import MARGIN_LOSSES, LogLoss, Poisson, SquaredError, as_native
+from odca.losses import LogLoss, Poisson, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.model_file import ModelFile, Savable
-from odca.names import prior_strength_for, smoothing_for
-from odca.penalties import L2, Penalty
+from odca.stream import merging
 from odca.stream.blocks import Block
-from odca.stream.errors import StreamError
-from odca.stream.opening import MOST_SAMPLES, BadLines
+from odca.stream.opening import MOST_SAMPLES, BadLines, Path, read_events
+from odca.stream.opening import open as open_stream
+from odca.stream.problem import Label, Problem, show, typical
+from odca.stream.refused import EventError, without_refused
 from odca.stream.schema import Schema
-from odca.windows import Infinite, Window
 
-Task: TypeAlias = Literal["classes", "numbers"]
-Label: TypeAlias = float | str
-
-RHO = 1e-5
-DENSE = ("csv", "jsonl", "arrow", "parquet")
-"""Formats whose numbers are in units of their own: they are scaled unless told otherwise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """What is to be learned, and how. What is None is decided by the first events.
-
-    task: whether labels are classes or numbers. None: classes if they are texts or only two, or if the loss is for classes.
-    loss: None is log loss for classes and squared error for numbers.
-    classes: all of them, if they are known beforehand; else those of the first events count, and more than two may become more still.
-    scale: divide each number by the root mean square of its values so far. None: in tables and JSON.
-    smoothing, prior_strength: None follows the window, and the first event.
-    """
-
-    task: Task | None = None
-    loss: object | None = None
-    penalty: Penalty = L2()  # noqa: RUF009 - frozen
-    rho: float = RHO
-    window: Window = Infinite()  # noqa: RUF009 - frozen
-    smoothing: float | None = None
-    prior_strength: float | None = None
-    intercept: bool = True
-    intercept_penalty: float = 1.0
-    scale: bool | None = None
-    classes: tuple[Label, ...] = ()
-
-    def settled(self, schema: Schema, sample: Block) -> "Problem":
-        """With nothing left to decide, by the first events of a stream."""
-        if not len(sample) and (self.task is None or self.loss is None):
-            raise StreamError("there are no events.", path=sample.path)
-        labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
-        task = self.task or _task_of(self.loss, self.classes or labels)
-        classes = self.classes or (tuple(labels) if task == "classes" else ())
-        if task == "classes" and len(classes) < 2:
-            shown = f"only {show(classes[0])}" if classes else "none"
-            raise StreamError(
-                f"classes are at least two, but the first {len(sample)} events have {shown}. Name all classes, "
-                "or say that the labels are numbers.",
-                path=sample.path,
-            )
-        loss = self.loss if self.loss is not None else LogLoss() if task == "classes" else SquaredError()
-        if task == "numbers" if isinstance(loss, MARGIN_LOSSES) else task == "classes" and loss != SquaredError():
-            raise ValueError(f"{loss!r} is not for {task}. Choose another loss, or another task.")
-        scale = schema.format in DENSE if self.scale is None else self.scale
-        strength = self.prior_strength
-        if strength is None:
-            strength = prior_strength_for(_squared_length(sample, scale)) if task == "classes" else 0.0
-        return replace(
-            self,
-            task=task,
-            loss=loss,
-            classes=classes,
-            scale=scale,
-            prior_strength=strength,
-            smoothing=smoothing_for(self.window) if self.smoothing is None else self.smoothing,
-        )
-
-    def as_options(self) -> dict[str, Any]:
-        """For a model file."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-
-class EventError(StreamError):
-    """An event that cannot be learned from."""
-
-    def __init__(self, message: str, block: Block, row: int) -> None:
-        super().__init__(message, path=block.path, line=block.line(row))
-        self.row = row
-        """Its place in the block."""
+PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
+Codes: TypeAlias = npt.NDArray[np.intp]
+Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
 
 
 class StreamModel(Savable):
@@ -117,7 +46,7 @@ class StreamModel(Savable):
                 self._calibration = Calibration(learner.lanes, problem.window)
         self._codes = {label: code for code, label in enumerate(problem.classes)}
         self._is_valid = as_native(problem.loss).valid
-        self.metrics: ClassMetrics | NumberMetrics = self._new_metrics()
+        self.metrics: ClassMetrics | NumberMetrics = self.new_metrics()
         """How well it predicted the events that it learned, before it learned them."""
 
     @classmethod
@@ -138,7 +67,7 @@ class StreamModel(Savable):
                 window=settled.window,
                 smoothing=settled.smoothing,
                 prior_strength=settled.prior_strength,
-                prior_intercept=_typical(settled.loss, sample) if settled.intercept and not classes else 0.0,
+                prior_intercept=typical(settled.loss, sample) if settled.intercept and not classes else 0.0,
                 intercept=settled.intercept,
                 intercept_penalty=settled.intercept_penalty if settled.intercept else 1.0,
                 scale=bool(settled.scale),
@@ -151,6 +80,11 @@ class StreamModel(Savable):
         """The classes, in order; none if labels are numbers."""
         return self._layout.classes if self.problem.task == "classes" else ()
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of margins that are no log-odds."""
+        return self._calibration
+
     # Learning
 
     def learn(self, block: Block) -> list[Row]:
@@ -158,10 +92,7 @@ class StreamModel(Savable):
 
         EventError, and nothing learned, if one of them cannot be.
         """
-        faulty = self._faulty(block)
-        if faulty.any():
-            row = int(np.argmax(faulty))
-            raise EventError(self._what_is_wrong(block, row), block, row)
+        self.require_sound(block)
         labels = self._labels_of(block)
         targets = self._layout.labels(labels.astype(np.intp)) if self.problem.task == "classes" else labels[:, None]
         time = block.time if self.problem.window.uses_time else None
@@ -171,18 +102,19 @@ class StreamModel(Savable):
             )
         except ValueError as error:
             raise self._located(error, block) from error
-        rows = self._judge(self.metrics, block, margins, labels)
+        rows = self.judge(self.metrics, block, margins, labels)
         if self._calibration is not None:
             self._calibration.learn(margins, targets, sample_weight=block.weight, time=time)
         if self.vocabulary is not None:
             self.n_names = block.rows.width
         return rows
 
-    def judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array) -> list[Row]:
-        """Count how well these margins predict the events of a block, whose labels must be known ones."""
-        return self._judge(metrics, block, margins, self._labels_of(block))
+    def judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array) -> list[Row]:
+        """Count how well these margins predict the events of a block.
 
-    def _judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array) -> list[Row]:
+        The labels are numbers; those of classes are places among `classes`, or behind them for a class that the model does
+        not know.
+        """
         features = np.diff(block.rows.indptr)
         if isinstance(metrics, NumberMetrics):
             loss = self._loss_of(margins[:, 0], labels)
@@ -190,6 +122,9 @@ class StreamModel(Savable):
         codes, scores = labels.astype(np.intp), self._layout.scores(margins)
         targets = self._layout.labels(codes)[:, : scores.shape[1]]
         loss = self._loss_of(scores, targets).mean(axis=1)
+        unknown = codes >= len(self.classes)
+        if len(self.classes) == 2 and unknown.any():  # the only lane would be right for one of the two
+            loss[unknown] = np.maximum(loss[unknown], self._loss_of(scores[unknown, 0], 1.0))
         two, p = len(self.classes) == 2, self.probabilities(margins)
         return metrics.add(
             codes,
@@ -204,7 +139,8 @@ class StreamModel(Savable):
     def _loss_of(self, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
         return self.learner.loss_of(margins, labels)
 
-    def _new_metrics(self) -> ClassMetrics | NumberMetrics:
+    def new_metrics(self) -> ClassMetrics | NumberMetrics:
+        """Metrics of its predictions, of no event yet."""
         if self.problem.task == "classes":
             return ClassMetrics()
         return NumberMetrics(self._loss_of, margin_is_prediction=not isinstance(self.problem.loss, Poisson))
@@ -215,30 +151,36 @@ class StreamModel(Savable):
 
     def learn_what_can_be(self, block: Block, bad: BadLines) -> list[Row]:
         """The same, but events that cannot be learned from are counted as bad and taken out of the block."""
-        while True:
-            faulty = self._faulty(block)
-            if faulty.any():
-                first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
-                bad.add(int(faulty.sum()), [EventError(self._what_is_wrong(block, row), block, row) for row in first])
-                block.drop(faulty)
-            try:
-                return self.learn(block)
-            except EventError as error:
-                bad.add(1, [error])
-                block.drop(np.arange(len(block)) == error.row)
+        self.drop_faulty(block, bad)
+        return without_refused(self.learn, block, bad)
 
-    def _faulty(self, block: Block) -> npt.NDArray[np.bool_]:
-        """Which events cannot be learned from: they have no label or no time, or a label that does not go with the rest."""
+    def require_sound(self, block: Block, *, learning: bool = True) -> None:
+        """EventError for the first event that cannot be learned from, or (not `learning`) not be judged."""
+        faulty = self._faulty(block, learning)
+        if faulty.any():
+            row = int(np.argmax(faulty))
+            raise EventError(self._what_is_wrong(block, row), block, row)
+
+    def drop_faulty(self, block: Block, bad: BadLines, *, learning: bool = True) -> None:
+        """Take such events out of the block, and count them as bad."""
+        faulty = self._faulty(block, learning)
+        if faulty.any():
+            first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
+            bad.add(int(faulty.sum()), [EventError(self._what_is_wrong(block, row), block, row) for row in first])
+            block.drop(faulty)
+
+    def _faulty(self, block: Block, learning: bool) -> npt.NDArray[np.bool_]:
+        """Which events have no label or no time, or a label that does not go with the rest."""
         bad = block.is_unlabelled.copy()
         if self.problem.task == "numbers":
             labels = block.rows.label
             bad |= block.rows.label_text >= 0
             bad[~bad] |= ~np.asarray(self._is_valid(labels[~bad]), dtype=bool)
-        elif not self._layout.spare:
-            bad |= self._codes_of(block) < 0
+        elif learning and not self._layout.spare:
+            bad |= self.codes_of(block) < 0
         if block.weight is not None:
             bad |= ~(block.weight >= 0.0)
-        if self.problem.window.uses_time:
+        if learning and self.problem.window.uses_time:
             bad |= True if block.time is None else np.isnan(block.time)
         return bad
 
@@ -258,21 +200,21 @@ class StreamModel(Savable):
         return f"the label {show(label)} is not one that {self.problem.loss!r} can have."
 
     @staticmethod
-    def _located(error: ValueError, block: Block) -> ValueError:
+    def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
         """The same error, in the words of the file."""
         found = re.search(r"\brow (\d+)", str(error))
-        return error if found is None else EventError(str(error), block, int(found[1]))
+        return error if found is None else EventError(message or str(error), block, int(found[1]))
 
     def _labels_of(self, block: Block) -> Array:
         if self.problem.task == "numbers":
             return block.rows.label
-        codes = self._codes_of(block)
+        codes = self.codes_of(block)
         if (codes < 0).any():
             self._meet(block, codes)
-            codes = self._codes_of(block)
+            codes = self.codes_of(block)
         return codes.astype(np.float64)
 
-    def _codes_of(self, block: Block) -> npt.NDArray[np.intp]:
+    def codes_of(self, block: Block) -> Codes:
         """The place of every label among the classes; -1 if it is new, or not there."""
         rows = block.rows
         numbers, places = np.unique(rows.label, return_inverse=True)
@@ -283,10 +225,12 @@ class StreamModel(Savable):
             codes[is_text] = texts[rows.label_text[is_text]]
         return codes
 
-    def _meet(self, block: Block, codes: npt.NDArray[np.intp]) -> None:
+    def _meet(self, block: Block, codes: Codes) -> None:
         """Give lanes to new classes. They end bit for bit as if they had been there from the start."""
-        new = list(dict.fromkeys(block.y[codes < 0].tolist()))
-        layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
+        self._arrange([*self.classes, *dict.fromkeys(block.y[codes < 0].tolist())])
+
+    def _arrange(self, classes: Sequence[Label]) -> None:
+        layout, sources, mirrored = self._layout.become(classes, spare=len(classes) > 2)
         self.learner = rearranged(self.learner, sources, mirrored)
         if self._calibration is not None:
             self._calibration = self._calibration.rearranged(sources, mirrored)
@@ -296,8 +240,54 @@ class StreamModel(Savable):
     # Predicting
 
     def margins(self, block: Block) -> Array:
-        """(events, lanes)"""
-        return self.learner.predict(block.rows, offset=block.offset)
+        """(events, lanes). EventError if one of them is too large for a number."""
+        try:
+            return self.learner.predict(block.rows, offset=block.offset)
+        except ValueError as error:
+            raise self._located(error, block, "the prediction is no finite number. Look for huge values.") from error
+
+    def predict(self, block: Block, wanted: Wanted = "label") -> npt.NDArray[Any]:
+        """What the model says of each event of a block.
+
+        wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins", of all
+        classes, or, if they are two, of the second one against the first.
+        """
+        return self.shown(self.margins(block), wanted)
+
+    def shown(self, margins: Array, wanted: Wanted) -> npt.NDArray[Any]:
+        """The same, from margins."""
+        if wanted not in get_args(Wanted):
+            raise ValueError(f"wanted must be one of {', '.join(get_args(Wanted))}; got {wanted!r}.")
+        classes = self.problem.task == "classes"
+        if wanted == "probabilities":
+            if not classes:
+                raise ValueError("there are no probabilities: the model predicts numbers.")
+            return self.probabilities(margins)
+        if wanted == "margins":
+            return self._layout.scores(margins) if len(self.classes) > 2 else margins[:, 0]
+        predicted = self.predicted(margins)
+        if not classes:
+            return predicted
+        is_text = any(isinstance(each, str) for each in self.classes)
+        return np.array(self.classes, dtype=object if is_text else np.float64)[predicted.astype(np.intp)]
+
+    def predict_file(self, paths: Path | Sequence[Path], wanted: Wanted = "label", **how: Any) -> npt.NDArray[Any]:
+        """The same of all events of files, which are read as those were that it learned from; `how` is for `odca.stream.open`.
+
+        Files may be of another format, have their columns in another order and have no labels. Names that the model does not know
+        are left out.
+        """
+        with open_stream(
+            paths, schema=self.schema, vocabulary=self.vocabulary, grow=False, labelled=False, **how
+        ) as stream:
+            return np.concatenate(
+                [self.shown(np.empty((0, self.learner.lanes)), wanted)]
+                + [self.predict(block, wanted) for block in stream]
+            )
+
+    def predict_events(self, events: Iterable[Mapping[str, Any]], wanted: Wanted = "label") -> npt.NDArray[Any]:
+        """The same of events that are dictionaries: each is read as a line of JSON would be."""
+        return self.predict(read_events(events, self.schema, self.vocabulary), wanted)
 
     def probabilities(self, margins: Array) -> Array:
         """The probability of every class, from margins."""
@@ -309,10 +299,64 @@ class StreamModel(Savable):
         """Numbers; of classes their places among `classes`."""
         if self.problem.task == "numbers":
             with np.errstate(over="ignore"):
-                return np.exp(margins[:, 0]) if isinstance(self.problem.loss, Poisson) else margins[:, 0]
+                numbers: Array = np.exp(margins[:, 0]) if isinstance(self.problem.loss, Poisson) else margins[:, 0]
+            return numbers
         if len(self.classes) == 2:
-            return (margins[:, 0] > 0.0).astype(np.float64)
-        return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
+            return np.where(margins[:, 0] > 0.0, 1.0, 0.0)
+        chosen: Codes = self._layout.scores(margins).argmax(axis=1)
+        return chosen.astype(np.float64)
+
+    # Several models
+
+    def merge(self, other: "StreamModel") -> Self:
+        """Return a model that has the events of both: of one problem, read alike. See docs/merging.md.
+
+        Features are known by their names, classes by their labels. A class that only one of them has met is taken over if the other
+        has room for it, as models of more than two classes have. What the first events decide, the strength of the prior and where
+        the intercept begins, is this model's.
+        """
+        if not isinstance(other, StreamModel):
+            raise TypeError(f"merge needs another StreamModel; got {other!r}.")
+        merging.require_one_problem(self.problem, other.problem)
+        schema = merging.united_schema(self.schema, other.schema)
+        mine, theirs = self._with_classes_of(other), other._with_classes_of(self)
+        if theirs.classes != mine.classes:
+            theirs = theirs._rearranged(mine.classes)
+        vocabulary, places = None, None
+        if self.vocabulary is not None and other.vocabulary is not None:
+            vocabulary, places = merging.united_names(self.names, other.names)
+        learner = mine.learner.merge(merging.adopted(mine.learner, theirs.learner, places))
+        merged = type(self)(replace(self.problem, classes=mine.classes), schema, learner)
+        if vocabulary is not None:
+            merged.vocabulary, merged.n_names = vocabulary, len(vocabulary)
+        if mine._calibration is not None and theirs._calibration is not None:
+            merged._calibration = mine._calibration.merge(theirs._calibration)
+        if isinstance(self.metrics, ClassMetrics) and isinstance(other.metrics, ClassMetrics):
+            codes = [mine.classes.index(each) for each in other.classes]
+            merged.metrics = self.metrics.merge(other.metrics, codes)
+        elif isinstance(self.metrics, NumberMetrics) and isinstance(other.metrics, NumberMetrics):
+            merged.metrics = self.metrics.merge(other.metrics)
+        return merged
+
+    def _with_classes_of(self, other: "StreamModel") -> "StreamModel":
+        """Itself, or a copy that has met the classes of another model too."""
+        new = [each for each in other.classes if each not in self.classes]
+        if not new:
+            return self
+        if not self._layout.spare:
+            shown = [", ".join(map(show, each.classes)) for each in (self, other)]
+            raise ValueError(
+                f"the classes are {shown[0]} here and {shown[1]} there, and a model of two classes has no room for others. "
+                "Name them all before learning."
+            )
+        return self._rearranged([*self.classes, *new])
+
+    def _rearranged(self, classes: Sequence[Label]) -> "StreamModel":
+        """A copy whose classes are in this order; new ones are as if they had been there from the start."""
+        twin = type(self)(self.problem, self.schema, self.learner)
+        twin._layout, twin._calibration = self._layout, self._calibration
+        twin._arrange(classes)
+        return twin
 
     # Files
 
@@ -340,6 +384,7 @@ class StreamModel(Savable):
         if loss is not None:
             given["loss"] = loss
         problem, schema = Problem(**given), Schema.from_options(saved.options["schema"])
+        problem.require_settled()
         model = cls(problem, schema, Learner.restored(saved.parts["learner"], loss))
         if model.vocabulary is not None:
             model.vocabulary.restore(saved.arrays["names"].tobytes(), saved.arrays["name_ends"])
@@ -347,6 +392,9 @@ class StreamModel(Savable):
         if model._calibration is not None:
             model._calibration = Calibration.restored(saved.parts["calibration"])
         model._restore_metrics({name[8:]: array for name, array in saved.arrays.items() if name.startswith("metrics.")})
+        for name in PROBLEM_OF_LEARNER:
+            if saved.options["problem"][name] != saved.parts["learner"].options[name]:
+                raise ValueError(f"its {name} is not that of its learner.")
         lanes = len(model._layout.lanes) if problem.task == "classes" else 1
         if model.learner.lanes != lanes or len(model._calibration or range(lanes)) != lanes:
             raise ValueError("its classes are not those of its learner.")
@@ -362,43 +410,14 @@ class StreamModel(Savable):
                 arrays, self._loss_of, margin_is_prediction=not isinstance(self.problem.loss, Poisson)
             )
 
+    @property
+    def names(self) -> Sequence[bytes]:
+        """The keys of all features that have names, in their places."""
+        return [] if self.vocabulary is None else self.vocabulary.keys()[: self.n_names]
+
     def keys(self) -> Sequence[bytes]:
         """The keys of its features, by index; see `feature_name`."""
         if self.vocabulary is not None:
-            return self.vocabulary.keys()[: self.learner.n_features]
+            return self.names[: self.learner.n_features]
         form = b"hash %d" if self.schema.features.bits is not None else b"%d"
         return [form % index for index in range(self.learner.n_features)]
-
-
-def show(label: Label) -> str:
-    """A label as a person writes it: 1 and not 1.0.
-
-    >>> show(1.0), show("UP")
-    ('1', 'UP')
-    """
-    if isinstance(label, str):
-        return label
-    return str(int(label)) if label == int(label) and abs(label) < 1e15 else repr(float(label))
-
-
-def _order(label: Label) -> tuple[bool, Label]:
-    """Numbers first."""
-    return isinstance(label, str), label
-
-
-def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
-    if loss is not None:
-        return "classes" if isinstance(loss, MARGIN_LOSSES) else "numbers"
-    return "classes" if len(labels) == 2 or any(isinstance(label, str) for label in labels) else "numbers"
-
-
-def _squared_length(sample: Block, scale: bool) -> float:
-    """Of the first event: as many as it has features, if each is about one."""
-    first = sample.rows.data[: sample.rows.indptr[1]]
-    return float(len(first) if scale else first @ first)
-
-
-def _typical(loss: object, sample: Block) -> float:
-    """Where the intercept begins: at the first label."""
-    first = float(sample.rows.label[0])
-    return float(np.log(max(first, 0.1))) if isinstance(loss, Poisson) else first

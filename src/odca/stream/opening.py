@@ -1,18 +1,21 @@
 """Opening a stream: what is it, and how is it read?"""
 
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, cast
 
 from odca import _core
+from odca.stream.arrow import BINARY, TableParser, Tables, binary_format, wanted
 from odca.stream.blocks import Block
 from odca.stream.chunks import LONGEST_LINE, SIZE, Chunk, Chunks, Position
 from odca.stream.errors import StreamError
 from odca.stream.features import Features
-from odca.stream.reader import Reading, cores, read_blocks
-from odca.stream.schema import BINARY, FORMATS, Kind, Roles, Schema, recognise_format, table_schema
+from odca.stream.reader import Parse, Reading, cores, read_blocks
+from odca.stream.schema import FORMATS, Format, Kind, Roles, Schema, recognise_format, table_schema
 from odca.stream.sources import expand
 
 Path: TypeAlias = str | os.PathLike[str]
@@ -21,6 +24,8 @@ OnError: TypeAlias = Literal["stop", "skip"]
 SAMPLE_LINES = 1000
 SAMPLE_BYTES = 1 << 20
 MOST_SAMPLES = 10
+NOT_PREDICTED = ("label", "weight", "time", "group", "tag")
+"""Roles that do not matter to a prediction."""
 
 
 @dataclass(slots=True)
@@ -39,7 +44,7 @@ class BadLines:
 class Stream:
     """Blocks of events, once and in order: iterate over it. Made by `open`."""
 
-    def __init__(self, chunks: Any, schema: Schema, reading: Reading, sample: Block) -> None:
+    def __init__(self, chunks: Chunks | Tables, schema: Schema, reading: Reading, sample: Block) -> None:
         self._chunks = chunks
         self.schema = schema
         """How the data are read."""
@@ -57,17 +62,19 @@ class Stream:
                 self.bad.add(block.bad_count, block.bad_lines())
             yield block
 
+    def chunks(self) -> Iterator[Chunk]:
+        """The data as they come, not parsed: for those who take them instead of the blocks."""
+        return iter(self._chunks)
+
     @property
     def total(self) -> int | None:
         """Bytes on the disk; None if that cannot be known."""
-        total: int | None = self._chunks.total
-        return total
+        return self._chunks.total
 
     @property
     def consumed(self) -> int:
         """Bytes on the disk that were read so far, some blocks ahead."""
-        consumed: int = self._chunks.consumed
-        return consumed
+        return self._chunks.consumed
 
     def stop(self) -> None:
         """Stop waiting for more of a file that grows: the blocks end with what is there."""
@@ -101,7 +108,9 @@ def open(
     features: Features = Features(),  # noqa: B008 - frozen
     delimiter: str | None = None,
     header: bool | None = None,
+    split_dates: bool = True,
     schema: Schema | None = None,
+    labelled: bool = True,
     vocabulary: _core.Vocabulary | None = None,
     grow: bool = True,
     on_error: OnError = "stop",
@@ -119,7 +128,9 @@ def open(
         last) or the keys of JSON that are these; libsvm's and VW's text have places for them.
     features: what becomes a feature.
     delimiter, header: of CSV; None looks at the first lines. So do the kinds of its columns, unless `features` names them.
+    split_dates: whether dates become their month, weekday and hour, or categories as they are written.
     schema: read as an earlier stream was read: then what columns are is taken from there.
+    labelled: False for data to be predicted: the columns that the schema of earlier data names need not be there, but for the offset.
     vocabulary, grow: the names of features so far; and whether new ones are added or left out.
     on_error: "stop" raises a StreamError at the first line that cannot be read, "skip" counts such lines in `bad`.
     follow: at the end wait for more, until `stop`.
@@ -138,40 +149,98 @@ def open(
             "label": label, "weight": weight, "offset": offset, "time": time, "group": group, "tag": tag,
         }.items()
     })  # fmt: skip
-    chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
-    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
-    kind = _format_of(format, found[0], head, schema, begin)
-    if kind in BINARY:
+    optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
+    wish = _Wish(features, roles, delimiter, header, split_dates, schema if begin.offset else None, schema, optional)
+    chunks: Chunks | Tables
+    if tables := binary_format(found[begin.file], format):
+        if follow:
+            raise ValueError(f"a table of {tables} cannot be followed: it is complete when it is written.")
+        chunks = Tables(found, tables, start=begin)
+    else:
+        chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
+    try:
+        looked = (
+            _look_at_table(chunks, wish)
+            if isinstance(chunks, Tables)
+            else _look_at_text(chunks, found, format, begin, wish)
+        )
+        schema = looked.schema
+        if schema.has_names and vocabulary is None:
+            vocabulary = _core.Vocabulary()
+        names = vocabulary if schema.has_names else None
+        reading = Reading(
+            parse=parser_of(schema)(skip_bad=on_error == "skip", vocabulary=names),
+            vocabulary=names,
+            grow=grow,
+            skip_bad=on_error == "skip",
+            lines_before=begin.line,
+            threads=threads or cores(),
+        )
+        events = Block(parser_of(schema)(skip_bad=True)(looked.head), looked.head, begin.line)
+    except BaseException:
         chunks.close()
-        from odca.stream import arrow  # noqa: PLC0415 - pyarrow is optional, and slow to import
-
-        raise NotImplementedError(arrow)
-    sample = _first_lines(head, SAMPLE_LINES)
-    if schema is None or not begin.offset:
-        schema = _schema_of(kind, sample, found[0], features, roles, delimiter, header, schema)
-    chunks.quoted = schema.format == "csv"
-    if schema.has_names and vocabulary is None:
-        vocabulary = _core.Vocabulary()
-    names = vocabulary if schema.has_names else None
-    reading = Reading(
-        parse=schema.parser(skip_bad=on_error == "skip", vocabulary=names),
-        vocabulary=names,
-        grow=grow,
-        skip_bad=on_error == "skip",
-        lines_before=begin.line,
-        threads=threads or cores(),
-    )
-    looked_at = Chunk(sample, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
-    events = Block(schema.parser(skip_bad=True)(looked_at), looked_at, begin.line)
+        raise
     return Stream(chunks, schema, reading, events)
 
 
-def _format_of(format_: str, path: str, head: bytes, schema: Schema | None, begin: Position) -> str:
-    if format_ != "auto":
-        return format_
-    if schema is not None and begin.offset:  # the middle of a file may look like anything
-        return schema.format
-    return recognise_format(path, head)
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """How data are to be read. With a `settled` schema nothing is left to be found; a `known` one says much."""
+
+    features: Features
+    roles: Roles
+    delimiter: str | None
+    header: bool | None
+    split_dates: bool
+    settled: Schema | None
+    known: Schema | None
+    optional: Collection[str]
+    """Roles whose columns need not be there."""
+
+    def completed(self) -> "_Wish":
+        """With all that a known schema says and that does not concern the format."""
+        if self.known is None:
+            return self
+        return replace(self, features=self.known.features, roles=Roles(**asdict(self.known.roles) | _given(self.roles)))
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What columns are known to be."""
+        return {} if self.known is None else {column.name: column.kind for column in self.known.columns}
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What the beginning of the data tells: how they are read, and the first of them."""
+
+    schema: Schema
+    head: Chunk
+
+
+def parser_of(schema: Schema) -> Callable[..., Parse]:
+    """What makes a parser of chunks, or of batches: give it `skip_bad` and `vocabulary`."""
+    return partial(TableParser, schema) if schema.format in BINARY else schema.parser
+
+
+def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
+    wish = wish.completed()
+    schema = wish.settled or tables.schema_of(
+        wish.features, wish.roles, wish.kinds, split_dates=wish.split_dates, optional=wish.optional
+    )
+    tables.read_only(wanted(schema))
+    return _Looked(schema, tables.head(SAMPLE_LINES))
+
+
+def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Position, wish: _Wish) -> _Looked:
+    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
+    sample = _first_lines(head, SAMPLE_LINES)
+    schema = wish.settled
+    if schema is None:
+        kind = format_ if format_ != "auto" else recognise_format(found[0], head)
+        schema = _schema_of(kind, sample, found[0], wish.completed())
+    chunks.quoted = schema.format == "csv"
+    looked_at = Chunk(sample, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
+    return _Looked(schema, looked_at)
 
 
 def _first_lines(head: bytes, lines: int) -> bytes:
@@ -185,26 +254,67 @@ def _first_lines(head: bytes, lines: int) -> bytes:
     return head[: end + 1] if end >= 0 else head
 
 
-def _schema_of(
-    kind: str,
-    sample: bytes,
-    path: str,
-    features: Features,
-    roles: Roles,
-    delimiter: str | None,
-    header: bool | None,
-    known: Schema | None,
-) -> Schema:
-    """The schema of data that begin so; of what a `known` schema says, all that does not concern the format holds."""
-    kinds: Mapping[str, Kind] = {}
-    if known is not None:
-        features = known.features
-        roles = Roles(**asdict(known.roles) | _given(roles))
-        kinds = {column.name: column.kind for column in known.columns}
+def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
+    """The schema of text that begins so; of what a known schema says, all that does not concern the format holds."""
+    known, features = wish.known, wish.features
+    if known is not None and known.has_indices and kind != "libsvm":
+        raise StreamError(
+            f"the model's features are the indices of libsvm's text; {kind} has names. Convert the data to libsvm.",
+            path=path,
+        )
     if kind == "csv":
-        return table_schema(sample, path, features, roles, delimiter=delimiter, header=header, kinds=kinds)
-    return Schema(format=kind, features=features, roles=roles)
+        found = table_schema(
+            sample,
+            path,
+            features,
+            wish.roles,
+            delimiter=wish.delimiter,
+            header=wish.header,
+            kinds=wish.kinds,
+            split_dates=wish.split_dates,
+            optional=wish.optional,
+        )
+        return found if known is None else _as_known(found, known, path)
+    if kind == "jsonl":
+        features = features.of_kinds(wish.kinds)
+    named = known is not None and known.has_names
+    return Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named)
+
+
+def _as_known(found: Schema, known: Schema, path: str) -> Schema:
+    """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be told apart."""
+    if known.format == "jsonl":  # to which dates are texts like others
+        return replace(
+            found,
+            columns=tuple(replace(each, kind="category") if each.kind == "date" else each for each in found.columns),
+        )
+    fewer = len(known.columns) - len(found.columns)
+    without_label = fewer == 1 and known.roles.label == known.columns[-1].name
+    if not known.header and not found.header and fewer > 0 and not without_label:
+        raise StreamError(
+            f"it has {len(found.columns)} columns, {fewer} fewer than the model's data, and no header that tells which. "
+            "Give it a header, or leave the missing columns empty.",
+            path=path,
+            line=1,
+        )
+    return found
 
 
 def _given(roles: Roles) -> dict[str, str]:
     return {role: name for role, name in asdict(roles).items() if name is not None}
+
+
+def read_events(events: Iterable[Mapping[str, Any]], schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
+    """Events that are dictionaries: each is read as a line of JSON would be. Names that are not in the vocabulary are left out."""
+    if schema.has_indices:
+        raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
+    text = b"".join(json.dumps(event, allow_nan=False).encode() + b"\n" for event in events)
+    chunk = Chunk(text, "the events", 0, 0, first=True, last=True)
+    kinds = {column.name: column.kind for column in schema.columns}
+    as_json = replace(schema, format="jsonl", features=schema.features.of_kinds(kinds), columns=())
+    block = Block(as_json.parser(skip_bad=False)(chunk), chunk, 0)
+    if block.bad_count:
+        raise block.bad_lines()[0]
+    if vocabulary is not None:
+        block.rows.resolve(vocabulary.absorb(block.rows, False), len(vocabulary))
+    return block

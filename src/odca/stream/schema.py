@@ -4,7 +4,7 @@ A schema is found from a sample of the data, once, and kept with the model: othe
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
@@ -17,8 +17,6 @@ from odca.stream.features import Features
 Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
 Kind: TypeAlias = Literal["number", "category", "text", "date", "any"]
 FORMATS: tuple[str, ...] = get_args(Format)
-BINARY = ("arrow", "parquet")
-"""Formats that are no text: pyarrow reads them."""
 
 SUFFIXES: Mapping[str, Format] = {
     ".csv": "csv",
@@ -86,6 +84,8 @@ class Schema:
     delimiter: str = ","
     header: bool = True
     """Whether a file of CSV begins with the names of its columns."""
+    named: bool = False
+    """Whether the numbers of libsvm's text are names, as they are to a model that has learned from text of another format."""
 
     @property
     def has_names(self) -> bool:
@@ -95,7 +95,7 @@ class Schema:
     @property
     def has_indices(self) -> bool:
         """Whether features are numbers in the text, and those are their indices."""
-        return self.format == "libsvm" and self.features == Features(missing=self.features.missing)
+        return self.format == "libsvm" and not self.named and self.features == Features(missing=self.features.missing)
 
     def parser(self, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> "Parser":
         """What reads chunks by this schema, on any thread; quicker if most names are in a vocabulary."""
@@ -114,8 +114,14 @@ class Schema:
         known["features"] = Features.from_options(options["features"])
         known["roles"] = Roles(**options["roles"])
         known["columns"] = tuple(Column(**column) for column in options["columns"])
-        if any(column.kind not in get_args(Kind) for column in known["columns"]):
-            raise ValueError("a column of its schema is of no known kind.")
+        if any(type(column.name) is not str or column.kind not in get_args(Kind) for column in known["columns"]):
+            raise ValueError("a column of its schema has no name, or is of no known kind.")
+        if not all(isinstance(name, str | None) for name in options["roles"].values()):
+            raise ValueError("the label of its schema, or the like, has no name.")
+        if type(known["delimiter"]) is not str or len(known["delimiter"].encode()) != 1:
+            raise ValueError("the delimiter of its schema is no character.")
+        if type(known["header"]) is not bool or type(known["named"]) is not bool:
+            raise ValueError("its schema does not say whether there is a header, or names.")
         return cls(**known)
 
 
@@ -125,7 +131,7 @@ class Parser:
     def __init__(self, schema: Schema, skip_bad: bool, vocabulary: _core.Vocabulary | None) -> None:
         self._schema, self._skip_bad, self._vocabulary = schema, skip_bad, vocabulary
         self._features = schema.features.native(indices=schema.has_indices)
-        self._columns = [self._native(column) for column in schema.columns]
+        self._columns = native_columns(schema)
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:
         """The events of a chunk."""
@@ -140,7 +146,9 @@ class Parser:
             return _core.read_vw(data, self._features, self._skip_bad, self._vocabulary)
         if schema.format == "jsonl":
             roles = {role: name or "" for role, name in asdict(schema.roles).items()}
-            return _core.read_json(data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles)
+            return _core.read_json(
+                data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles
+            )
         return _core.read_csv(
             data,
             columns=self._columns,
@@ -151,13 +159,23 @@ class Parser:
             vocabulary=self._vocabulary,
         )
 
-    def _native(self, column: Column) -> tuple[str, str, str, bool]:
-        wanted = self._schema.features
-        kept = column.name not in wanted.ignore and (not wanted.keep or column.name in wanted.keep)
-        role = self._schema.roles.role_of(column.name) or ("feature" if kept or column.is_time else "ignored")
-        if role == "feature" and not kept:
-            role = "time"
-        return column.name, role, column.kind, column.is_time and role == "feature"
+
+NativeColumn: TypeAlias = tuple[str, str, str, bool]
+"""A column as the core takes it: its name, its role, its kind, and whether it is the time as well as a feature."""
+
+
+def native_columns(schema: Schema) -> list[NativeColumn]:
+    """The columns of a table for the core. The role of those that nothing is made of is "ignored"."""
+    return [_native(schema, column) for column in schema.columns]
+
+
+def _native(schema: Schema, column: Column) -> NativeColumn:
+    wanted = schema.features
+    kept = column.name not in wanted.ignore and (not wanted.keep or column.name in wanted.keep)
+    role = schema.roles.role_of(column.name) or ("feature" if kept or column.is_time else "ignored")
+    if role == "feature" and not kept:
+        role = "time"
+    return column.name, role, column.kind, column.is_time and role == "feature"
 
 
 def recognise_format(path: str, head: bytes) -> Format:
@@ -198,21 +216,27 @@ def table_schema(
     delimiter: str | None,
     header: bool | None,
     kinds: Mapping[str, Kind],
+    split_dates: bool = True,
+    optional: Collection[str] = (),
 ) -> Schema:
-    """The schema of CSV, from its first lines. What `kinds` says of a column comes before what its cells look like."""
+    """The schema of CSV, from its first lines. What `kinds` says of a column comes before what its cells look like.
+
+    Of the roles, the `optional` ones may name columns that are not there.
+    """
     separator = delimiter or _core.guess_delimiter(sample)
     first = _core.csv_fields(sample, separator)
-    named = [name for name in asdict(roles).values() if name is not None]
     if header is None:
-        header = any(name in first for name in [*named, *kinds]) or _core.guess_header(sample, separator)
+        wanted = [name for name in (*asdict(roles).values(), *kinds) if name is not None]
+        named = (name in first for name in wanted if not re.fullmatch(r"-?\d+", name))  # numbers are places, or values
+        header = any(named) or _core.guess_header(sample, separator)
     names = first if header else [str(number) for number in range(1, len(first) + 1)]
     fault = _core.header_fault(names)
     if fault:
         raise StreamError(fault, path=path, line=1)
     guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
-    roles = _found_roles(roles, names, path, header)
+    roles = found_roles(roles, names, path, header, optional)
     columns = tuple(
-        Column(name, kinds.get(name) or _kind_by_request(features, name) or kind)
+        Column(name, kinds.get(name) or kind_by_request(features, name) or whole_date(kind, split_dates))
         for name, kind in zip(names, guessed, strict=True)
     )
     return Schema(
@@ -225,6 +249,11 @@ def table_schema(
     )
 
 
+def whole_date(kind: Kind, split_dates: bool) -> Kind:
+    """The kind of a column by itself: dates are categories, as they are written, unless they are to be split."""
+    return "category" if kind == "date" and not split_dates else kind
+
+
 def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
     """The first column of dates is the time of the events, unless another one is."""
     if roles.time is not None:
@@ -235,7 +264,8 @@ def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
     return columns
 
 
-def _kind_by_request(features: Features, name: str) -> Kind | None:
+def kind_by_request(features: Features, name: str) -> Kind | None:
+    """What the values of a column were said to be."""
     if name in features.text:
         return "text"
     if name in features.categorical:
@@ -243,14 +273,16 @@ def _kind_by_request(features: Features, name: str) -> Kind | None:
     return "number" if name in features.numeric else None
 
 
-def _found_roles(roles: Roles, names: Sequence[str], path: str, header: bool) -> Roles:
+def found_roles(roles: Roles, names: Sequence[str], path: str, header: bool, optional: Collection[str] = ()) -> Roles:
     """With the names that the columns have: -1 is the last."""
-    found = {}
+    found: dict[str, str | None] = {}
     for role, name in asdict(roles).items():
         if name is None or name in names:
             found[role] = name
         elif re.fullmatch(r"-\d+", name) and int(name) >= -len(names):
             found[role] = names[int(name)]
+        elif role in optional:
+            found[role] = None
         else:
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
             hint = "" if header else " The file was taken to have no header: columns are counted from 1."

@@ -1,0 +1,79 @@
+"""Model files that commands take, and files that they write."""
+
+import argparse
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from odca.cli.options import takes_file
+from odca.cli.output import Output
+
+if TYPE_CHECKING:
+    from odca.stream.model import StreamModel
+
+STANDARD_OUTPUT = "-"
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """MODEL."""
+    takes_file(parser.add_argument("model", metavar="MODEL", help="a model that `odca train` wrote, or a checkpoint"))
+
+
+def add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    """-o, for data that go to standard output otherwise."""
+    takes_file(
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="FILE",
+            default=STANDARD_OUTPUT,
+            help=f"where {what} go (default: -, standard output)",
+        )
+    )
+
+
+def load_any(path: str, output: Output) -> Any:
+    """The model of a file, whatever its kind; of a checkpoint, its model."""
+    import odca  # noqa: PLC0415 - after parsing
+
+    model = odca.load(path)
+    if type(model).__name__ != "Checkpoint":
+        return model
+    output.note(f"{path} is a checkpoint, in the middle of a training: its model is taken.")
+    return model.model
+
+
+def load_stream_model(path: str, output: Output) -> "StreamModel":
+    """The same, of a kind that knows how to read data."""
+    from odca.stream.model import StreamModel  # noqa: PLC0415 - after parsing
+
+    model = load_any(path, output)
+    if not isinstance(model, StreamModel):
+        raise ValueError(  # noqa: TRY004 - the file's fault
+            f"{path} holds a {type(model).__name__}, which does not know how data are read. "
+            "Name a model that `odca train` wrote."
+        )
+    return model
+
+
+@contextmanager
+def writing(path: str) -> Iterator[TextIO]:
+    """A text file, all of it or nothing: it is written beside its destination and then renamed. "-" is standard output."""
+    if path == STANDARD_OUTPUT:
+        yield sys.stdout
+        return
+    to = Path(path)
+    beside = to.with_name(f".{to.name}.{secrets.token_hex(8)}")
+    try:
+        with beside.open("x", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(to)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

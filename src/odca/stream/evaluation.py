@@ -1,0 +1,51 @@
+"""How well a model predicts labelled events that it does not learn from."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from odca.inputs import Array
+from odca.metrics import Row
+from odca.stream.blocks import Block
+from odca.stream.model import StreamModel
+from odca.stream.opening import BadLines
+from odca.stream.problem import Label
+
+
+class Evaluation:
+    """Counts blocks of events. A label of a class that the model does not know counts as predicted wrongly."""
+
+    def __init__(self, model: StreamModel) -> None:
+        self._model = model
+        self.metrics = model.new_metrics()
+        """Of the events so far."""
+        self.unknown: dict[Label, int] = {}
+        """The classes that the model does not know, and how many events have them."""
+
+    @property
+    def classes(self) -> Sequence[Label]:
+        """Those of the model, and behind them those that it does not know."""
+        return [*self._model.classes, *self.unknown]
+
+    def add(self, block: Block) -> list[Row]:
+        """Count the events of a block; return the rows of the metrics' table that fall among them.
+
+        EventError, and nothing counted, if one of them cannot be judged.
+        """
+        self._model.require_sound(block, learning=False)
+        margins = self._model.margins(block)
+        return self._model.judge(self.metrics, block, margins, self._labels_of(block))
+
+    def drop_faulty(self, block: Block, bad: BadLines) -> None:
+        """Take events that have no label, or none that can be judged, out of a block, and count them as bad."""
+        self._model.drop_faulty(block, bad, learning=False)
+
+    def _labels_of(self, block: Block) -> Array:
+        if self._model.problem.task == "numbers":
+            return block.rows.label
+        codes = self._model.codes_of(block)
+        for row in np.flatnonzero(codes < 0).tolist():
+            label = block.y[row]
+            self.unknown[label] = self.unknown.get(label, 0) + 1
+            codes[row] = len(self._model.classes) + list(self.unknown).index(label)
+        return codes.astype(np.float64)

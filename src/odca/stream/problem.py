@@ -1,0 +1,124 @@
+"""What is to be learned from a stream, and how."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from odca.losses import MARGIN_LOSSES, LogLoss, Poisson, SquaredError
+from odca.names import prior_strength_for, smoothing_for
+from odca.penalties import L2, Penalty
+from odca.stream.blocks import Block
+from odca.stream.errors import StreamError
+from odca.stream.schema import Schema
+from odca.windows import Infinite, Window
+
+Task: TypeAlias = Literal["classes", "numbers"]
+Label: TypeAlias = float | str
+
+RHO = 1e-5
+DENSE = ("csv", "jsonl", "arrow", "parquet")
+"""Formats whose numbers are in units of their own: they are scaled unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is to be learned, and how. What is None is decided by the first events.
+
+    task: whether labels are classes or numbers. None: classes if they are texts or only two, or if the loss is for classes.
+    loss: None is log loss for classes and squared error for numbers.
+    classes: all of them, if they are known beforehand; else those of the first events count, and more than two may become more still.
+    scale: divide each number by the root mean square of its values so far. None: in tables and JSON.
+    smoothing, prior_strength: None follows the window, and the first event.
+    """
+
+    task: Task | None = None
+    loss: object | None = None
+    penalty: Penalty = L2()  # noqa: RUF009 - frozen
+    rho: float = RHO
+    window: Window = Infinite()  # noqa: RUF009 - frozen
+    smoothing: float | None = None
+    prior_strength: float | None = None
+    intercept: bool = True
+    intercept_penalty: float = 1.0
+    scale: bool | None = None
+    classes: tuple[Label, ...] = ()
+
+    def settled(self, schema: Schema, sample: Block) -> "Problem":
+        """With nothing left to decide, by the first events of a stream."""
+        if not len(sample) and (self.task is None or self.loss is None):
+            raise StreamError("there are no events.", path=sample.path)
+        labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
+        task = self.task or _task_of(self.loss, self.classes or labels)
+        classes = self.classes or (tuple(labels) if task == "classes" else ())
+        if task == "classes" and len(classes) < 2:
+            shown = f"only {show(classes[0])}" if classes else "none"
+            raise StreamError(
+                f"classes are at least two, but the first {len(sample)} events have {shown}. Name all classes, "
+                "or say that the labels are numbers.",
+                path=sample.path,
+            )
+        loss = self.loss if self.loss is not None else LogLoss() if task == "classes" else SquaredError()
+        if task == "numbers" if isinstance(loss, MARGIN_LOSSES) else task == "classes" and loss != SquaredError():
+            raise ValueError(f"{loss!r} is not for {task}. Choose another loss, or another task.")
+        scale = schema.format in DENSE if self.scale is None else self.scale
+        strength = self.prior_strength
+        if strength is None:
+            strength = prior_strength_for(_squared_length(sample, scale)) if task == "classes" else 0.0
+        return replace(
+            self,
+            task=task,
+            loss=loss,
+            classes=classes,
+            scale=scale,
+            prior_strength=strength,
+            smoothing=smoothing_for(self.window) if self.smoothing is None else self.smoothing,
+        )
+
+    def require_settled(self) -> None:
+        """ValueError for what `settled` cannot have made."""
+        if self.task not in get_args(Task):
+            raise ValueError(f"its task is {self.task!r}.")
+        if not all(type(each) in {float, str} for each in self.classes) or len({*self.classes}) < len(self.classes):
+            raise ValueError("its classes are not different numbers or texts.")
+        if (self.task == "classes") != (len(self.classes) >= 2):
+            raise ValueError(f"its task is {self.task}, and it has {len(self.classes)} classes.")
+
+    def as_options(self) -> dict[str, Any]:
+        """For a model file."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def show(label: Label) -> str:
+    """A label as a person writes it: 1 and not 1.0.
+
+    >>> show(1.0), show("UP")
+    ('1', 'UP')
+    """
+    if isinstance(label, str):
+        return label
+    return str(int(label)) if label == int(label) and abs(label) < 1e15 else repr(float(label))
+
+
+def _order(label: Label) -> tuple[bool, Label]:
+    """Numbers first."""
+    return isinstance(label, str), label
+
+
+def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
+    if loss is not None:
+        return "classes" if isinstance(loss, MARGIN_LOSSES) else "numbers"
+    return "classes" if len(labels) == 2 or any(isinstance(label, str) for label in labels) else "numbers"
+
+
+def _squared_length(sample: Block, scale: bool) -> float:
+    """Of the first event: as many as it has features, if each is about one."""
+    first = sample.rows.data[: sample.rows.indptr[1]]
+    return float(len(first) if scale else first @ first)
+
+
+def typical(loss: object, sample: Block) -> float:
+    """Where the intercept begins: at the first label."""
+    first = float(sample.rows.label[0])
+    return float(np.log(max(first, 0.1))) if isinstance(loss, Poisson) else first
