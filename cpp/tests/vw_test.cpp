@@ -39,7 +39,7 @@ TEST_CASE("vw: a namespace's weight multiplies its values, and only there") {
 }
 
 TEST_CASE("vw: a repeated namespace adds to the first") {
-  CHECK(features(vw("|a x:1 |a x:2")) == Lines{"a^x:1 a^x:2"});  // added up when they are resolved
+  CHECK(features(vw("|a x:1 |a x:2")) == Lines{"a^x:3"});
   FeatureOptions hashed;
   hashed.space = Space::hashed;
   CHECK(vw("|a x:1 |a x:2", hashed).rows.value == std::vector<double>{3.0});
