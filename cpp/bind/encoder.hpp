@@ -12,7 +12,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -23,47 +22,15 @@
 #include <vector>
 
 #include "odca/errors.hpp"
-#include "odca/row.hpp"
+#include "odca/rows.hpp"
+#include "odca/text/fields.hpp"
+#include "odca/text/hash.hpp"
 
 namespace odca::bind {
 
 namespace nb = nanobind;
 
-// FNV-1a (64 bits) over the UTF-8 of the name; then, of a category, over the byte 0xff and the string, of a missing value
-// over the byte 0xfe. (Neither byte is ever part of UTF-8.) A bijection mixes the bits at the end; the lowest are the index.
-class FeatureHash {
- public:
-  FeatureHash& add(std::string_view text) {
-    for (const char c : text) add(static_cast<unsigned char>(c));
-    return *this;
-  }
-  FeatureHash& add(unsigned char byte) {
-    hash_ = (hash_ ^ byte) * 0x100000001b3;
-    return *this;
-  }
-  std::int32_t index(int bits) const {
-    std::uint64_t h = hash_;
-    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccd;
-    h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53;
-    return static_cast<std::int32_t>((h ^ (h >> 33)) & ((std::uint64_t{1} << bits) - 1));
-  }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325;
-};
-
-// Rows one behind the other, as a CSR matrix has them.
-struct Rows {
-  std::vector<std::int32_t> start{0}, index;
-  std::vector<double> value;
-
-  void add(std::int32_t feature, double number) { index.push_back(feature), value.push_back(number); }
-  void clear() { start.assign(1, 0), index.clear(), value.clear(); }
-  std::int64_t size() const { return static_cast<std::int64_t>(start.size()) - 1; }
-  Row first() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
-};
-
-enum class Missing { ignore, indicate, error };
+using text::Missing;
 
 class Encoder {
  public:
@@ -98,10 +65,9 @@ class Encoder {
            last = feature;
            rows.add(feature, number);
          });
-    if (!sorted) sort(rows, first);
     if (rows.index.size() > 0x7fffffff)
       throw InputError("these are too many events at once; learn them in several calls");
-    rows.start.push_back(static_cast<std::int32_t>(rows.index.size()));
+    sorted ? rows.start.push_back(static_cast<std::int32_t>(rows.index.size())) : sort(rows, first);
   }
 
   // Calls visit(feature, index, number) for what the event holds, in its own order; the index is negative if unknown.
@@ -142,14 +108,6 @@ class Encoder {
   std::int64_t width() const { return (bits_ ? most_ : size()) + shift_; }
 
  private:
-  struct Entry {
-    std::int32_t feature;
-    std::size_t place;  // values of one feature are added in the event's order
-    double number;
-    bool operator<(const Entry& other) const {
-      return feature != other.feature ? feature < other.feature : place < other.place;
-    }
-  };
   struct Place {
     nb::object name;
     std::int64_t index;
@@ -240,19 +198,11 @@ class Encoder {
 
   // Rows
 
-  // Sorts what comes from `first` on by feature. Hashes may meet: values of one feature are added up.
+  // Makes a row of what comes from `first` on. Hashes may meet: values of one feature are added up.
   void sort(Rows& rows, std::size_t first) {
-    entries_.clear();
-    for (std::size_t k = first; k < rows.index.size(); ++k) entries_.push_back({rows.index[k], k, rows.value[k]});
-    std::sort(entries_.begin(), entries_.end());
-    rows.index.resize(first);
-    rows.value.resize(first);
-    for (const auto& [feature, place, number] : entries_) {
-      if (rows.index.size() > first && rows.index.back() == feature)
-        rows.value.back() += number;
-      else
-        rows.add(feature, number);
-    }
+    for (std::size_t k = first; k < rows.index.size(); ++k) row_.add(rows.index[k], rows.value[k]);
+    rows.index.resize(first), rows.value.resize(first);
+    row_.finish(rows);
   }
 
   // Names
@@ -372,8 +322,8 @@ class Encoder {
   nb::dict numbers_, categories_;  // name -> index, name -> {string or None -> index}
   nb::list features_;              // by index
   std::int64_t known_ = 0;
-  std::vector<Place> places_;   // the numbers of the last event
-  std::vector<Entry> entries_;  // memory for the next event that is not sorted
+  std::vector<Place> places_;  // the numbers of the last event
+  RowMaker row_;               // memory for the next event that is not sorted
 };
 
 }  // namespace odca::bind

@@ -24,7 +24,7 @@ from odca.stream.errors import STANDARD_INPUT, StreamError
 from odca.stream.lines import Bytes, first_line_end, last_line_end, last_unquoted_line_end
 from odca.stream.sources import ANOTHER_FILE, POLL, ByteSource, open_bytes
 
-SIZE = 2 << 20
+SIZE = 4 << 20
 LONGEST_LINE = 16 << 20
 DIGESTED = 4096  # bytes before a position that its digest is of
 SHORTEST_LIMIT = 4  # of max_line: a byte order mark fits
