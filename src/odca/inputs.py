@@ -83,7 +83,7 @@ def as_floats(values: Any, name: str) -> Array:
 
 def _numbers(values: Any, name: str) -> npt.NDArray[Any]:
     """Float32 and float64 stay what they are; whole numbers and booleans become float64."""
-    if np.ma.is_masked(values):
+    if type(values) is not np.ndarray and np.ma.is_masked(values):  # numpy.ma takes a while to import
         raise ValueError(
             f"{name} has masked entries. Fill them, or leave their rows out: they would be read as they lie."
         )
