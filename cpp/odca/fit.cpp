@@ -37,7 +37,7 @@ bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<doub
   const auto in_tolerances = [&](const std::vector<double>& gap) {  // the largest
     double largest = 0.0;
     for (int l = 0; l < config_.lanes; ++l)
-      if (gap[l] > tolerance[l]) largest = std::max(largest, gap[l] / tolerance[l]);
+      if (gap[l] > 0.0) largest = std::max(largest, gap[l] / tolerance[l]);
     return largest;
   };
   const auto is_solved = [&] {
@@ -68,7 +68,7 @@ bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<doub
       inspections.passed(in_tolerances(sweep.shortfall), sweep.work);
       if (at_rest || inspections.due()) {
         if (is_solved()) return true;
-        inspections.looked(in_tolerances(ascent.gap));
+        if (inspections.overlooked(in_tolerances(ascent.gap))) ascent.roster.wake_all();
       }
       if (inspections.ahead() > few_iterations * iteration) {
         const int iterations = pass_->move_jointly(ascent.roster.everyone(), tolerance, lookout);
@@ -77,7 +77,7 @@ bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<doub
           return false;
         }
         if (is_solved()) return true;
-        inspections.forget_the_past(iterations * iteration);
+        inspections.forget_the_past();
         ascent.roster.wake_all();
         continue;
       }

@@ -122,7 +122,6 @@ class Roster {
 
   void wake_all() {
     for (Ids& each : resting_) each.clear();
-    std::fill(naps_.begin(), naps_.end(), 0);
     awake_ = everyone_;
   }
 
@@ -138,7 +137,7 @@ class Roster {
 
 // When to look at the gap, which costs about half a pass over all events. A pass tells what the gap was at its visits, each
 // at its own moment; if that falls by a factor from pass to pass, the gap at the pass's end is smaller by about that. How
-// it really is beside what was expected is learned from every look. In case that tells nothing, no more than a third
+// it really is beside what was expected is learned from every look. In case that tells nothing, no more than about half
 // of the work is done without a look. Gaps are in tolerances, work in non-zeros.
 class Inspections {
  public:
@@ -153,11 +152,17 @@ class Inspections {
     before_last_ = last_;
     last_ = seen;
   }
-  bool due() const { return expected() <= 0.9 || done_ - looked_at_ >= std::max(4.0 * everyone_, 0.5 * looked_at_); }
+  bool due() const { return expected() <= 0.9 || done_ >= 2.0 * looked_at_ + 4.0 * everyone_; }
 
-  void looked(double gap) {
-    if (raw_ > 0.0) correction_ = gap / raw_;
+  // A look has found this gap. True if much of it is at events that rest, which no visit has seen.
+  bool overlooked(double gap) {
     looked_at_ = done_;
+    if (gap > 1.5 * last_) {
+      forget_the_past();
+      return true;
+    }
+    correction_ = gap / raw_;
+    return false;
   }
 
   // How much work is still ahead, to all appearances.
@@ -165,8 +170,7 @@ class Inspections {
     if (before_last_ == 0.0 || expected() <= 1.0) return 0.0;
     return rate_ < 1.0 ? odca::log(expected()) / -odca::log(rate_) * work_ : infinity;
   }
-  void forget_the_past(double work) {
-    done_ += work;
+  void forget_the_past() {
     last_ = before_last_ = 0.0;
     correction_ = 1.0;
   }

@@ -108,8 +108,8 @@ class TypedPass final : public Pass {
     const EventBuffer& buffer = state_.buffer;
     const std::int64_t lanes = Lanes ? Lanes : config_.lanes, extra = config_.fixed_features + 16;
     for (std::size_t k = 0; k < ids.size(); ++k) {
-      if (k + 8 < ids.size()) buffer.fetch_entry(ids[k + 8]);
-      if (k + 2 < ids.size()) buffer.fetch_row(ids[k + 2]);
+      if (k + 12 < ids.size()) buffer.fetch_entry(ids[k + 12]);
+      if (k + 4 < ids.size()) buffer.fetch_row(ids[k + 4]);
       if (lookout.look(buffer.entry(ids[k]).size * lanes + extra)) return k;
       visit_one(k, ids[k]);
     }
