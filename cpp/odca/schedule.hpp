@@ -81,8 +81,8 @@ class Order {
 };
 
 // Who is visited in a pass. An event whose dual did not move (it sits at an end of its domain, as most do under a hinge)
-// rests for the next 3, 15, 63, 255, 255, ... passes; one that moved is visited in the next. No event rests for ever, and the gap
-// is that of all events: resting is safe (docs/mathematics.md, 12).
+// rests for the next 3, 15, 63, 255, 255, ... passes; one that moved is visited in the next. No event rests for ever, and
+// the gap is that of all events: resting is safe (docs/mathematics.md, 12).
 class Roster {
  public:
   Roster(Ids everyone, Order order)
@@ -137,8 +137,9 @@ class Roster {
 
 // When to look at the gap, which costs about half a pass over all events. A pass tells what the gap was at its visits, each
 // at its own moment; if that falls by a factor from pass to pass, the gap at the pass's end is smaller by about that. How
-// it really is beside what was expected is learned from every look. In case that tells nothing, no more than about half
-// of the work is done without a look. Gaps are in tolerances, work in non-zeros.
+// it really is beside what was expected is learned from every look. In case the visits tell nothing, no more than about
+// half of the work is done without a look, and looks come no closer than a twentieth. Gaps are in tolerances, work in
+// non-zeros.
 class Inspections {
  public:
   explicit Inspections(double everyone) : everyone_(everyone) {}
@@ -152,7 +153,10 @@ class Inspections {
     before_last_ = last_;
     last_ = seen;
   }
-  bool due() const { return expected() <= 0.9 || done_ >= 2.0 * looked_at_ + 4.0 * everyone_; }
+  bool due() const {
+    if (expected() <= 0.9) return done_ >= 1.05 * looked_at_;
+    return done_ >= 2.0 * looked_at_ + 4.0 * everyone_;
+  }
 
   // A look has found this gap. True if much of it is at events that rest, which no visit has seen.
   bool overlooked(double gap) {
