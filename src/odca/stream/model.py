@@ -194,9 +194,11 @@ class StreamModel(Savable):
             return f"the event has no time, which {self.problem.window!r} counts in. Name the column that holds it."
         if self.problem.task == "classes":
             known = ", ".join(show(each) for each in self.classes)
-            return f"the label {show(label)} is new; the classes are {known}. Name them all before learning."
+            return (
+                f"the label {show(label)} is new; the classes are {known}. Name them all before learning (--classes)."
+            )
         if isinstance(label, str):
-            return f"the label {label!r} is no number. Say that labels are classes, if they are."
+            return f"the label {label!r} is no number. Say that labels are classes, if they are (--task classes)."
         return f"the label {show(label)} is not one that {self.problem.loss!r} can have."
 
     @staticmethod
