@@ -47,7 +47,13 @@ class Problem:
 
     def settled(self, schema: Schema, sample: Block) -> "Problem":
         """With nothing left to decide, by the first events of a stream."""
+        if schema.format in DENSE and schema.roles.label is None:
+            names = [column.name for column in schema.columns]
+            there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
+            raise StreamError(f"what is the label? Name its column, or its key (--label).{there}", path=sample.path)
         if not len(sample):
+            if sample.bad_count:
+                raise sample.bad_lines()[0]
             raise StreamError("there are no events.", path=sample.path)
         labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
         task = self.task or _task_of(self.loss, self.classes or labels)
