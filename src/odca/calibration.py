@@ -43,10 +43,15 @@ class Calibration:
 
     def learn(
         self, margins: Array, labels: Array, *, sample_weight: Array | None = None, time: npt.ArrayLike | None = None
-    ) -> None:
-        """Learn from the margins (n, lanes) of events, from before they were learned, and their labels."""
+    ) -> Array:
+        """Learn from the margins (n, lanes) of events, from before they were learned, and their labels.
+
+        Returns P(+1) of each lane, by the maps as they were before the event.
+        """
+        log_odds = np.empty_like(margins)
         for lane, each in enumerate(self._maps):
-            each.learn(margins[:, [lane]], labels[:, lane], sample_weight=sample_weight, time=time)
+            log_odds[:, lane] = each.learn(margins[:, [lane]], labels[:, lane], sample_weight=sample_weight, time=time)
+        return _on_the_side_of(margins, sigmoid(log_odds))
 
     def probabilities(self, margins: Array) -> Array:
         """P(+1) of each lane, for margins (n, at most lanes): it rises with the margin, and is above ½ where that is positive.
@@ -54,8 +59,7 @@ class Calibration:
         The second holds by force where the map says otherwise, that is near 0 if b is not: what `predict` chooses is the likelier.
         """
         slope, constant = self.maps(margins.shape[1])
-        p, barely = sigmoid(slope * margins + constant), 0.5 + BARELY * margins / (1.0 + np.abs(margins))
-        return np.where(margins > 0.0, np.maximum(p, barely), np.minimum(p, barely))
+        return _on_the_side_of(margins, sigmoid(slope * margins + constant))
 
     def maps(self, lanes: int) -> tuple[Array, Array]:
         """The slopes a and the constants b of the first lanes."""
@@ -105,6 +109,12 @@ def sigmoid(z: Array) -> Array:
     """1 / (1 + e^-z), without overflow."""
     e = np.exp(-np.abs(z))
     return np.where(z >= 0.0, 1.0, e) / (1.0 + e)
+
+
+def _on_the_side_of(margins: Array, p: Array) -> Array:
+    """The probabilities, above ½ where the margin is positive and below it elsewhere."""
+    barely = 0.5 + BARELY * margins / (1.0 + np.abs(margins))
+    return np.where(margins > 0.0, np.maximum(p, barely), np.minimum(p, barely))
 
 
 def _mirrored(calibrated: Learner) -> Learner:

@@ -1,10 +1,12 @@
 """`odca train`: files to a model."""
 
 import argparse
+import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -45,14 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "-i", "--initial", metavar="MODEL", help="a model to go on from, which knows how data are read"
         )
     )
-    parser.add_argument(
-        "--task", choices=("classes", "numbers"), help="what labels are (default: by the loss and the first labels)"
-    )
-    parser.add_argument(
-        "--classes", metavar="A,B,...", help="all classes, if they are known (default: those of the first events)"
-    )
-    add_learning_options(parser)
-    add_feature_options(parser)
+    _add_model_options(parser)
     group = parser.add_argument_group("breaking off and going on")
     takes_file(group.add_argument("--checkpoint", metavar="FILE", help="where the state of the training is written"))
     group.add_argument(
@@ -78,16 +73,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
 
 
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    """What decides the kind of model, and is settled when it goes on from another one."""
+    parser.add_argument(
+        "--task", choices=("classes", "numbers"), help="what labels are (default: by the loss and the first labels)"
+    )
+    parser.add_argument(
+        "--classes", metavar="A,B,...", help="all classes, if they are known (default: those of the first events)"
+    )
+    add_learning_options(parser)
+    add_feature_options(parser)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Do it; return the exit code."""
-    if arguments.resume and arguments.checkpoint is None:
-        raise argparse.ArgumentTypeError("argument --resume: say from which --checkpoint")
+    _check(arguments)
     training = _Training(arguments)
     code = training.run()
     training.model.save(arguments.output)
     if not arguments.quiet:
         training.tell()
     return code
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what would fail in the end, or silently not be done, before anything is done."""
+    if arguments.resume and arguments.checkpoint is None:
+        raise argparse.ArgumentTypeError("argument --resume: say from which --checkpoint")
+    written = {"--output": arguments.output, "--checkpoint": arguments.checkpoint}
+    for option, path in written.items():
+        if path is not None:
+            _require_writable(option, Path(path))
+            if any(_same(path, each) for each in arguments.data):
+                raise argparse.ArgumentTypeError(f"argument {option}: {path} is to be read. Name another file")
+    if arguments.checkpoint is not None and _same(arguments.output, arguments.checkpoint):
+        raise argparse.ArgumentTypeError("argument --checkpoint: it is the file of --output. Name another file")
+    if arguments.initial is not None:
+        parser = argparse.ArgumentParser()
+        _add_model_options(parser)
+        for name, default in vars(parser.parse_args([])).items():
+            if getattr(arguments, name) != default:
+                option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
+                raise argparse.ArgumentTypeError(f"argument {option}: the model of --initial has its own. Leave it out")
+
+
+def _require_writable(option: str, path: Path) -> None:
+    """OSError if no file can be put there: it is written beside and renamed."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise NotADirectoryError(
+            f"{option} {path}: there is no directory {str(folder)!r}. Make it, or name another one."
+        )
+    if path.is_dir():
+        raise IsADirectoryError(f"{option} {path} is a directory. Name a file in it.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(f"{option} {path}: nothing may be written to the directory {str(folder)!r}.")
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two paths are one file, be it there or not."""
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 class _Training:
@@ -202,9 +247,8 @@ class _Training:
             Fact("rate", learned / max(seconds, 1e-9), human.rate, "events_per_second"),
             Fact("model", self._arguments.output),
         ]
-        self._output.summary(
-            {"interrupted" if self._interrupted else "learned": facts, **metrics_facts(self.model, metrics)}
-        )
+        title = "interrupted" if self._interrupted and not self._arguments.follow else "learned"
+        self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
         tell_bad_lines(self._output, self._stream.bad, self._bad_before)
 
 
@@ -235,7 +279,7 @@ def _label(text: str) -> "Label":
 
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     """What decides the model: everything but how it is told and saved."""
-    aside = {"output", "checkpoint", "every", "resume", "threads", "quiet", "json", "follow"}
+    aside = {"output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"}
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 
 

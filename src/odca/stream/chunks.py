@@ -30,7 +30,6 @@ DIGESTED = 4096  # bytes before a position that its digest is of
 SHORTEST_LIMIT = 4  # of max_line: a byte order mark fits
 PATIENCE = 0.05  # seconds that a line waits for others, where they come slowly
 LOOKING = 1.0  # seconds that a look at the first lines waits for more of them
-NEWLINE = 10
 UTF8_MARK = b"\xef\xbb\xbf"
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # UTF-16, or UTF-32
 NOTHING: Bytes = np.empty(0, np.uint8)
@@ -176,7 +175,7 @@ class Chunks:
         return before + (0 if source is None else source.consumed)
 
     def stop(self) -> None:
-        """End all waiting, for more of a file or of a pipe, as if they ended with what is there. For any thread."""
+        """End all waiting, for more of a file or of a pipe, as if they ended behind the last whole line. For any thread."""
         self._stopped.set()
 
     def close(self) -> None:
@@ -237,11 +236,54 @@ def _size(path: str) -> int | None:
     return about.st_size if stat.S_ISREG(about.st_mode) else None
 
 
+class _Looked:
+    """A source whose first bytes can be looked at, as many as one likes, before they are read."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self.path, self.skip = source.path, source.skip
+        self._ahead = memoryview(b"")
+        self._end: Exception | bool = False  # what came behind that
+
+    def look(self, head: bytes, size: int, lines: int) -> bytes:
+        """`head`, which was read, and what follows it: about so many bytes or lines in all, if they come soon."""
+        read, until = len(head), time.monotonic() + LOOKING
+        piece = memoryview(bytearray(size))
+        while len(head) < size and (seen := head.count(b"\n")) < lines and not self._end:
+            if seen and not self._source.wait(max(0.0, until - time.monotonic())):
+                break
+            try:
+                count = self._source.readinto(piece[: size - len(head)])
+                self._end = not count
+            except (StreamError, OSError) as error:
+                count, self._end = 0, error
+            head += piece[:count]
+        self._ahead = memoryview(head)[read:]
+        return head
+
+    def readinto(self, buffer: memoryview) -> int:
+        if not self._ahead:
+            if isinstance(self._end, Exception):
+                raise self._end
+            return 0 if self._end else self._source.readinto(buffer)
+        count = min(len(self._ahead), len(buffer))
+        buffer[:count] = self._ahead[:count]
+        self._ahead = self._ahead[count:]
+        return count
+
+    def wait(self, seconds: float) -> bool:
+        return bool(self._ahead) or bool(self._end) or self._source.wait(seconds)
+
+    @property
+    def interrupted(self) -> bool:
+        return self._source.interrupted
+
+
 class _Cutter:
     """Cuts the bytes of one file. It reads into a buffer, and what of it was not delivered begins the next."""
 
     def __init__(self, source: ByteSource, file: int, start: Position, size: int, max_line: int, quoted: bool) -> None:
-        self._source = source
+        self._source = _Looked(source)
         self._file = file
         self._start = start
         # A line fits into the largest buffer, with its newline, if and only if it is not too long.
@@ -262,14 +304,7 @@ class _Cutter:
     def head(self, size: int, lines: int) -> bytes:
         """What it begins with; see `Chunks.head`."""
         self._begin()
-        seen, until = 0, time.monotonic() + LOOKING
-        while self._filled < min(size, len(self._buffer)) and seen < lines and not self._ended and self._error is None:
-            if self._line_end and not self._source.wait(max(0.0, until - time.monotonic())):
-                break
-            begin = self._filled
-            self._read()
-            seen += int(np.count_nonzero(self._buffer[begin : self._filled] == NEWLINE))
-        return self._buffer[: self._filled].tobytes()
+        return self._source.look(self._buffer[: self._filled].tobytes(), size, lines)
 
     def quote(self, quoted: bool) -> None:
         """Let quotes count or not, before the first chunk is taken."""
@@ -291,6 +326,9 @@ class _Cutter:
         while True:
             self._drop_rest()
             self._fill()
+            if self._ended and self._source.interrupted:  # the last line may lack its end
+                yield self._deliver(self._line_end, last=True)
+                return
             if self._ended and not self._odd:
                 yield self._deliver(self._filled, last=True)
                 return

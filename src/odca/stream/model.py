@@ -102,17 +102,25 @@ class StreamModel(Savable):
             )
         except ValueError as error:
             raise self._located(error, block) from error
-        rows = self.judge(self.metrics, block, margins, labels)
+        p = None
         if self._calibration is not None:
-            self._calibration.learn(margins, targets, sample_weight=block.weight, time=time)
+            p = self._calibration.learn(margins, targets, sample_weight=block.weight, time=time)
+        rows = self.judge(self.metrics, block, margins, labels, p)
         if self.vocabulary is not None:
             self.n_names = block.rows.width
         return rows
 
-    def judge(self, metrics: ClassMetrics | NumberMetrics, block: Block, margins: Array, labels: Array) -> list[Row]:
+    def judge(
+        self,
+        metrics: ClassMetrics | NumberMetrics,
+        block: Block,
+        margins: Array,
+        labels: Array,
+        calibrated: Array | None = None,
+    ) -> list[Row]:
         """Count how well these margins predict the events of a block.
 
-        The labels are numbers; those of classes are places among `classes`, or behind them for a class that the model does
+        What they mean as probabilities is what the calibration says now, unless it is given. The labels are numbers; those of classes are places among `classes`, or behind them for a class that the model does
         not know.
         """
         features = np.diff(block.rows.indptr)
@@ -125,7 +133,7 @@ class StreamModel(Savable):
         unknown = codes >= len(self.classes)
         if len(self.classes) == 2 and unknown.any():  # the only lane would be right for one of the two
             loss[unknown] = np.maximum(loss[unknown], self._loss_of(scores[unknown, 0], 1.0))
-        two, p = len(self.classes) == 2, self.probabilities(margins)
+        two, p = len(self.classes) == 2, self.probabilities(margins, calibrated)
         return metrics.add(
             codes,
             self.predicted(margins).astype(np.intp),
@@ -194,9 +202,11 @@ class StreamModel(Savable):
             return f"the event has no time, which {self.problem.window!r} counts in. Name the column that holds it."
         if self.problem.task == "classes":
             known = ", ".join(show(each) for each in self.classes)
-            return f"the label {show(label)} is new; the classes are {known}. Name them all before learning."
+            return (
+                f"the label {show(label)} is new; the classes are {known}. Name them all before learning (--classes)."
+            )
         if isinstance(label, str):
-            return f"the label {label!r} is no number. Say that labels are classes, if they are."
+            return f"the label {label!r} is no number. Say that labels are classes, if they are (--task classes)."
         return f"the label {show(label)} is not one that {self.problem.loss!r} can have."
 
     @staticmethod
@@ -289,10 +299,13 @@ class StreamModel(Savable):
         """The same of events that are dictionaries: each is read as a line of JSON would be."""
         return self.predict(read_events(events, self.schema, self.vocabulary), wanted)
 
-    def probabilities(self, margins: Array) -> Array:
-        """The probability of every class, from margins."""
+    def probabilities(self, margins: Array, calibrated: Array | None = None) -> Array:
+        """The probability of every class, from margins; and from P(+1) of each lane, if the calibration has told them."""
         scores = self._layout.scores(margins)
-        p = sigmoid(scores) if self._calibration is None else self._calibration.probabilities(scores)
+        if calibrated is not None:
+            p = self._layout.scores(calibrated)
+        else:
+            p = sigmoid(scores) if self._calibration is None else self._calibration.probabilities(scores)
         return self._layout.distribution(p, scores)
 
     def predicted(self, margins: Array) -> Array:

@@ -47,7 +47,13 @@ class Problem:
 
     def settled(self, schema: Schema, sample: Block) -> "Problem":
         """With nothing left to decide, by the first events of a stream."""
-        if not len(sample) and (self.task is None or self.loss is None):
+        if schema.format in DENSE and schema.roles.label is None:
+            names = [column.name for column in schema.columns]
+            there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
+            raise StreamError(f"what is the label? Name its column, or its key (--label).{there}", path=sample.path)
+        if not len(sample):
+            if sample.bad_count:
+                raise sample.bad_lines()[0]
             raise StreamError("there are no events.", path=sample.path)
         labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
         task = self.task or _task_of(self.loss, self.classes or labels)
@@ -55,8 +61,8 @@ class Problem:
         if task == "classes" and len(classes) < 2:
             shown = f"only {show(classes[0])}" if classes else "none"
             raise StreamError(
-                f"classes are at least two, but the first {len(sample)} events have {shown}. Name all classes, "
-                "or say that the labels are numbers.",
+                f"classes are at least two, but the first {len(sample)} events have {shown}. Name all classes (--classes), "
+                "or say that the labels are numbers (--task numbers).",
                 path=sample.path,
             )
         loss = self.loss if self.loss is not None else LogLoss() if task == "classes" else SquaredError()
@@ -119,6 +125,7 @@ def _squared_length(sample: Block, scale: bool) -> float:
 
 
 def typical(loss: object, sample: Block) -> float:
-    """Where the intercept begins: at the first label."""
-    first = float(sample.rows.label[0])
+    """Where the intercept begins: at the first label that is a number."""
+    labels = sample.rows.label[np.isfinite(sample.rows.label)]
+    first = float(labels[0]) if len(labels) else 0.0
     return float(np.log(max(first, 0.1))) if isinstance(loss, Poisson) else first

@@ -157,6 +157,11 @@ class ByteSource:
         """How many bytes on the disk were read."""
         return self._raw.consumed
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether it ended because it was stopped, where more might have come."""
+        return self._raw.interrupted
+
     def readinto(self, buffer: Buffer) -> int:
         """Fill the buffer, or the front of it, and return the number of bytes. 0 is the end."""
         count = self._raw.readinto(buffer)
@@ -240,8 +245,11 @@ class _Followed(ByteSource):
     def readinto(self, buffer: Buffer) -> int:
         while True:
             count = super().readinto(buffer)
-            if count or self._raw.stopped.is_set():
+            if count:
                 return count
+            if self._raw.stopped.is_set():
+                self._raw.interrupted = True
+                return 0
             if self._superseded():
                 # What was written between the read and the look is still to be had.
                 count = super().readinto(buffer)

@@ -1,0 +1,191 @@
+"""What `odca train` says of data and paths that it cannot use, and that it leaves everything as it was."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from odca import cli
+from odca.stream.model import StreamModel
+from stream_files import events, vw, write
+
+
+@pytest.fixture
+def train(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """The exit code, the lines and what is told on stderr. The model file that is there must outlast a failure."""
+    path = tmp_path / "model.safetensors"
+
+    def run(*words: object) -> tuple[int, list[str], str]:
+        path.write_bytes(b"the old model")
+        output = [] if "-o" in words else ["-o", str(path)]
+        try:
+            code = cli.main(["train", *map(str, words), *output])
+        except SystemExit as error:
+            code = int(str(error.code))
+        captured = capsys.readouterr()
+        assert (path.read_bytes() == b"the old model") == (code != 0)
+        assert not list(tmp_path.glob(".*"))
+        return code, captured.out.splitlines(), captured.err
+
+    return run
+
+
+VW = [vw(each) for each in events(30)]
+CSV = ["y,a,b\n", *(f"{k % 2},{k},{k % 7}.5\n" for k in range(30))]
+SVM = [f"{1 - 2 * (k % 2)} 1:{k} 3:0.5\n" for k in range(30)]
+JSON = [f'{{"y": {k % 2}, "a": {k}, "b": "x"}}\n' for k in range(30)]
+
+BAD = [
+    ("a.vw", VW, "1 |n a:1x\n", "character 8", "number"),
+    ("a.vw", VW, "zwei |n a\n", "character", "label"),
+    ("a.vw", VW, "1 |n a\0b\n", "character", "NUL"),
+    ("a.vw", VW, "|n a\n", "", "the event has no label"),
+    ("a.vw", VW, "1 |n a:1e999\n", "character", ""),
+    ("a.svm", SVM, "1 1:x\n", "character 5", "number"),
+    ("a.svm", SVM, "1 1:nan\n", "character", ""),
+    ("a.svm", SVM, "x 1:2\n", "character 1", "label"),
+    ("a.csv", CSV, "1,oops,2\n", "character 3: 'a' must", "number"),
+    ("a.csv", CSV, "1,2\n", "", "2 fields"),
+    ("a.csv", CSV, "1,2,3,4\n", "", "4 fields"),
+    ("a.csv", CSV, ",2,3\n", "", "the event has no label"),
+    ("a.csv", CSV, "1,2,\0\n", "", "NUL"),
+    ("a.jsonl", JSON, '{"y": 1, "a": }\n', "character", ""),
+    ("a.jsonl", JSON, '{"a": 1}\n', "", "the event has no label"),
+    ("a.jsonl", JSON, "[1]\n", "character", ""),
+    ("a.jsonl", JSON, '{"y": 1} x\n', "character", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "lines", "bad", "where", "what"), BAD)
+def test_a_bad_line_is_named_and_can_be_skipped(train, tmp_path: Path, name, lines, bad, where, what) -> None:
+    data = write(tmp_path / name, [*lines[:20], bad, *lines[20:]])
+    how = {"a.csv": ["--label", "y", "--numeric", "a", "b"], "a.jsonl": ["--label", "y"]}.get(name, [])
+    code, _, told = train(data, *how)
+    assert code == cli.REFUSED
+    assert told.startswith(f"odca train: {data}, line 21")
+    assert where in told
+    assert what.lower() in told.lower()
+    code, rows, told = train(data, *how, "--on-error", "skip", "--json")
+    assert (code, told) == (0, "")
+    good = write(tmp_path / f"good.{name}", lines)
+    skipped = StreamModel.load(tmp_path / "model.safetensors")
+    assert train(good, *how, "--quiet") == (0, [], "")
+    assert skipped.learner == StreamModel.load(tmp_path / "model.safetensors").learner
+    texts = [json.loads(row)["text"] for row in rows if json.loads(row)["event"] == "warning"]
+    assert texts[0].startswith("1 ")
+    assert f"{data}, line 21" in texts[1]
+
+
+def test_a_line_that_is_too_long_is_a_bad_line(train, tmp_path: Path) -> None:
+    data = write(tmp_path / "a.vw", [*VW[:20], f"1 |n {'x' * 1000}\n", *VW[20:]])
+    code, _, told = train(data, "--max-line", 500)
+    assert code == cli.REFUSED
+    assert f"{data}, line 21: the line has more than 500 bytes." in told
+    code, _, told = train(data, "--max-line", 500, "--on-error", "skip", "--quiet")
+    assert code == 0
+    assert StreamModel.load(tmp_path / "model.safetensors").metrics.events == 30
+
+
+def test_many_bad_lines_are_counted_and_the_first_shown(train, tmp_path: Path) -> None:
+    data = write(tmp_path / "a.vw", [line for each in VW for line in (each, "1 |n a:x\n")] * 100)
+    code, lines, told = train(data, "--on-error", "skip")
+    assert code == 0
+    assert "3,000 lines could not be read and were skipped" in told
+    assert len(told.splitlines()) == 11
+    assert f"{data}, line 2, " in told
+    assert "accuracy" in "".join(lines)
+
+
+def test_if_no_line_can_be_read_the_first_is_named(train, tmp_path: Path) -> None:
+    data = write(tmp_path / "a.vw", ["1 |n a:x\n"] * 5)
+    for how in ([], ["--on-error", "skip"]):
+        code, _, told = train(data, *how)
+        assert code == cli.REFUSED
+        assert f"{data}, line 1, character" in told
+
+
+@pytest.mark.parametrize("options", [[], ["--task", "numbers"], ["--classes", "0,1", "--loss", "hinge"]])
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_empty_data_are_refused(train, tmp_path: Path, options, text) -> None:
+    code, _, told = train(write(tmp_path / "a.vw", [text]), *options)
+    assert code == cli.REFUSED
+    assert "a.vw: there are no events." in told
+
+
+def test_a_first_label_that_is_missing_does_no_harm(train, tmp_path: Path) -> None:
+    data = write(tmp_path / "a.vw", ["|n a\n", "x |n a\n", *(f"{k}.5 |n a:{k}\n" for k in range(30))])
+    code, _, _ = train(data, "--task", "numbers", "--on-error", "skip", "--quiet")
+    assert code == 0
+    model = StreamModel.load(tmp_path / "model.safetensors")
+    assert model.metrics.events == 30
+    assert model.metrics.scores()["r2"] > 0.9
+
+
+def test_an_unknown_column_is_told_with_those_there_are(train, tmp_path: Path) -> None:
+    code, _, told = train(write(tmp_path / "a.csv", CSV), "--label", "price")
+    assert code == cli.REFUSED
+    assert "there is no column 'price' for the label. There are y, a, b." in told
+
+
+def test_a_table_needs_a_label(train, tmp_path: Path) -> None:
+    for data in (write(tmp_path / "a.csv", CSV), write(tmp_path / "a.jsonl", JSON)):
+        code, _, told = train(data)
+        assert code == cli.REFUSED
+        assert "--label" in told
+
+
+def test_data_that_are_not_there_are_told(train, tmp_path: Path) -> None:
+    assert "there is no file" in train(tmp_path / "none.vw")[2]
+    assert "no file matches" in train(tmp_path / "*.none")[2]
+    assert "is a directory" in train(tmp_path)[2]
+    code, _, told = train(write(tmp_path / "a.vw", VW), tmp_path / "none.vw")
+    assert (code, "there is no file" in told) == (cli.REFUSED, True)
+
+
+def test_damaged_packed_data_are_refused(train, tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress("".join(VW * 500).encode()))
+    (tmp_path / "cut.vw.gz").write_bytes(packed[: len(packed) // 2])
+    packed[len(packed) // 2] ^= 0xFF
+    (tmp_path / "bad.vw.gz").write_bytes(packed)
+    for name in ("cut.vw.gz", "bad.vw.gz"):
+        code, _, told = train(tmp_path / name, "--on-error", "skip")
+        assert code == cli.REFUSED
+        assert f"{name}: the file " in told
+
+
+@pytest.mark.parametrize("option", ["-o", "--checkpoint"])
+def test_a_place_that_cannot_be_written_to_is_told_before_the_data_are_read(train, tmp_path: Path, option) -> None:
+    (tmp_path / "shut").mkdir(mode=0o500)
+    output = [] if option == "-o" else ["-o", tmp_path / "new.safetensors"]
+    for place in ("nowhere/m.safetensors", "shut/m.safetensors", "."):
+        if place.startswith("shut") and os.access(tmp_path / "shut", os.W_OK):
+            continue  # root may write everywhere
+        code, lines, told = train(tmp_path / "there-are-no-data.vw", option, tmp_path / place, *output)
+        assert (code, lines) == (cli.REFUSED, [])
+        assert "directory" in told
+        assert "no file" not in told
+    (tmp_path / "shut").chmod(0o700)
+
+
+def test_nothing_is_written_over_what_is_read(train, tmp_path: Path) -> None:
+    data = write(tmp_path / "a.vw", VW)
+    assert train(data, "-o", data)[0] == 2
+    assert train(data, "-o", tmp_path / "m", "--checkpoint", data)[0] == 2
+    assert train(data, "-o", tmp_path / "m", "--checkpoint", tmp_path / "x" / ".." / "m")[0] != 0
+    assert train(data, "-o", tmp_path / "m", "--checkpoint", tmp_path / "m")[0] == 2
+    assert Path(data).read_text() == "".join(VW)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--loss", "cubic"], ["--window", "soon"], ["--rho", "-1"], ["--every", "often"], ["--resume"], ["--bits", "99"],
+        ["--delimiter", "ab"], ["--interact", "a"], ["--keep", "a", "--ignore", "a"], ["--threads", "0"],
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_told_as_such(train, tmp_path: Path, words) -> None:
+    code, _, told = train(write(tmp_path / "a.vw", VW), *words)
+    assert code == 2
+    assert "odca train: error: " in told
