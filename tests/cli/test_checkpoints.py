@@ -263,8 +263,8 @@ def test_a_signal_ends_the_training_behind_a_block_and_saves_it(train, tmp_path:
         process.stdin.flush()
         wait_for_events(process, 1500)
         process.send_signal(number)
+        assert process.wait(60) == cli.INTERRUPTED  # before the pipe is closed, which would end the line
         last = process.communicate()[0].splitlines()[-1]
-        assert process.returncode == cli.INTERRUPTED
     assert json.loads(last)["interrupted"]["events"] == 1500
     assert StreamModel.load(tmp_path / "model").metrics.events == 1500
     with training(tmp_path, "-", "--checkpoint", tmp_path / "state", "--resume") as process:
@@ -338,7 +338,7 @@ def test_fifty_kills_in_the_middle_leave_the_same_model(train, tmp_path: Path) -
         before = _version(state)
         process = context.Process(target=cli.main, args=([*words, "--quiet"],))
         process.start()
-        waits = kills % 10 > 0
+        waits = kills % 25 > 0
         while waits and _version(state) == before and process.is_alive():
             time.sleep(0.001)
         time.sleep(draw.uniform(0.0, 0.02))
@@ -353,7 +353,6 @@ def test_fifty_kills_in_the_middle_leave_the_same_model(train, tmp_path: Path) -
         kills += 1
         in_the_middle += _version(state) != before and not (tmp_path / "model").exists()
     assert in_the_middle >= MID_TRAINING
-    print(Checkpoint.load(state).model.metrics.events, in_the_middle)
     assert cli.main([*words, "--quiet"]) == 0
     assert (tmp_path / "model").read_bytes() == expected
 
