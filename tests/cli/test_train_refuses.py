@@ -83,8 +83,9 @@ def test_a_line_that_is_too_long_is_a_bad_line(train, tmp_path: Path) -> None:
     code, _, told = train(data, "--max-line", 500)
     assert code == cli.REFUSED
     assert f"{data}, line 21: the line has more than 500 bytes." in told
-    code, _, told = train(data, "--max-line", 500, "--on-error", "skip", "--quiet")
-    assert code == 0
+    code, lines, told = train(data, "--max-line", 500, "--on-error", "skip", "--quiet")
+    assert (code, lines) == (0, [])
+    assert "1 lines could not be read" in told  # even if it is to be quiet
     assert StreamModel.load(tmp_path / "model.safetensors").metrics.events == 30
 
 

@@ -93,6 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     training.model.save(arguments.output)
     if not arguments.quiet:
         training.tell()
+    training.warn()
     return code
 
 
@@ -150,7 +151,8 @@ class _Training:
         if found is not None:
             self._stream = self._open(found.model, found.position)
             self.model = found.model
-            self._output.note(f"Going on behind {human.count(found.model.metrics.events)} events.")
+            if not arguments.quiet:
+                self._output.note(f"Going on behind {human.count(found.model.metrics.events)} events.")
         else:
             self._stream, self.model = self._begin()
         self.model.metrics.show_every(arguments.table)
@@ -249,6 +251,9 @@ class _Training:
         ]
         title = "interrupted" if self._interrupted and not self._arguments.follow else "learned"
         self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
+
+    def warn(self) -> None:
+        """Of lines that were left out: even who wants no summary must know."""
         tell_bad_lines(self._output, self._stream.bad, self._bad_before)
 
 
