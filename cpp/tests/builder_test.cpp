@@ -47,7 +47,7 @@ TEST_CASE("builder: numbers, categories, names in a field, missing values") {
     builder.named(builder.field("ad"), "name", 0.5);
     builder.missing(builder.field("age"), "");
   });
-  CHECK(features(block) == Lines{"price:3.2 country=NZ:1 ad^name:0.5 age?:1"});
+  CHECK(features(block) == Lines{"price:3.2 country=NZ:1 age?:1 ad^name:0.5"});
 }
 
 TEST_CASE("builder: a missing value is indicated, ignored or a fault") {
@@ -109,10 +109,9 @@ TEST_CASE("builder: a product that is no float is a fault") {
 TEST_CASE("builder: words and series of words are counted") {
   FeatureOptions options;
   const auto fill = [](Builder& builder) { builder.words(builder.field("t"), "The cat, the CAT the", ""); };
-  CHECK(features(built(options, fill)) == Lines{"t=the:1 t=cat:1 t=the:1 t=cat:1 t=the:1"});
+  CHECK(features(built(options, fill)) == Lines{"t=the:3 t=cat:2"});
   options.ngrams = 2;
-  CHECK(features(built(options, fill)) ==
-        Lines{"t=the:1 t=cat:1 t=the cat:1 t=the:1 t=cat the:1 t=cat:1 t=the cat:1 t=the:1 t=cat the:1"});
+  CHECK(features(built(options, fill)) == Lines{"t=the:3 t=cat:2 t=the cat:2 t=cat the:2"});
   options.ngrams = 3;
   const Block block = built(options, [](Builder& builder) { builder.words(builder.field("t"), "a b c", ""); });
   CHECK(features(block) == Lines{"t=a:1 t=b:1 t=a b:1 t=c:1 t=b c:1 t=a b c:1"});
