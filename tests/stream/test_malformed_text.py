@@ -112,7 +112,7 @@ OTHERS: list[tuple[str, bytes, str, int | None]] = [
     ("jsonl", b'{"a": "\\x"}\n', "there is no escape '\\x' in JSON.", 8),
     ("jsonl", b'{"a": "\\ud800"}\n', "half a surrogate pair is no character: '\\ud800'.", 8),
     ("jsonl", b'{"a": "\x01"}\n', "there is a control character, '\\x01', in a string. Escape it.", 8),
-    ("jsonl", '{"é": "東京", "a": x}\n'.encode(), "expected a value; got 'x}'.", 17),
+    ("jsonl", '{"é": "東京", "a": x}\n'.encode(), "expected a value; got 'x}'.", 18),
 ]  # fmt: skip
 
 

@@ -34,18 +34,8 @@ def clicks(tmp_path: Path) -> Path:
 
 def together(blocks: list[stream.Block]) -> tuple[Any, ...]:
     """All that blocks hold, one behind the other."""
-    arrays = [
-        np.concatenate([each for block in blocks if (each := part(block)) is not None]).tolist()
-        for part in (
-            lambda block: np.diff(block.X.indptr),
-            lambda block: block.X.indices,
-            lambda block: block.X.data,
-            lambda block: block.y,
-            lambda block: block.weight,
-            lambda block: block.time,
-            lambda block: block.group,
-        )
-    ]
+    parts = [(np.diff(b.X.indptr), b.X.indices, b.X.data, b.y, b.weight, b.time, b.group) for b in blocks if len(b)]
+    arrays = [np.concatenate(part).tolist() for part in zip(*parts, strict=True)]
     return (*arrays, [tag for block in blocks for tag in block.tag or []])
 
 

@@ -1,6 +1,7 @@
 """VW's text: what VW reads soundly is read alike; where VW drops or guesses, a fault says so. See docs/vw-text.md."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,6 +102,7 @@ def ours(line: str, folder: Path) -> Reading | None:
     path.write_bytes(line.encode() + b"\n")
     with stream.open(path, threads=1) as events:
         blocks = [block for block in events if len(block)]
+        assert events.vocabulary is not None
         keys = [stream.feature_name(key) for key in events.vocabulary.keys()]  # noqa: SIM118 - it is no dictionary
     if not blocks:
         return None
@@ -115,9 +117,11 @@ def ours(line: str, folder: Path) -> Reading | None:
     )
 
 
-def close(mine: Any, other: Any) -> bool:
+def close(mine: float | None, other: float | None) -> bool:
     """VW has 32-bit floats."""
-    return mine == other or (None not in (mine, other) and abs(mine - other) <= 1e-6 * abs(other))
+    if mine is None or other is None or not math.isfinite(other):
+        return bool(mine == other)
+    return abs(mine - other) <= 1e-6 * abs(other)
 
 
 def alike(mine: Reading | None, other: Reading | None) -> bool:
