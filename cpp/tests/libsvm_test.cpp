@@ -65,6 +65,8 @@ TEST_CASE("libsvm: a query is a group") {
   CHECK(has(fault("1 qid:"), "'qid:'"));
   CHECK(has(fault("1 qid:x 1:2"), "'x'"));
   CHECK(has(fault("1 qid: 7 1:2"), "query"));
+  CHECK(has(fault("1 qid:1.5 1:2"), "0:7 the query after 'qid:' must be a whole number below 2^53; got '1.5'"));
+  CHECK(has(fault("1 qid:9007199254740993 1:2"), "whole number"));  // read as a double it is 2^53
   CHECK(has(fault("1 1:2 qid:7"), "'qid:7'"));
 }
 

@@ -34,6 +34,7 @@ TEST_CASE("vw: a namespace's weight multiplies its values, and only there") {
   CHECK(features(vw("|a:2 x:3 y |b z |a w")) == Lines{"a^x:6 a^y:2 b^z:1 a^w:1"});
   CHECK(has(fault("|a: x"), "the weight of a namespace must be a number; got ''"));
   CHECK(has(fault("|a:x y"), "got 'x'"));
+  CHECK(has(fault("|:2 y"), "0:2 expected the name of a namespace before its weight"));
   CHECK(has(fault("|a:1e999 y"), "too large"));
   CHECK(has(fault("|a:1e300 y:1e300"), "too large"));
 }
@@ -73,8 +74,20 @@ TEST_CASE("vw: label, importance, initial prediction, tag") {
   CHECK(has(fault("1 \xff|a y"), "not UTF-8"));
 }
 
-TEST_CASE("vw: features without a name are numbered") {
-  CHECK(features(vw("| :2 x :3\n|a :1 |b :2\n")) == Lines{"0:2 x:1 1:3", "a^0:1 b^1:2"});
+TEST_CASE("vw: features without a name are numbered within their namespace") {
+  CHECK(features(vw("| :2 x :3\n|a :1 |b :2\n")) == Lines{"0:2 x:1 1:3", "a^0:1 b^0:2"});
+}
+
+TEST_CASE("vw: a value that is a word makes a category") {
+  CHECK(features(vw("| colour:red |ad:2 colour:http://x size:2")) ==
+        Lines{"colour=red:1 ad^colour=http://x:2 ad^size:4"});
+  CHECK(features(vw("| a:x|b y")) == Lines{"a=x:1 b^y:1"});
+  CHECK(features(vw("| a:e5 a:nano a:infinite")) == Lines{"a=e5:1 a=nano:1 a=infinite:1"});
+  for (const char* value : {"-", "+", ".", "--1", "+x", ":", ":x", "1x", "nan", "NaN", "-nan", "inf", "Infinity"})
+    CHECK(has(fault(std::string("| a:") + value), "0:5 the value of a feature must be a number; got"));
+  CHECK(has(fault("| :x"), "must be a number; got 'x'"));
+  CHECK(has(fault("| a:x\xffy"), "not UTF-8"));
+  CHECK(has(fault("| a\xff:y"), "not UTF-8"));
 }
 
 TEST_CASE("vw: a bar without anything is an event without features") {
@@ -93,6 +106,7 @@ TEST_CASE("vw: what cannot be read is said, with its place") {
   CHECK(has(fault("|a x: 2"), "got ''"));
   CHECK(has(fault("|a x:1:2"), "0:6 the value of a feature must be a number; got '1:2'"));
   CHECK(has(fault("|a x:nan"), "'nan'"));
+  CHECK(has(fault("|é 東京:1x"), "0:7 "));  // a place is a character, not a byte
   CHECK(has(fault("|a x:1e999"), "too large"));
   CHECK(has(fault("|a x:2y|b z"), "got '2y'"));
   CHECK(has(fault(std::string("|a x\0y", 6)), "0:5 there is a NUL byte"));
@@ -112,11 +126,17 @@ TEST_CASE("vw: lines may end as Windows has them, and the last one not at all") 
   CHECK(features(vw("1 |a x\r\n1 |a y:2\r\n")) == features(vw("1 |a x\n1 |a y:2")));
 }
 
+TEST_CASE("vw: a carriage return inside a line is no part of a name") {
+  CHECK(has(fault("| a\rb"), "0:4 there is a carriage return inside the line"));
+  CHECK(has(fault("| a\r\r"), "0:4 there is a carriage return"));
+}
+
 TEST_CASE("vw: fields are kept or ignored") {
   FeatureOptions options;
   options.ignore = {"a"};
   CHECK(features(vw("|a x |b y | z", options)) == Lines{"b^y:1 z:1"});
-  CHECK(has(faults(vw("|a x:y |b y", options)).at(0), "'y'"));
+  CHECK(features(vw("|a x:red |b y:red", options)) == Lines{"b^y=red:1"});
+  CHECK(has(faults(vw("|a x:1y |b y", options)).at(0), "'1y'"));
   options.ignore.clear(), options.keep = {"a"};
   CHECK(features(vw("|a x |b y |a.b z", options)) == Lines{"a^x:1"});
 }
@@ -133,7 +153,7 @@ TEST_CASE("vw: any cut into blocks gives the same events") {
         for (std::int64_t i = random.below(4); i > 0; --i)
           text += "w" + std::to_string(random.below(20)) + (random.chance(0.5) ? ":" + show(random.bell()) : "") + " ";
       }
-      text += random.chance(0.1) ? " |x y:bad\n" : "|\n";
+      text += random.chance(0.1) ? (random.chance(0.5) ? " |x y:1bad\n" : " |x y:word\n") : "|\n";
     }
     FeatureOptions options;
     options.space = random.chance(0.5) ? Space::names : Space::hashed;

@@ -144,7 +144,7 @@ def test_standard_output_takes_data_and_nothing_else(vw: Path, capfd: pytest.Cap
 
 
 def test_what_is_damaged_leaves_the_old_output_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.vw").write_text("1 | a\n" * 1000 + "1 | a:b\n")
+    (tmp_path / "a.vw").write_text("1 | a\n" * 1000 + "1 | a:1b\n")
     (tmp_path / "b.svm").write_text("1 1:1\n")
     before = sorted(tmp_path.iterdir())
     assert cli.main(["convert", str(tmp_path / "a.vw"), "-o", str(tmp_path / "b.svm")]) == cli.REFUSED

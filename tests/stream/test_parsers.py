@@ -51,7 +51,7 @@ def events_of(text: str | bytes, **how: Any) -> list[dict[str, float]]:
 
 
 def bits(numbers: Any) -> list[int]:
-    return np.asarray(numbers, dtype=np.float64).view(np.uint64).tolist()
+    return list(np.asarray(numbers, dtype=np.float64).view(np.uint64).tolist())
 
 
 # libsvm
@@ -258,8 +258,11 @@ def test_json_is_read_as_python_reads_it(objects: list[dict[str, Any]], ascii_on
 def decimals(count: int, seed: int) -> list[str]:
     """Decimal strings of every kind: short and long, of few and many digits, near the ends of what a double holds."""
     pick = random.Random(seed)
-    digits = lambda most: "".join(pick.choice(string.digits) for _ in range(pick.randint(1, most)))  # noqa: E731 - short
-    out = []
+
+    def digits(most: int) -> str:
+        return "".join(pick.choice(string.digits) for _ in range(pick.randint(1, most)))
+
+    out: list[str] = []
     while len(out) < count:
         whole = str(int(digits(pick.choice([1, 3, 25]))))  # JSON allows no leading zeros
         fraction = "." + digits(pick.choice([1, 6, 30])) if pick.random() < 0.7 else ""

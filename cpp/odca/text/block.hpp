@@ -62,7 +62,7 @@ struct Block {
 
   struct BadLine {
     std::uint32_t line;
-    std::int64_t column;  // in bytes, from 1; 0 if it is the line as a whole
+    std::int64_t column;  // a character, from 1; 0 if it is the line as a whole
     std::string message;
   };
   std::vector<BadLine> bad;    // the first few

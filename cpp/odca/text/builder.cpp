@@ -81,6 +81,18 @@ void Builder::category(const Field& field, std::string_view value, std::string_v
   add(hash, index_of(hash, key_, field, value, where), 1.0, field.slot);
 }
 
+void Builder::category(const Field& field, std::string_view name, std::string_view value, double weight) {
+  FeatureHash hash = field.prefix_hash;
+  hash.add(name);
+  hash.add(static_cast<unsigned char>(category_mark));
+  hash.add(value);
+  key_.assign(field.prefix).append(name);
+  key_ += category_mark;
+  key_ += value;
+  const std::string_view both(name.data(), static_cast<std::size_t>(value.data() + value.size() - name.data()));
+  add(hash, index_of(hash, key_, field, both, both), weight, field.slot);
+}
+
 void Builder::missing(const Field& field, std::string_view where) {
   if (options_.missing == Missing::ignore) return;
   if (options_.missing == Missing::error)

@@ -4,6 +4,7 @@
 //   string NZ in "country"       feature country=NZ        1
 //   no value in "price"          feature price is missing  1, or nothing, or a fault
 //   name:0.5 in namespace "ad"   feature ad^name           0.5
+//   name:red in namespace "ad"   feature ad^name=red       1
 //   a text in "title"            feature title=word        how often the word (or a series of words) is there
 //   fields a and b interact      feature a * b             for each feature of a and each of b, their product
 #pragma once
@@ -65,6 +66,8 @@ class Builder {
   }
   void indexed(std::int32_t index, double value) { features_.add(index, value); }
   void category(const Field& field, std::string_view value, std::string_view where);
+  // The same for a name within the field; the value stands behind it in the line.
+  void category(const Field& field, std::string_view name, std::string_view value, double weight);
   void missing(const Field& field, std::string_view where);
   void words(const Field& field, std::string_view text, std::string_view where);
 

@@ -25,7 +25,7 @@ class Reader {
     p = behind_blanks(label.data() + label.size(), end);
     if (end - p > 4 && std::string_view(p, 4) == "qid:") {
       const std::string_view query = token(p + 4, end);
-      builder_.group(finite(query, "the query after 'qid:'"));
+      builder_.group(query_of(query));
       p = behind_blanks(query.data() + query.size(), end);
     }
     while (p != end) p = behind_blanks(read_feature(p, end), end);
@@ -45,6 +45,14 @@ class Reader {
     const char* p = from;
     while (p != end && !is_blank(*p)) ++p;
     return {from, static_cast<std::size_t>(p - from)};
+  }
+
+  // It is kept as a double: of larger numbers several would become one.
+  static double query_of(std::string_view text) {
+    const double query = finite(text, "the query after 'qid:'");
+    if (query != std::trunc(query) || std::abs(query) >= 9007199254740992.0)
+      throw Fault{"the query after 'qid:' must be a whole number below 2^53; got " + shown(text), text};
+    return query;
   }
 
   const char* read_feature(const char* const from, const char* const end) {

@@ -64,8 +64,10 @@ bool attempt(std::string_view line, bool skip_bad, Block& block, Read&& read, Fo
     ++block.bad_count;
     const char* const at = fault.where.data();
     const bool placed = !line.empty() && at >= line.data() && at <= line.data() + line.size();
+    // A column is a character; bytes that go on with one are not counted.
+    const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
     if (block.bad.size() < most_bad_lines_kept)
-      block.bad.push_back({block.lines, placed ? at - line.data() + 1 : 0, fault.message});
+      block.bad.push_back({block.lines, placed ? std::count_if(line.data(), at, begins) + 1 : 0, fault.message});
     block.stopped = !skip_bad;
     return skip_bad;
   }
@@ -80,7 +82,7 @@ void read_lines(std::string_view text, bool quoted, bool skip_bad, Block& block,
     const std::string_view line = next_line(text, at, quoted, breaks);
     const auto read_line = [&] {
       if (const void* const nul = std::memchr(line.data(), '\0', line.size()))
-        throw Fault{"there is a NUL byte. Is this text, in UTF-8?",
+        throw Fault{"there is a NUL byte. Text must be UTF-8",
                     line.substr(static_cast<std::size_t>(static_cast<const char*>(nul) - line.data()), 1)};
       read(line);
     };

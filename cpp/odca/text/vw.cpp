@@ -9,7 +9,7 @@ namespace odca::text {
 
 namespace {
 
-constexpr Characters ends_name(" \t:|");
+constexpr Characters ends_name(" \t:|"), begins_number("+-.:0123456789");
 
 class Reader {
  public:
@@ -22,8 +22,10 @@ class Reader {
         throw Fault{"expected a bar, '|', before the features; got " + shown(line), line};
       return;
     }
+    if (const std::size_t stray = line.find('\r'); stray != std::string_view::npos)
+      throw Fault{"there is a carriage return inside the line. End lines with a newline", line.substr(stray)};
     read_head(line.substr(0, bar));
-    nameless_ = 0, numbers_.clear();
+    numbers_.clear();
     const char *p = line.data() + bar, *const end = line.data() + line.size();
     while (p != end) p = read_namespace(p + 1, end);
     builder_.finish(line);
@@ -58,9 +60,12 @@ class Reader {
   const char* read_namespace(const char* p, const char* const end) {
     Field* field = &plain_;
     double factor = 1.0;
+    nameless_ = 0;
     if (p != end && !is_blank(*p) && *p != '|') {
       const char* const from = p;
       while (p != end && !is_blank(*p) && *p != '|' && *p != ':') ++p;
+      if (p == from)
+        throw Fault{"expected the name of a namespace before its weight, or a blank before a feature", {p, 1}};
       field = &builder_.field({from, static_cast<std::size_t>(p - from)});
       if (p != end && *p == ':') {
         const char* const digits = ++p;
@@ -86,7 +91,12 @@ class Reader {
       p = read_number(digits, end, value);
       if (p == digits || (p != end && !is_blank(*p) && *p != '|') || !std::isfinite(value)) {
         while (p != end && !is_blank(*p) && *p != '|') ++p;
-        value = finite({digits, static_cast<std::size_t>(p - digits)}, "the value of a feature");
+        const std::string_view text(digits, static_cast<std::size_t>(p - digits));
+        if (!name.empty() && is_word(text)) {
+          if (field.kept) builder_.category(field, name, text, factor);
+          return p;
+        }
+        value = finite(text, "the value of a feature");
       }
     }
     if (!field.kept) return p;
@@ -98,9 +108,17 @@ class Reader {
     return p;
   }
 
+  // Whether a value is text, as in colour:red, and no number gone wrong.
+  static bool is_word(std::string_view text) {
+    if (text.empty() || begins_number.has(text.front())) return false;
+    std::string lower(text.substr(0, 9));
+    for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    return lower != "nan" && lower != "inf" && lower != "infinity";
+  }
+
   Builder builder_;
   Field& plain_;
-  int nameless_ = 0;
+  int nameless_ = 0;                 // features of the namespace that have no name, so far
   std::deque<std::string> numbers_;  // names of features without one
 };
 

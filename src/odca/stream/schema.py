@@ -234,7 +234,7 @@ def table_schema(
     if fault:
         raise StreamError(fault, path=path, line=1)
     guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
-    roles = found_roles(roles, names, path, header, optional)
+    roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
     columns = tuple(
         Column(name, kinds.get(name) or kind_by_request(features, name) or whole_date(kind, split_dates))
         for name, kind in zip(names, guessed, strict=True)
@@ -284,6 +284,8 @@ def found_roles(roles: Roles, names: Sequence[str], path: str, header: bool, opt
         elif role in optional:
             found[role] = None
         else:
+            if not names:
+                raise StreamError(f"there is no column {name!r} for the {role}. The file is empty.", path=path)
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
             hint = "" if header else " The file was taken to have no header: columns are counted from 1."
             raise StreamError(
