@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from odca.cli import human
 from odca.cli.options import takes_file, whole_number
 from odca.cli.output import Output
 
@@ -27,12 +28,19 @@ def add_data_options(parser: argparse.ArgumentParser, *, needed: bool = True) ->
         )
     )
     group = parser.add_argument_group("how data are read")
-    group.add_argument("--format", choices=FORMATS, default="auto", help="(default: by the name and the first bytes)")
-    group.add_argument("--compression", choices=COMPRESSIONS, default="auto", help="(default: by the first bytes)")
+    group.add_argument(
+        "--format", choices=FORMATS, default="auto", help="what DATA are (default: by the name and the first bytes)"
+    )
+    group.add_argument(
+        "--compression",
+        choices=COMPRESSIONS,
+        default="auto",
+        help="how DATA are compressed (default: by the first bytes)",
+    )
     group.add_argument("--label", metavar="COL", help="the column or key that holds the label; -1 is the last column")
     for role, what in (
         ("weight", "that holds the weight of an event"),
-        ("offset", "that holds what is known of the margin"),
+        ("offset", "that holds what is added to the prediction's margin, known beforehand"),
         ("time", "that holds the event's time: seconds, or dates (default: the first column of dates)"),
         ("tag", "that names an event: predictions carry it"),
     ):
@@ -56,7 +64,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, needed: bool = True) ->
         "--threads",
         type=whole_number(1),
         metavar="N",
-        help="that parse; the model does not depend on it (default: all cores)",
+        help="how many parse; the model does not depend on it (default: all cores)",
     )
 
 
@@ -165,6 +173,7 @@ def tell_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:
     """Say how many lines were skipped, and show the first of them."""
     if not bad.count + before:
         return
-    output.warn(f"{bad.count + before:,} lines could not be read and were skipped:")
+    count = bad.count + before
+    output.warn(f"{human.several(count, 'line')} could not be read and {'was' if count == 1 else 'were'} skipped:")
     for sample in bad.samples:
         output.warn(str(sample))

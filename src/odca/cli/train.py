@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli import human
 from odca.cli.data import add_data_options, add_feature_options, features_of, open_stream, tell_bad_lines
-from odca.cli.options import AUTO, add_learning_options, learning_options, takes_file, whole_number
+from odca.cli.options import AUTO, add_learning_options, learning_options, require_folder, takes_file, whole_number
 from odca.cli.output import Fact, Output
 from odca.cli.telling import COLUMNS, metrics_facts, row_values
 
@@ -82,6 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Do it; return the exit code."""
     if arguments.resume and arguments.checkpoint is None:
         raise argparse.ArgumentTypeError("argument --resume: say from which --checkpoint")
+    for path in (arguments.output, arguments.checkpoint):
+        require_folder(path)
     training = _Training(arguments)
     code = training.run()
     training.model.save(arguments.output)

@@ -50,6 +50,8 @@ class Problem:
         if not len(sample) and (self.task is None or self.loss is None):
             raise StreamError("there are no events.", path=sample.path)
         labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
+        if len(sample) and not labels:
+            raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
         task = self.task or _task_of(self.loss, self.classes or labels)
         classes = self.classes or (tuple(labels) if task == "classes" else ())
         if task == "classes" and len(classes) < 2:
@@ -118,7 +120,19 @@ def _squared_length(sample: Block, scale: bool) -> float:
     return float(len(first) if scale else first @ first)
 
 
+def _without_labels(schema: Schema, events: int) -> str:
+    if schema.format not in DENSE:
+        return f"the first {events} events have no label."
+    if schema.roles.label is not None:
+        return f"the first {events} events have nothing in {schema.roles.label!r}, which should be the label."
+    columns = ", ".join(column.name for column in schema.columns)
+    return "which column is the label? Name it with --label (in Python: label=)." + (
+        f" There are {columns}." if columns else ""
+    )
+
+
 def typical(loss: object, sample: Block) -> float:
     """Where the intercept begins: at the first label."""
-    first = float(sample.rows.label[0])
+    labels = sample.rows.label[~sample.is_unlabelled]
+    first = float(labels[0]) if len(labels) else 0.0
     return float(np.log(max(first, 0.1))) if isinstance(loss, Poisson) else first
