@@ -82,10 +82,13 @@ def test_models_that_cannot_be_merged_are_named_even_if_they_are_one(
     assert f"{model} cannot be merged with {model}: " in said
 
 
-def test_one_line_that_was_skipped_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_one_line_that_was_skipped_is_one_line_and_is_never_hidden(
+    quiet: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("a,y\n1,0\n2,1\n3\n4,1\n")
-    assert main(["train", str(path), "--label", "y", "-o", str(tmp_path / "model"), "--on-error", "skip"]) == 0
+    assert main(["train", str(path), "--label", "y", "-o", str(tmp_path / "model"), "--on-error", "skip", *quiet]) == 0
     assert "1 line could not be read and was skipped:" in capsys.readouterr().err
 
 
@@ -109,3 +112,24 @@ def test_a_wrong_argument_is_answered_on_a_few_lines(name: str, capsys: pytest.C
     said = capsys.readouterr().err
     assert said.startswith(f"usage: odca {name} [options]")
     assert len(said.splitlines()) <= 3
+
+
+def test_a_training_may_go_on_with_another_table(table: str, tmp_path: Path) -> None:
+    words = [
+        "train",
+        table,
+        "--label",
+        "sold",
+        "-o",
+        str(tmp_path / "m"),
+        "--checkpoint",
+        str(tmp_path / "c"),
+        "--resume",
+    ]
+    assert main(words) == 0
+    assert main([*words, "--table", "1"]) == 0
+
+
+def test_a_measurement_takes_the_threads_it_is_given(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", table, "--label", "sold", "--seconds", "0.01", "--threads", "1"]) == 0
+    assert capsys.readouterr().out.count("parse") == 1

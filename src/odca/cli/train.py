@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="a line of the table every N events (default: at 1, 2, 4, 8, ...)",
     )
-    parser.add_argument("--quiet", action="store_true", help="no table and no summary")
+    parser.add_argument("--quiet", action="store_true", help="no table and no summary; warnings all the same")
     parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
 
 
@@ -89,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     training.model.save(arguments.output)
     if not arguments.quiet:
         training.tell()
+    training.tell_bad_lines()
     return code
 
 
@@ -207,6 +208,9 @@ class _Training:
         self._output.summary(
             {"interrupted" if self._interrupted else "learned": facts, **metrics_facts(self.model, metrics)}
         )
+
+    def tell_bad_lines(self) -> None:
+        """What was skipped, which --quiet does not hide."""
         tell_bad_lines(self._output, self._stream.bad, self._bad_before)
 
 
@@ -237,7 +241,7 @@ def _label(text: str) -> "Label":
 
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     """What decides the model: everything but how it is told and saved."""
-    aside = {"output", "checkpoint", "every", "resume", "threads", "quiet", "json", "follow"}
+    aside = {"output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"}
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 
 
