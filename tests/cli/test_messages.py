@@ -133,3 +133,15 @@ def test_a_training_may_go_on_with_another_table(table: str, tmp_path: Path) -> 
 def test_a_measurement_takes_the_threads_it_is_given(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", table, "--label", "sold", "--seconds", "0.01", "--threads", "1"]) == 0
     assert capsys.readouterr().out.count("parse") == 1
+
+
+def test_a_tag_may_not_take_a_feature_from_the_model(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "model")
+    assert main(["train", table, "--label", "sold", "-o", model, "--quiet", "--ignore", "size"]) == 0
+    with pytest.raises(SystemExit):
+        main(["predict", model, table, "--tag", "kind"])
+    assert "the model has learned from the column 'kind' and would miss it" in capsys.readouterr().err
+    assert main(["predict", model, table, "--tag", "size"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["1.5", "2.5", "3.5", "0.5"]
