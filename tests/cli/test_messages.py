@@ -145,3 +145,29 @@ def test_a_tag_may_not_take_a_feature_from_the_model(
     assert "the model has learned from the column 'kind' and would miss it" in capsys.readouterr().err
     assert main(["predict", model, table, "--tag", "size"]) == 0
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["1.5", "2.5", "3.5", "0.5"]
+
+
+@pytest.mark.parametrize("option", ["--ignore", "--keep", "--text", "--categorical", "--numeric", "--interact"])
+def test_a_column_that_is_not_there_is_told(
+    option: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["train", table, "--label", "sold", "-o", str(tmp_path / "model"), option, "kind", "siez"])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert f"argument {option}: there is no column 'siez'. There are size, kind, sold" in said
+
+
+@pytest.mark.parametrize(
+    "words", [["--rho", "1"], ["--window", "100"], ["--bits", "9"], ["--no-intercept"], ["--interact", "size", "kind"]]
+)
+def test_what_a_model_to_go_on_from_has_decided_is_refused(
+    words: list[str], table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "model")
+    assert main(["train", table, "--label", "sold", "-o", model, "--quiet"]) == 0
+    assert main(["train", table, "-i", model, "-o", model, "--quiet"]) == 0
+    with pytest.raises(SystemExit) as end:
+        main(["train", table, "-i", model, "-o", model, *words])
+    assert end.value.code == 2
+    assert f"argument {words[0]}: the model of --initial has decided that" in capsys.readouterr().err

@@ -144,7 +144,7 @@ def open_stream(
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
     if delimiter is not None and len(delimiter.encode()) != 1:
         raise argparse.ArgumentTypeError(f"argument --delimiter: one character is needed; got {arguments.delimiter!r}")
-    return stream.open(
+    opened = stream.open(
         arguments.data,
         format=arguments.format,
         compression=arguments.compression,
@@ -167,6 +167,28 @@ def open_stream(
         threads=arguments.threads,
         max_line=arguments.max_line,
     )
+    if features is not None:
+        try:
+            _require_fields(features, opened.schema)
+        except BaseException:
+            opened.close()
+            raise
+    return opened
+
+
+def _require_fields(features: "Features", schema: "Schema") -> None:
+    """ArgumentTypeError for a field that a table does not have. Of text and JSON nobody knows what may come."""
+    columns = [column.name for column in schema.columns]
+    wanted = {
+        "--ignore": features.ignore, "--keep": features.keep, "--text": features.text, "--categorical": features.categorical,
+        "--numeric": features.numeric, "--interact": [name for each in features.interactions for name in each],
+    }  # fmt: skip
+    for option, names in wanted.items():
+        for name in names if columns else ():
+            if name not in columns and name.rpartition(".")[0] not in columns:  # at.hour is a part of the date at
+                raise argparse.ArgumentTypeError(
+                    f"argument {option}: there is no column {name!r}. There are {', '.join(columns)}"
+                )
 
 
 def tell_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:

@@ -82,6 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Do it; return the exit code."""
     if arguments.resume and arguments.checkpoint is None:
         raise argparse.ArgumentTypeError("argument --resume: say from which --checkpoint")
+    if arguments.initial is not None:
+        _require_nothing_decided(arguments)
     for path in (arguments.output, arguments.checkpoint):
         require_folder(path)
     training = _Training(arguments)
@@ -212,6 +214,21 @@ class _Training:
     def tell_bad_lines(self) -> None:
         """What was skipped, which --quiet does not hide."""
         tell_bad_lines(self._output, self._stream.bad, self._bad_before)
+
+
+def _require_nothing_decided(arguments: argparse.Namespace) -> None:
+    """ArgumentTypeError for an option that a model to go on from has decided already."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--task")
+    parser.add_argument("--classes")
+    add_learning_options(parser)
+    add_feature_options(parser)
+    for name, default in vars(parser.parse_args([])).items():
+        if getattr(arguments, name) != default:
+            option = "--no-intercept" if name == "intercept" else f"--{name.replace('_', '-')}"
+            raise argparse.ArgumentTypeError(
+                f"argument {option}: the model of --initial has decided that. Leave it out"
+            )
 
 
 def _problem(arguments: argparse.Namespace) -> "Problem":
