@@ -1,8 +1,6 @@
 """The README and docs/: every snippet runs, every link leads somewhere, every equation has its code and its test."""
 
 import ast
-import contextlib
-import io
 import re
 import subprocess
 import sys
@@ -10,6 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from pages import alike, run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -23,26 +23,66 @@ def name(page: Path) -> str:
 # Snippets
 
 
-def blocks(page: Path) -> list[tuple[str, int, str]]:
-    """The fenced blocks of a page: language, line, text."""
-    text = page.read_text(encoding="utf-8")
-    found = re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    return [(m[1], text.count("\n", 0, m.start()) + 2, m[2]) for m in found]
-
-
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_the_snippets_of_a_page_run_one_after_the_other(page: Path) -> None:
-    # A block of `text` right behind a snippet is what the snippet prints.
-    space: dict[str, object] = {"__name__": "snippet"}
-    printed = ""
-    for language, line, text in blocks(page):
-        if language == "python":
-            code = compile("\n" * (line - 1) + text, str(page), "exec")
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(code, space)  # our own documentation
-            printed = out.getvalue()
-        elif language == "text":
-            assert printed == text, f"{name(page)}:{line} shows what the snippet above does not print"
+def test_the_snippets_and_commands_of_a_page_run_one_after_the_other(page: Path) -> None:
+    for each in run(page):
+        assert each.fits, (
+            f"{name(page)}:{each.line} does not show what {each.command} writes:\n{each.actual}\n"
+            f"If that is right: python tests/tools/record.py {name(page)}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("shown", "actual", "expected"),
+    [
+        ("time  0.40 s\n", "time  12.3 s\n", True),
+        ("rate  114 k/s\n", "rate  950/s\n", True),
+        ("events  114\n", "events  115\n", False),
+        ("loss  0.357149\n", "loss  0.357150\n", True),
+        ("loss  0.357149\n", "loss  0.357151\n", False),
+        ("loss  8.249e-04\n", "loss  8.250e-04\n", True),
+        ("loss  8.249e-04\n", "loss  8.249e-05\n", False),
+        ("p  0.12345678901234567\n", "p  0.12345678901239\n", True),
+        ("a\n...\nz\n", "a\nb\nc\nz\n", True),
+        ("a\n...\nz\n", "a\nz\n", True),
+        ("a\n...\nz\n", "a\nb\nc\n", False),
+        ("a\n...\nz\n", "z\n", False),
+        ("a\n...\nm\n...\n", "a\nb\nm\nz\n", True),
+        ("a\n...\nm\n...\n", "a\nb\nz\n", False),
+        ("", "a\n", False),
+        ('{"seconds": 0.1, "loss": 0.5}\n', '{"seconds": 12.5e-3, "loss": 0.5}\n', True),
+    ],
+)
+def test_what_varies_may_differ_and_nothing_else(shown: str, actual: str, expected: bool) -> None:
+    assert alike(shown, actual) == expected
+
+
+def test_a_measurement_has_the_same_words() -> None:
+    shown, actual = "parse   1   66 MB/s   933 k/s    77.3\n", "parse   1  253 MB/s   3.6 M/s   120.1\n"
+    assert alike(shown, actual, shape_only=True)
+    assert not alike(shown, actual.replace("parse", "learn"), shape_only=True)
+
+
+@pytest.mark.parametrize(
+    "block", ["$ rm -r /\n", "$ odca nothing\n", "$ head -n 1 a\n$ odca demo > file\n", "odca demo\n"]
+)
+def test_a_page_can_run_only_what_it_may_and_shows_what_fails(block: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"```console\n{block}```\n")
+    with pytest.raises((AssertionError, OSError)):
+        list(run(page))
+
+
+def test_a_page_is_recorded(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n```text\n2\n```\n```console\n$ odca tran\n$ echo $?\n3\n```\nEnd.\n")
+    program = [sys.executable, str(ROOT / "tests" / "tools" / "record.py"), str(page)]
+    for changes in (3, 0):
+        said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+        assert said == f"{page}: {changes} recorded anew\n"
+    text = page.read_text()
+    assert "print(1)\n```\n```text\n1\n```\n" in text
+    assert "Did you mean 'train'?\n$ echo $?\n2\n```\nEnd.\n" in text
 
 
 def test_the_readme_states_the_two_commands_exactly() -> None:

@@ -215,6 +215,8 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
         refuse(f"it has {len(data)} bytes. Was it cut short?")
     length = int.from_bytes(data[:8], "little")
     if length > min(len(data) - 8, LONGEST_HEADER):
+        if data[8:9] != b"{":
+            refuse("it does not begin as one. It is of another kind, or damaged.")
         refuse(f"its header should have {length} bytes, which it has not. Was it cut short?")
     try:
         header = json.loads(data[8 : 8 + length], object_pairs_hook=without_repeats)

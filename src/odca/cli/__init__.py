@@ -105,7 +105,17 @@ def prepare(parser: argparse.ArgumentParser, command: Command) -> argparse.Argum
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.allow_abbrev = False  # a script must not break when an option is added
     command.add_arguments(parser)
+    parser.usage = _usage(parser)
     return parser
+
+
+def _usage(parser: argparse.ArgumentParser) -> str:
+    """What must be given; the options that may be are listed below it, and are too many to be read here."""
+    formatter = argparse.HelpFormatter(parser.prog, width=1000)
+    needed = [action for action in parser._actions if action.required or not action.option_strings]  # noqa: SLF001 - argparse has no other way
+    formatter.add_usage(None, needed, [], prefix="")
+    words = formatter.format_help().strip().removeprefix(parser.prog)
+    return f"{parser.prog} [options]{words}"
 
 
 def _run(command: Command, words: Sequence[str]) -> int:

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"{human.count(sample.features)} features."
     )
     table = output.table(COLUMNS, "measured")
-    for each in measured(sample, arguments.seconds):
+    for each in measured(sample, arguments.seconds, arguments.threads):
         table.row(
             each.work,
             each.threads,
@@ -197,12 +197,12 @@ class Measured:
     seconds: float
 
 
-def measured(sample: Sample, seconds: float) -> Iterator[Measured]:
-    """Each kind of work, within about so many seconds in all."""
+def measured(sample: Sample, seconds: float, most_threads: int | None = None) -> Iterator[Measured]:
+    """Each kind of work, within about so many seconds in all, on one thread and on the most (as many as there are cores)."""
     from odca.stream.reader import cores  # noqa: PLC0415 - after parsing
 
     losses = sample.losses
-    threads = sorted({1, cores()})
+    threads = sorted({1, most_threads or cores()})
     share = seconds / (2 * len(threads) + len(losses))
     for count in threads:
         yield Measured("parse", count, _fastest(partial(_parse, sample, count), share))

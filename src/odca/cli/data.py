@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from odca.cli import human
 from odca.cli.options import takes_file, whole_number
 from odca.cli.output import Output
 
@@ -27,12 +28,19 @@ def add_data_options(parser: argparse.ArgumentParser, *, needed: bool = True) ->
         )
     )
     group = parser.add_argument_group("how data are read")
-    group.add_argument("--format", choices=FORMATS, default="auto", help="(default: by the name and the first bytes)")
-    group.add_argument("--compression", choices=COMPRESSIONS, default="auto", help="(default: by the first bytes)")
+    group.add_argument(
+        "--format", choices=FORMATS, default="auto", help="what DATA are (default: by the name and the first bytes)"
+    )
+    group.add_argument(
+        "--compression",
+        choices=COMPRESSIONS,
+        default="auto",
+        help="how DATA are compressed (default: by the first bytes)",
+    )
     group.add_argument("--label", metavar="COL", help="the column or key that holds the label; -1 is the last column")
     for role, what in (
         ("weight", "that holds the weight of an event"),
-        ("offset", "that holds what is known of the margin"),
+        ("offset", "that holds what is added to the prediction's margin, known beforehand"),
         ("time", "that holds the event's time: seconds, or dates (default: the first column of dates)"),
         ("tag", "that names an event: predictions carry it"),
     ):
@@ -56,7 +64,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, needed: bool = True) ->
         "--threads",
         type=whole_number(1),
         metavar="N",
-        help="that parse; the model does not depend on it (default: all cores)",
+        help="how many parse; the model does not depend on it (default: all cores)",
     )
 
 
@@ -136,7 +144,7 @@ def open_stream(
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
     if delimiter is not None and len(delimiter.encode()) != 1:
         raise argparse.ArgumentTypeError(f"argument --delimiter: one character is needed; got {arguments.delimiter!r}")
-    return stream.open(
+    opened = stream.open(
         arguments.data,
         format=arguments.format,
         compression=arguments.compression,
@@ -159,12 +167,35 @@ def open_stream(
         threads=arguments.threads,
         max_line=arguments.max_line,
     )
+    if features is not None:
+        try:
+            _require_fields(features, opened.schema)
+        except BaseException:
+            opened.close()
+            raise
+    return opened
+
+
+def _require_fields(features: "Features", schema: "Schema") -> None:
+    """ArgumentTypeError for a field that a table does not have. Of text and JSON nobody knows what may come."""
+    columns = [column.name for column in schema.columns]
+    wanted = {
+        "--ignore": features.ignore, "--keep": features.keep, "--text": features.text, "--categorical": features.categorical,
+        "--numeric": features.numeric, "--interact": [name for each in features.interactions for name in each],
+    }  # fmt: skip
+    for option, names in wanted.items():
+        for name in names if columns else ():
+            if name not in columns and name.rpartition(".")[0] not in columns:  # at.hour is a part of the date at
+                raise argparse.ArgumentTypeError(
+                    f"argument {option}: there is no column {name!r}. There are {', '.join(columns)}"
+                )
 
 
 def tell_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:
     """Say how many lines were skipped, and show the first of them."""
     if not bad.count + before:
         return
-    output.warn(f"{bad.count + before:,} lines could not be read and were skipped:")
+    count = bad.count + before
+    output.warn(f"{human.several(count, 'line')} could not be read and {'was' if count == 1 else 'were'} skipped:")
     for sample in bad.samples:
         output.warn(str(sample))

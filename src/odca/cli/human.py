@@ -17,14 +17,16 @@ def count(number: float | None) -> str:
 
 
 def decimal(number: float | None) -> str:
-    """A loss or an error: six decimals, or a power of ten where these say too little.
+    """A loss or an error: six decimals, fewer of large numbers, or a power of ten where these say too little.
 
-    >>> decimal(0.25), decimal(1.5e-7), decimal(None)
-    ('0.250000', '1.500e-07', '-')
+    >>> decimal(0.25), decimal(18406.139508), decimal(1.5e-7), decimal(None)
+    ('0.250000', '18406.140', '1.500e-07', '-')
     """
     if number is None or not math.isfinite(number):
         return UNKNOWN if number is None or math.isnan(number) else str(float(number))
-    return f"{number:.6f}" if number == 0.0 or 1e-3 <= abs(number) < 1e6 else f"{number:.3e}"
+    if number != 0.0 and not 1e-3 <= abs(number) < 1e6:
+        return f"{number:.3e}"
+    return f"{number:.6f}" if abs(number) < 100.0 else f"{number:.3f}"
 
 
 def percent(share: float | None) -> str:
@@ -70,6 +72,24 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02} s"
     return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
+
+
+def short(text: str, width: int) -> str:
+    """A text that fits.
+
+    >>> short("comp.graphics", 10), short("UP", 10)
+    ('comp.grap~', 'UP')
+    """
+    return text if len(text) <= width else text[: width - 1] + "~"
+
+
+def several(number: int, thing: str) -> str:
+    """So many of a thing.
+
+    >>> several(1, "line"), several(1200, "line")
+    ('1 line', '1,200 lines')
+    """
+    return f"{count(number)} {thing}" if number == 1 else f"{count(number)} {thing}s"
 
 
 def _scaled(number: float) -> tuple[str, str]:

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise argparse.ArgumentTypeError("argument MODEL: at least two models are needed")
     output = Output.of(arguments)
     merged = _load(arguments.models[0], output)
-    for path in arguments.models[1:]:
+    for place, path in enumerate(arguments.models[1:], 1):
         other = _load(path, output)
         if type(other) is not type(merged):
             raise ValueError(
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             merged = merged.merge(other)
         except ValueError as error:
-            raise ValueError(f"{path} cannot be merged with {_before(arguments.models, path)}: {error}") from error
+            raise ValueError(f"{path} cannot be merged with {_before(arguments.models, place)}: {error}") from error
     merged.save(arguments.output)
     _tell(merged, arguments, output)
     return 0
@@ -70,8 +70,7 @@ def _load(path: str, output: Output) -> Any:
     return model
 
 
-def _before(paths: list[str], path: str) -> str:
-    place = paths.index(path)
+def _before(paths: list[str], place: int) -> str:
     return paths[0] if place == 1 else f"those before it ({', '.join(paths[:place])})"
 
 

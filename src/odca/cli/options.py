@@ -5,7 +5,9 @@ then is the rest of odca imported.
 """
 
 import argparse
+import errno
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -63,7 +65,7 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
         metavar="WINDOW",
         default="infinite",
         help="infinite; 0.9999: the past fades by this factor per event; 5000: the last 5000 events; 7d, 36h, 20min, 90s: "
-        "those of so much event time; half-life:7d: the past fades with event time, in seconds (default: infinite)",
+        "those of so much event time; half-life:7d: the past fades with event time, by half in so long (default: infinite)",
     )
     group.add_argument(
         "--smoothing",
@@ -107,6 +109,13 @@ def takes_file(argument: argparse.Action) -> argparse.Action:
     """Let shells complete an argument by the names of files."""
     argument.complete = FILES  # type: ignore[attr-defined] # where shtab looks
     return argument
+
+
+def require_folder(path: str | None) -> None:
+    """FileNotFoundError if a file cannot be written for want of its folder: better before the work than behind it."""
+    folder = os.path.dirname(path or "")  # noqa: PTH120 - a path object takes longer to import than all this
+    if folder and not os.path.isdir(folder):  # noqa: PTH112 - the same
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder!r} to write it to", path)
 
 
 # What the text of an option may be

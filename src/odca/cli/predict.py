@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_stream_model(arguments.model, output)
     if arguments.proba and model.problem.task == "numbers":
         raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
+    _require_tag(model, arguments.tag)
     stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = _Writer(model, arguments)
     with stream, writing(arguments.output) as file, output.progress(stream.total) as live:
@@ -64,6 +65,18 @@ def run(arguments: argparse.Namespace) -> int:
         )
     tell_bad_lines(output, stream.bad)
     return 0
+
+
+def _require_tag(model: "StreamModel", tag: str | None) -> None:
+    """ArgumentTypeError if the tag would take a feature away from the model."""
+    schema = model.schema
+    columns = {column.name for column in schema.columns if schema.roles.role_of(column.name) is None}
+    kept = set(schema.features.keep) or columns
+    if tag in (columns & kept) - set(schema.features.ignore):
+        raise argparse.ArgumentTypeError(
+            f"argument --tag: the model has learned from the column {tag!r} and would miss it. Train with this --tag, or "
+            "with --ignore, or give the tags a column of their own"
+        )
 
 
 def _margins(model: "StreamModel", block: "Block", stream: "Stream", on_error: str) -> "Array":

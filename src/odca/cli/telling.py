@@ -17,8 +17,8 @@ COLUMNS = (
     Column("since_last", "since\nlast", 10, human.decimal),
     Column("events", "event\ncounter", 12, human.count),
     Column("weight", "event\nweight", 12, human.count),
-    Column("label", "current\nlabel", 10),
-    Column("prediction", "current\npredict", 10),
+    Column("label", "current\nlabel", 10, lambda text: human.short(text, 10)),
+    Column("prediction", "current\npredict", 10, lambda text: human.short(text, 10)),
     Column("features", "current\nfeatures", 8, human.count),
 )
 

@@ -165,6 +165,12 @@ def open(
             else _look_at_text(chunks, found, format, begin, wish)
         )
         schema = looked.schema
+        if schema.format in {"libsvm", "vw"} and _given(roles):
+            role, name = next(iter(_given(roles).items()))
+            raise ValueError(
+                f"{found[0]} is {schema.format}'s text, which has no columns: there is no {name!r} for the {role}. Leave "
+                "it out, or say what the format is."
+            )
         if schema.has_names and vocabulary is None:
             vocabulary = _core.Vocabulary()
         names = vocabulary if schema.has_names else None

@@ -56,6 +56,8 @@ class Problem:
                 raise sample.bad_lines()[0]
             raise StreamError("there are no events.", path=sample.path)
         labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
+        if len(sample) and not labels:
+            raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
         task = self.task or _task_of(self.loss, self.classes or labels)
         classes = self.classes or (tuple(labels) if task == "classes" else ())
         if task == "classes" and len(classes) < 2:
@@ -122,6 +124,17 @@ def _squared_length(sample: Block, scale: bool) -> float:
     """Of the first event: as many as it has features, if each is about one."""
     first = sample.rows.data[: sample.rows.indptr[1]]
     return float(len(first) if scale else first @ first)
+
+
+def _without_labels(schema: Schema, events: int) -> str:
+    if schema.format not in DENSE:
+        return f"the first {events} events have no label."
+    if schema.roles.label is not None:
+        return f"the first {events} events have nothing in {schema.roles.label!r}, which should be the label."
+    columns = ", ".join(column.name for column in schema.columns)
+    return "which column is the label? Name it with --label (in Python: label=)." + (
+        f" There are {columns}." if columns else ""
+    )
 
 
 def typical(loss: object, sample: Block) -> float:
