@@ -64,7 +64,7 @@ def test_a_folder_that_is_not_there_is_told_before_the_work(
     assert main(["train", table, "--label", "sold", *words]) == cli.REFUSED
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert f"{tmp_path / 'no' / 'model'}: there is no folder '{tmp_path / 'no'}' to write it to." in captured.err
+    assert f"there is no directory '{tmp_path / 'no'}'. Make it, or name another one." in captured.err
 
 
 def test_a_file_of_another_kind_is_no_model_and_was_not_cut_short(

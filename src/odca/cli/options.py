@@ -5,9 +5,7 @@ then is the rest of odca imported.
 """
 
 import argparse
-import errno
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -109,13 +107,6 @@ def takes_file(argument: argparse.Action) -> argparse.Action:
     """Let shells complete an argument by the names of files."""
     argument.complete = FILES  # type: ignore[attr-defined] # where shtab looks
     return argument
-
-
-def require_folder(path: str | None) -> None:
-    """FileNotFoundError if a file cannot be written for want of its folder: better before the work than behind it."""
-    folder = os.path.dirname(path or "")  # noqa: PTH120 - a path object takes longer to import than all this
-    if folder and not os.path.isdir(folder):  # noqa: PTH112 - the same
-        raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder!r} to write it to", path)
 
 
 # What the text of an option may be

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli import human
 from odca.cli.data import add_data_options, add_feature_options, features_of, open_stream, tell_bad_lines
-from odca.cli.options import AUTO, add_learning_options, learning_options, require_folder, takes_file, whole_number
+from odca.cli.options import AUTO, add_learning_options, learning_options, takes_file, whole_number
 from odca.cli.output import Fact, Output
 from odca.cli.telling import COLUMNS, metrics_facts, row_values
 
@@ -255,21 +255,6 @@ class _Training:
     def warn(self) -> None:
         """Of lines that were left out: even who wants no summary must know."""
         tell_bad_lines(self._output, self._stream.bad, self._bad_before)
-
-
-def _require_nothing_decided(arguments: argparse.Namespace) -> None:
-    """ArgumentTypeError for an option that a model to go on from has decided already."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--task")
-    parser.add_argument("--classes")
-    add_learning_options(parser)
-    add_feature_options(parser)
-    for name, default in vars(parser.parse_args([])).items():
-        if getattr(arguments, name) != default:
-            option = "--no-intercept" if name == "intercept" else f"--{name.replace('_', '-')}"
-            raise argparse.ArgumentTypeError(
-                f"argument {option}: the model of --initial has decided that. Leave it out"
-            )
 
 
 def _problem(arguments: argparse.Namespace) -> "Problem":

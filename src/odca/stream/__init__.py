@@ -1,8 +1,9 @@
 """Streams of events from files: text, tables, JSON, compressed or not, still growing or not, in bounded memory.
 
-    with odca.stream.open("clicks.csv.gz", label="click") as events:
-        for block in events:
-            model.learn(block.rows, block.y)
+>>> from odca import stream
+>>> with stream.open("clicks.csv.gz", label="click") as events:  # doctest: +SKIP
+...     for block in events:
+...         model.learn(block.rows, block.y)
 """
 
 from odca.stream.blocks import Block

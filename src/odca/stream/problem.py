@@ -48,15 +48,13 @@ class Problem:
     def settled(self, schema: Schema, sample: Block) -> "Problem":
         """With nothing left to decide, by the first events of a stream."""
         if schema.format in DENSE and schema.roles.label is None:
-            names = [column.name for column in schema.columns]
-            there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
-            raise StreamError(f"what is the label? Name its column, or its key (--label).{there}", path=sample.path)
+            raise StreamError(_which_label(schema), path=sample.path)
         if not len(sample):
             if sample.bad_count:
                 raise sample.bad_lines()[0]
             raise StreamError("there are no events.", path=sample.path)
         labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
-        if len(sample) and not labels:
+        if not labels:
             raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
         task = self.task or _task_of(self.loss, self.classes or labels)
         classes = self.classes or (tuple(labels) if task == "classes" else ())
@@ -126,15 +124,16 @@ def _squared_length(sample: Block, scale: bool) -> float:
     return float(len(first) if scale else first @ first)
 
 
+def _which_label(schema: Schema) -> str:
+    names = [column.name for column in schema.columns]
+    there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
+    return f"which column is the label? Name it with --label (in Python: label=).{there}"
+
+
 def _without_labels(schema: Schema, events: int) -> str:
-    if schema.format not in DENSE:
+    if schema.roles.label is None:
         return f"the first {events} events have no label."
-    if schema.roles.label is not None:
-        return f"the first {events} events have nothing in {schema.roles.label!r}, which should be the label."
-    columns = ", ".join(column.name for column in schema.columns)
-    return "which column is the label? Name it with --label (in Python: label=)." + (
-        f" There are {columns}." if columns else ""
-    )
+    return f"the first {events} events have nothing in {schema.roles.label!r}, which should be the label."
 
 
 def typical(loss: object, sample: Block) -> float:
