@@ -39,7 +39,7 @@ from odca import (
 from odca.names import smoothing_for
 from odca.stream.features import feature_name
 from odca.stream.model import StreamModel
-from odca.stream.problem import RHO
+from odca.stream.problem import RHO, RHO_SCALED
 from stream_files import events, libsvm, trained, vw, write
 
 NAMES = ["label", "a", "b", "c", "country"]
@@ -229,7 +229,8 @@ def test_an_option_makes_the_learner_that_it_names(model_of, tmp_path: Path, opt
     data = write(tmp_path / "data.csv", csv(events(400), [*NAMES, "time"]))
     model = model_of(data, "--label", "label", "--time", "time", *options)
     (block,) = stream.open(data, label="label", time="time")
-    options = {"loss": LogLoss(), "rho": RHO, "scale": True, "intercept": True, "window": Infinite(), **expected}
+    options = {"loss": LogLoss(), "scale": True, "intercept": True, "window": Infinite(), **expected}
+    options.setdefault("rho", RHO_SCALED if options["scale"] else RHO)
     options = {"smoothing": smoothing_for(options["window"]), "prior_strength": model.problem.prior_strength} | options
     learner = Learner(**options, lanes=1)
     learner.learn(block.X, block.y[:, None], time=block.time)
@@ -248,7 +249,7 @@ def test_numbers_are_learned_from_the_first_label_on(model_of, tmp_path: Path, o
     (block,) = stream.open(data, label="score")
     learner = Learner(
         loss=model.problem.loss,
-        rho=RHO,
+        rho=RHO_SCALED,
         intercept=True,
         prior_intercept=block.y[0],
         scale=True,

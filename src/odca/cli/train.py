@@ -258,14 +258,14 @@ class _Training:
 
 
 def _problem(arguments: argparse.Namespace) -> "Problem":
-    from odca.stream.problem import RHO, Problem  # noqa: PLC0415 - after parsing
+    from odca.stream.problem import Problem  # noqa: PLC0415 - after parsing
 
     chosen = learning_options(arguments)
     return Problem(
         task=arguments.task,
         loss=chosen.loss,
         penalty=chosen.penalty,
-        rho=RHO if chosen.rho == AUTO else chosen.rho,
+        rho=None if chosen.rho == AUTO else chosen.rho,
         window=chosen.window,
         smoothing=None if chosen.smoothing == AUTO else chosen.smoothing,
         prior_strength=None if chosen.prior_strength == AUTO else chosen.prior_strength,

@@ -53,6 +53,7 @@ class StreamModel(Savable):
     def begin(cls, problem: Problem, schema: Schema, sample: Block) -> Self:
         """A model of events like these, which it has not learned from yet."""
         settled = problem.settled(schema, sample)
+        assert settled.rho is not None
         assert settled.smoothing is not None
         assert settled.prior_strength is not None
         classes = settled.task == "classes"

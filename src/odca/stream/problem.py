@@ -17,7 +17,8 @@ from odca.windows import Infinite, Window
 Task: TypeAlias = Literal["classes", "numbers"]
 Label: TypeAlias = float | str
 
-RHO = 1e-5
+RHO, RHO_SCALED = 1e-5, 1e-3
+"""Of text, as for the estimators; and of tables, whose features are scaled: there 1e-5 lets the first events run far off."""
 DENSE = ("csv", "jsonl", "arrow", "parquet")
 """Formats whose numbers are in units of their own: they are scaled unless told otherwise."""
 
@@ -30,13 +31,14 @@ class Problem:
     loss: None is log loss for classes and squared error for numbers.
     classes: all of them, if they are known beforehand; else those of the first events count, and more than two may become more still.
     scale: divide each number by the root mean square of its values so far. None: in tables and JSON.
+    rho: None is 1e-5, or 1e-3 where features are scaled.
     smoothing, prior_strength: None follows the window, and the first event.
     """
 
     task: Task | None = None
     loss: object | None = None
     penalty: Penalty = L2()  # noqa: RUF009 - frozen
-    rho: float = RHO
+    rho: float | None = None
     window: Window = Infinite()  # noqa: RUF009 - frozen
     smoothing: float | None = None
     prior_strength: float | None = None
@@ -78,6 +80,7 @@ class Problem:
             loss=loss,
             classes=classes,
             scale=scale,
+            rho=(RHO_SCALED if scale else RHO) if self.rho is None else self.rho,
             prior_strength=strength,
             smoothing=smoothing_for(self.window) if self.smoothing is None else self.smoothing,
         )
