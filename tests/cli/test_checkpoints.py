@@ -70,7 +70,7 @@ def csv(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def bad_between(lines: list[str]) -> list[str]:
-    return [line for k, each in enumerate(lines) for line in ([each] if k % 50 else [each, "1 |n a:x\n", "\n"])]
+    return [line for k, each in enumerate(lines) for line in ([each] if k % 50 else [each, "1 |n a:1x\n", "\n"])]
 
 
 ROWS = events(2000, labels=("1", "2"))

@@ -198,7 +198,7 @@ def test_a_model_to_go_on_from_takes_no_options_of_its_own(train, bytes_of, tmp_
     for option in (["--loss", "hinge"], ["--bits", 10], ["--no-intercept"], ["--classes", "1,2"], ["--ignore", "n"]):
         code, _, told = train(data, "-i", tmp_path / "model.safetensors", "-o", tmp_path / "on.safetensors", *option)
         assert code == 2
-        assert f"argument {option[0]}: the model of --initial has its own" in told
+        assert f"argument {option[0]}: the model of --initial has decided that" in told
     assert not (tmp_path / "on.safetensors").exists()
 
 

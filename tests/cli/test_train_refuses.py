@@ -85,12 +85,12 @@ def test_a_line_that_is_too_long_is_a_bad_line(train, tmp_path: Path) -> None:
     assert f"{data}, line 21: the line has more than 500 bytes." in told
     code, lines, told = train(data, "--max-line", 500, "--on-error", "skip", "--quiet")
     assert (code, lines) == (0, [])
-    assert "1 lines could not be read" in told  # even if it is to be quiet
+    assert "1 line could not be read" in told  # even if it is to be quiet
     assert StreamModel.load(tmp_path / "model.safetensors").metrics.events == 30
 
 
 def test_many_bad_lines_are_counted_and_the_first_shown(train, tmp_path: Path) -> None:
-    data = write(tmp_path / "a.vw", [line for each in VW for line in (each, "1 |n a:x\n")] * 100)
+    data = write(tmp_path / "a.vw", [line for each in VW for line in (each, "1 |n a:1x\n")] * 100)
     code, lines, told = train(data, "--on-error", "skip")
     assert code == 0
     assert "3,000 lines could not be read and were skipped" in told
@@ -100,7 +100,7 @@ def test_many_bad_lines_are_counted_and_the_first_shown(train, tmp_path: Path) -
 
 
 def test_if_no_line_can_be_read_the_first_is_named(train, tmp_path: Path) -> None:
-    data = write(tmp_path / "a.vw", ["1 |n a:x\n"] * 5)
+    data = write(tmp_path / "a.vw", ["1 |n a:1x\n"] * 5)
     for how in ([], ["--on-error", "skip"]):
         code, _, told = train(data, *how)
         assert code == cli.REFUSED
