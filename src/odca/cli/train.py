@@ -115,7 +115,9 @@ def _check(arguments: argparse.Namespace) -> None:
         for name, default in vars(parser.parse_args([])).items():
             if getattr(arguments, name) != default:
                 option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
-                raise argparse.ArgumentTypeError(f"argument {option}: the model of --initial has decided that. Leave it out")
+                raise argparse.ArgumentTypeError(
+                    f"argument {option}: the model of --initial has decided that. Leave it out"
+                )
 
 
 def _require_writable(option: str, path: Path) -> None:
