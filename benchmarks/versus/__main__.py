@@ -89,6 +89,9 @@ class Bench:
             margins = self._predictions(len(labels))
             found["progressive_accuracy"] = float(np.mean((margins > 0.0) == (labels > 0)))
             found["progressive_log_loss"] = float(np.mean(np.logaddexp(0.0, -labels * margins)))
+        if contender.summary:
+            last = json.loads(self._succeed(contender, contender.summary).stdout.splitlines()[-1])["predictions"]
+            found |= {"progressive_accuracy": last["accuracy"], "progressive_log_loss": last["log_loss"]}
         if contender.judged:
             self._succeed(contender, contender.judged)
             labels = np.load(self.folder / "held-labels.npy")

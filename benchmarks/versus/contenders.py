@@ -20,8 +20,8 @@ Command = tuple[str, ...]
 class Contender:
     """A command to be timed. `stem` and `kind` name its file.
 
-    Quality is that of a second run: of `progressive`, which writes predictions from before each row is learned, and of `judged`,
-    which writes those of the held rows with the model it left; or of `tells`, which prints both. `inside`: the command prints its own seconds, without
+    Quality is that of a second run: of `progressive`, which writes predictions from before each row is learned, or of `summary`, whose last line is
+    JSON that judges them; and of `judged`, which writes those of the held rows with the model it left; or of `tells`, which prints both. `inside`: the command prints its own seconds, without
     imports. `rows` is a part of the file, if it is not all of it: times are then scaled to the whole.
     """
 
@@ -31,6 +31,7 @@ class Contender:
     kind: str
     command: Command
     progressive: Command = ()
+    summary: Command = ()
     judged: Command = ()
     tells: Command = ()
     inside: bool = False
@@ -39,8 +40,8 @@ class Contender:
 
 def odca(name: str, part: str, stem: str, kind: str, *flags: str) -> Contender:
     train = (ODCA, "train", "{file}", "-o", "{model}", "--loss", "log_loss", *flags)
-    judged = (ODCA, "predict", "{model}", "{held}", "-p", "{predictions}")
-    return Contender(name, part, stem, kind, train, (*train, "-p", "{predictions}"), judged)
+    judged = (ODCA, "predict", "{model}", "{held}", "--raw", "--no-names", "-o", "{predictions}")
+    return Contender(name, part, stem, kind, train, summary=(*train, "--json"), judged=judged)
 
 
 def vw(name: str, part: str, stem: str, *flags: str) -> Contender:
