@@ -473,7 +473,9 @@ def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:
 def test_ctrl_c_ends_following_at_once(tmp_path: Path) -> None:
     path = file_of(tmp_path, b"one\n")
     code = (
+        "import signal\n"
         "from odca.stream.sources import open_bytes\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs in the background may have it ignored
         f"source = open_bytes({path!r}, follow=True)\n"
         "source.skip(4)\n"
         "print('waiting', flush=True)\n"
