@@ -31,9 +31,9 @@ class Contender:
     kind: str
     command: Command
     progressive: Command = ()
-    summary: Command = ()
     judged: Command = ()
     tells: Command = ()
+    summary: Command = ()
     inside: bool = False
     rows: int | None = None
 
@@ -75,7 +75,7 @@ def everyone() -> list[Contender]:
         peer("scikit-learn, whole file", SMALL, "small", "sklearn"),
         peer("scikit-learn, blocks", LARGE, "large", "sklearn", *blocks),
         peer("river", SMALL, "small", "river"),
-        odca("odca", ONE, "one", "vw"),
+        odca("odca", ONE, "one", "vw", "--classes=-1,1"),
         vw("VW, --quiet", ONE, "one", "--quiet"),
         Contender("odca.stream", CSV, "numbers", "csv", (*PEER, "csv-odca", "{file}"), inside=True),
         Contender("pyarrow", CSV, "numbers", "csv", (*PEER, "csv-pyarrow", "{file}"), inside=True),
