@@ -51,7 +51,6 @@ class Encoder {
 
   // Appends an event as a row, its features sorted. New names are added if it is to `grow`, else left out.
   void encode(nb::handle event, bool grow, Rows& rows) {
-    const std::size_t first = rows.index.size();
     if (shift_) rows.add(0, 1.0);
     bool sorted = true;
     std::int32_t last = -1;
@@ -67,7 +66,8 @@ class Encoder {
          });
     if (rows.index.size() > 0x7fffffff)
       throw InputError("these are too many events at once; learn them in several calls");
-    sorted ? rows.start.push_back(static_cast<std::int32_t>(rows.index.size())) : sort(rows, first);
+    // Hashes may meet: values of one feature are added up.
+    sorted ? rows.start.push_back(static_cast<std::int32_t>(rows.index.size())) : void(row_.finish(rows));
   }
 
   // Calls visit(feature, index, number) for what the event holds, in its own order; the index is negative if unknown.
@@ -196,15 +196,6 @@ class Encoder {
     return pandas.is_valid() && x.is(nb::getattr(pandas, "NA", nb::none()));
   }
 
-  // Rows
-
-  // Makes a row of what comes from `first` on. Hashes may meet: values of one feature are added up.
-  void sort(Rows& rows, std::size_t first) {
-    for (std::size_t k = first; k < rows.index.size(); ++k) row_.add(rows.index[k], rows.value[k]);
-    rows.index.resize(first), rows.value.resize(first);
-    row_.finish(rows);
-  }
-
   // Names
 
   // A number's index: its name is first looked for where the last event had it.
@@ -323,7 +314,7 @@ class Encoder {
   nb::list features_;              // by index
   std::int64_t known_ = 0;
   std::vector<Place> places_;  // the numbers of the last event
-  RowMaker row_;               // memory for the next event that is not sorted
+  RowMaker row_;
 };
 
 }  // namespace odca::bind

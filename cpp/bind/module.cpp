@@ -1,4 +1,21 @@
+#if __has_include(<malloc.h>)
+#include <malloc.h>
+#endif
+
 #include "bind/topics.hpp"
+
+namespace {
+
+// A process that reads a stream asks for the same blocks of memory again and again: freed ones stay with it, instead of going
+// back to the system, which clears every page that it gives out.
+void keep_freed_memory() {
+#if defined(M_MMAP_THRESHOLD) && defined(M_TRIM_THRESHOLD)
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+#endif
+}
+
+}  // namespace
 
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // a model that lives until Python ends is no mistake of its user
@@ -11,4 +28,6 @@ NB_MODULE(_core, m) {
   odca::bind::bind_events(m);
   odca::bind::bind_text(m);
   odca::bind::bind_tables(m);
+  odca::bind::bind_metrics(m);
+  m.def("keep_freed_memory", &keep_freed_memory);
 }

@@ -13,49 +13,40 @@ struct Rows {
   std::vector<std::int32_t> start{0}, index;
   std::vector<double> value;
 
+  // To the row in the making.
   void add(std::int32_t feature, double number) { index.push_back(feature), value.push_back(number); }
-  void clear() { start.resize(1), index.clear(), value.clear(); }
+  std::size_t in_the_making() const { return index.size() - static_cast<std::size_t>(start.back()); }
+  void forget() { cut(static_cast<std::size_t>(start.back())); }
+
+  void cut(std::size_t entries) { index.resize(entries), value.resize(entries); }
+  void clear() { start.resize(1), cut(0); }
   std::int64_t size() const { return static_cast<std::int64_t>(start.size()) - 1; }
   Row first() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
 };
 
-// A row in the making: features in any order. Values of one feature are added up, in the order in which they came.
+// Completes rows whose features came in any order.
 class RowMaker {
  public:
-  void add(std::int32_t feature, double value) { entries_.push_back({static_cast<std::uint32_t>(feature), value}); }
-  std::size_t size() const { return entries_.size(); }
-  void clear() { entries_.clear(); }
-
-  // Appends the row, sorted, and begins another. Returns whether a feature was there twice.
+  // The row in the making is sorted, and values of one feature are added up, in the order in which they came; another begins.
+  // Returns whether a feature was there twice.
   bool finish(Rows& rows) {
-    const std::size_t first = rows.index.size(), size = entries_.size();
-    rows.index.resize(first + size), rows.value.resize(first + size);
+    const auto first = static_cast<std::size_t>(rows.start.back());
+    const std::size_t size = rows.in_the_making();
     std::int32_t* const index = rows.index.data() + first;
-    double* const value = rows.value.data() + first;
     bool disorder = false;
-    std::uint32_t last = 0, bits = 0;
-    for (std::size_t k = 0; k < size; ++k) {
-      const auto [feature, number] = entries_[k];
-      disorder |= k > 0 && last >= feature;
-      last = feature, bits |= feature;
-      index[k] = static_cast<std::int32_t>(feature), value[k] = number;
-    }
+    for (std::size_t k = 1; k < size; ++k) disorder |= index[k - 1] >= index[k];
     std::size_t kept = size;
     if (disorder) {
-      sort(bits);
-      kept = add_up(index, value);
-      rows.index.resize(first + kept), rows.value.resize(first + kept);
+      sort(index, size);
+      values_.assign(rows.value.data() + first, rows.value.data() + first + size);
+      kept = add_up(index, rows.value.data() + first);
+      rows.cut(first + kept);
     }
     rows.start.push_back(static_cast<std::int32_t>(first + kept));
-    entries_.clear();
     return kept < size;
   }
 
  private:
-  struct Entry {
-    std::uint32_t feature;
-    double value;
-  };
   struct Place {
     std::uint32_t feature, entry;
   };
@@ -63,10 +54,14 @@ class RowMaker {
   static constexpr int digit = 6;  // bits: more would be too many buckets to clear for a row of some ten features
 
   // Which entries come one after the other.
-  void sort(std::uint32_t bits) {
-    order_.resize(entries_.size()), other_.resize(entries_.size());
-    for (std::uint32_t k = 0; k < order_.size(); ++k) order_[k] = {entries_[k].feature, k};
-    order_.size() <= few ? insert() : distribute(bits);
+  void sort(const std::int32_t* index, std::size_t size) {
+    order_.resize(size), other_.resize(size);
+    std::uint32_t bits = 0;
+    for (std::uint32_t k = 0; k < size; ++k) {
+      order_[k] = {static_cast<std::uint32_t>(index[k]), k};
+      bits |= order_[k].feature;
+    }
+    size <= few ? insert() : distribute(bits);
   }
 
   void insert() {
@@ -95,17 +90,17 @@ class RowMaker {
     std::size_t to = 0;
     for (const auto& [feature, entry] : order_) {
       if (to > 0 && static_cast<std::uint32_t>(index[to - 1]) == feature) {
-        value[to - 1] += entries_[entry].value;
+        value[to - 1] += values_[entry];
       } else {
         index[to] = static_cast<std::int32_t>(feature);
-        value[to++] = entries_[entry].value;
+        value[to++] = values_[entry];
       }
     }
     return to;
   }
 
-  std::vector<Entry> entries_;
   std::vector<Place> order_, other_;
+  std::vector<double> values_;  // as they came
 };
 
 }  // namespace odca

@@ -148,7 +148,7 @@ void Builder::look_up_names() {
   for (const Pending& each : pending_) names.fetch_bytes(each.hash);
   for (const Pending& each : pending_) {
     const std::string_view key = joined(each.field->prefix, each.name);
-    features_.add(index_of(each.hash, key, *each.field, each.name, each.name), each.value);
+    block_.rows.add(index_of(each.hash, key, *each.field, each.name, each.name), each.value);
   }
   pending_.clear();
 }
@@ -162,11 +162,11 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
                        const Factor& product, std::string_view line) {
   if (depth == slots.size()) {
     if (!std::isfinite(product.value)) throw Fault{"a product of two features is too large for a float", line};
-    if (features_.size() > most_features_of_an_event)
+    if (block_.rows.in_the_making() > most_features_of_an_event)
       throw Fault{"the interactions make more than " + std::to_string(most_features_of_an_event) +
                       " features of this event. Cross fewer fields",
                   line};
-    return features_.add(product.index, product.value);
+    return block_.rows.add(product.index, product.value);
   }
   const auto& factors = factors_[slots[depth]];
   // Of a field with itself every pair comes once.
@@ -200,9 +200,9 @@ void Builder::finish(std::string_view line) {
   if (!interactions_.empty()) multiply(line);
   for (auto& each : factors_) each.clear();
   constexpr std::size_t most = 0x7fffffff;
-  if (block_.rows.index.size() + features_.size() > most)
+  if (block_.rows.index.size() > most)
     throw Fault{"the events of this piece of text have too many features", line};
-  if (features_.finish(block_.rows)) check_sums(line);
+  if (maker_.finish(block_.rows)) check_sums(line);
   block_.label.push_back(label_);
   block_.label_text.push_back(label_text_);
   block_.line.push_back(block_.lines);
@@ -213,9 +213,7 @@ void Builder::finish(std::string_view line) {
 
 void Builder::forget() {
   pending_.clear();
-  const auto end = static_cast<std::size_t>(block_.rows.start.back());
-  block_.rows.index.resize(end), block_.rows.value.resize(end);
-  features_.clear();
+  block_.rows.forget();
   for (auto& each : factors_) each.clear();
   for (Field* const field : fresh_) field->index = -1;
   fresh_.clear();
@@ -230,7 +228,9 @@ void Builder::close() {
   if (!block_.tag.empty()) block_.tag.resize(row());
   if (options_.space == Space::hashed) block_.width = std::int64_t{1} << options_.bits;
   if (options_.space == Space::indices)
-    for (const std::int32_t index : block_.rows.index) block_.width = std::max<std::int64_t>(block_.width, index + 1);
+    for (std::size_t i = 1; i < block_.rows.start.size(); ++i)  // the last one of a row is its largest
+      if (const std::int32_t end = block_.rows.start[i]; end > block_.rows.start[i - 1])
+        block_.width = std::max<std::int64_t>(block_.width, block_.rows.index[static_cast<std::size_t>(end) - 1] + 1);
 }
 
 }  // namespace odca::text

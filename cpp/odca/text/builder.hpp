@@ -38,6 +38,12 @@ class Builder {
   // Where fields are `paths` ("user.age"), what the options say of "user" holds for all below.
   Builder(const FeatureOptions& options, Block& block, bool paths = false);
 
+  // Room for what so many bytes of text may hold, so that little is moved later.
+  void expect(std::size_t bytes) {
+    constexpr std::size_t of_a_feature = 12;  // a name of some letters and a number
+    block_.rows.index.reserve(bytes / of_a_feature), block_.rows.value.reserve(bytes / of_a_feature);
+  }
+
   // The field of this name; it stays where it is as long as the builder does. As a part of a `whole` (the hour of a date) it is
   // kept, ignored and crossed with that too.
   Field& field(std::string_view name, std::string_view whole = {});
@@ -64,7 +70,7 @@ class Builder {
     (block_.known ? *block_.known : block_.names).fetch_slot(mixed);
     pending_.push_back({mixed, &field, name, value});
   }
-  void indexed(std::int32_t index, double value) { features_.add(index, value); }
+  void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
   void category(const Field& field, std::string_view value, std::string_view where);
   // The same for a name within the field; the value stands behind it in the line.
   void category(const Field& field, std::string_view name, std::string_view value, double weight);
@@ -100,7 +106,7 @@ class Builder {
   std::size_t row() const { return static_cast<std::size_t>(block_.rows.size()); }
 
   void add(FeatureHash hash, std::int32_t index, double value, int slot) {
-    features_.add(index, value);
+    block_.rows.add(index, value);
     if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
   }
 
@@ -148,7 +154,7 @@ class Builder {
   std::string key_, word_;
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   std::vector<std::string> recent_;  // words
-  RowMaker features_;
+  RowMaker maker_;
   double label_ = Block::none;
   std::int32_t n_known_ = block_.n_known();
   std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;

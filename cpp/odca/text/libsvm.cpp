@@ -32,6 +32,7 @@ class Reader {
     builder_.finish(line);
   }
 
+  void expect(std::size_t bytes) { builder_.expect(bytes); }
   void forget() { builder_.forget(); }
   void close() { builder_.close(); }
 
@@ -56,10 +57,9 @@ class Reader {
   }
 
   const char* read_feature(const char* const from, const char* const end) {
-    const char* p = from;
     std::uint64_t index = 0;
-    for (; p != end && is_digit(*p); ++p)
-      if (index <= most_index) index = index * 10 + static_cast<std::uint64_t>(*p - '0');
+    const char* p = read_digits(from, end, index);
+    if (p - from > 19) index = most_index + 1;  // it may have wrapped around
     const std::string_view name(from, static_cast<std::size_t>(p - from));
     if (name.empty() || p == end || *p != ':')
       throw Fault{"expected index:value; got " + shown(token(from, end)), token(from, end)};
@@ -89,6 +89,7 @@ class Reader {
 
 void read_libsvm(std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
   Reader reader(options, block);
+  reader.expect(text.size());
   read_lines(text, false, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
   reader.close();
 }

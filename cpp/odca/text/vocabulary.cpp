@@ -72,7 +72,7 @@ void Vocabulary::resolve(const std::vector<std::int32_t>& places, std::int64_t w
     for (std::size_t k = begin; k < end; ++k) {
       const std::int32_t index = rows.index[k];
       const std::int32_t place = index < known ? index : places[static_cast<std::size_t>(index - known)];
-      if (place >= 0) row.add(place, rows.value[k]);
+      if (place >= 0) resolved.add(place, rows.value[k]);
     }
     row.finish(resolved);
     if (drops) continue;

@@ -31,6 +31,7 @@ class Reader {
     builder_.finish(line);
   }
 
+  void expect(std::size_t bytes) { builder_.expect(bytes); }
   void forget() { builder_.forget(); }
   void close() { builder_.close(); }
 
@@ -126,6 +127,7 @@ class Reader {
 
 void read_vw(std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
   Reader reader(options, block);
+  reader.expect(text.size());
   read_lines(text, false, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
   reader.close();
 }

@@ -69,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Wrong arguments leave through SystemExit(2), as argparse does."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in COMMANDS:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's threads would start, and wait in vain
         try:
             return _run(command(words[0]), words[1:])
         except KeyboardInterrupt:

@@ -139,8 +139,9 @@ def open_stream(
     split_dates: bool = True,
 ) -> "Stream":
     """The stream that the arguments name."""
-    from odca import stream  # noqa: PLC0415 - after parsing
+    from odca import _core, stream  # noqa: PLC0415 - after parsing
 
+    _core.keep_freed_memory()
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
     if delimiter is not None and len(delimiter.encode()) != 1:
         raise argparse.ArgumentTypeError(f"argument --delimiter: one character is needed; got {arguments.delimiter!r}")

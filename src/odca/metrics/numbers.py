@@ -130,7 +130,7 @@ class NumberMetrics:
         """The metrics of both, the other's as if its events had come later. Baselines stay those of two streams."""
         merged = self.copy() if self.weight else other.copy()
         merged._progress = self._progress.merge(other._progress)
-        merged._rows.begin_at(merged._progress)
+        merged._rows.begin_at(merged.events, merged.weight, merged._progress.loss_sum)
         merged._last = other._last if other.events else self._last
         if self.weight and other.weight:
             merged._squares += other._squares

@@ -47,9 +47,9 @@ class Rows:
         sums = Progress.from_array(np.array([*last, 0.0]))
         self.last = np.array([sums.events, sums.weight, sums.loss_sum])
 
-    def begin_at(self, progress: Progress) -> None:
+    def begin_at(self, events: int, weight: float, loss_sum: float) -> None:
         """Let the next row tell what comes from now on."""
-        self.last = np.array([progress.events, progress.weight, progress.loss_sum])
+        self.last = np.array([events, weight, loss_sum])
 
     def within(
         self, begin: int, weights: Array, losses: Array, labels: Any, predictions: Any, features: Any

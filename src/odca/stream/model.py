@@ -29,6 +29,29 @@ Codes: TypeAlias = npt.NDArray[np.intp]
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
 
 
+class _ClassCodes:
+    """The places of labels among the classes."""
+
+    def __init__(self, classes: Sequence[Label]) -> None:
+        self._texts = {label: code for code, label in enumerate(classes) if isinstance(label, str)}
+        numbers = sorted((label, code) for code, label in enumerate(classes) if not isinstance(label, str))
+        # The last one is what no label equals.
+        self._numbers = np.array([label for label, _ in numbers] + [np.nan])
+        self._places = np.array([code for _, code in numbers] + [-1], dtype=np.intp)
+
+    def of(self, block: Block) -> Codes:
+        """Of every event; -1 if its class is new, or not there."""
+        rows = block.rows
+        label, text = rows.label, rows.label_text
+        at = np.searchsorted(self._numbers[:-1], label)
+        codes: Codes = np.where(self._numbers[at] == label, self._places[at], -1)
+        if rows.label_names:
+            texts = np.array([self._texts.get(name.decode(), -1) for name in rows.label_names], dtype=np.intp)
+            is_text = text >= 0
+            codes[is_text] = texts[text[is_text]]
+        return codes
+
+
 class StreamModel(Savable):
     """Learns from blocks of events, predicts them, and is saved with all that is needed to read more of them."""
 
@@ -44,7 +67,7 @@ class StreamModel(Savable):
             self._layout = OneAgainstRest(problem.classes, spare=len(problem.classes) > 2)
             if not isinstance(problem.loss, LogLoss):
                 self._calibration = Calibration(learner.lanes, problem.window)
-        self._codes = {label: code for code, label in enumerate(problem.classes)}
+        self._codes = _ClassCodes(problem.classes)
         self._is_valid = as_native(problem.loss).valid
         self.metrics: ClassMetrics | NumberMetrics = self.new_metrics()
         """How well it predicted the events that it learned, before it learned them."""
@@ -227,14 +250,7 @@ class StreamModel(Savable):
 
     def codes_of(self, block: Block) -> Codes:
         """The place of every label among the classes; -1 if it is new, or not there."""
-        rows = block.rows
-        numbers, places = np.unique(rows.label, return_inverse=True)
-        codes = np.array([self._codes.get(float(number), -1) for number in numbers], dtype=np.intp)[places]
-        if rows.label_names:
-            texts = np.array([self._codes.get(name.decode(), -1) for name in rows.label_names], dtype=np.intp)
-            is_text = rows.label_text >= 0
-            codes[is_text] = texts[rows.label_text[is_text]]
-        return codes
+        return self._codes.of(block)
 
     def _meet(self, block: Block, codes: Codes) -> None:
         """Give lanes to new classes. They end bit for bit as if they had been there from the start."""
@@ -246,7 +262,7 @@ class StreamModel(Savable):
         if self._calibration is not None:
             self._calibration = self._calibration.rearranged(sources, mirrored)
         self._layout = layout
-        self._codes = {label: code for code, label in enumerate(layout.classes)}
+        self._codes = _ClassCodes(layout.classes)
 
     # Predicting
 

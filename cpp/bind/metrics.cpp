@@ -1,0 +1,79 @@
+// Progressive validation of classes: the sums; odca.metrics tells what they mean.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include "bind/arrays.hpp"
+#include "bind/topics.hpp"
+#include "odca/class_tally.hpp"
+#include "odca/errors.hpp"
+
+namespace odca::bind {
+
+namespace {
+
+using Array = nb::ndarray<nb::numpy, double>;
+
+// The weight and the loss so far, before the first event and after each.
+std::pair<Array, Array> add(ClassTally& self, const Vector<std::int32_t>& label, const Vector<std::int32_t>& chosen,
+                            const Vector<double>& loss, const Vector<double>& weight,
+                            const std::optional<Vector<double>>& margin, const std::optional<Matrix2>& probability,
+                            bool of_second) {
+  const std::size_t n = label.shape(0);
+  const bool fits = chosen.shape(0) == n && loss.shape(0) == n && weight.shape(0) == n &&
+                    (!margin || margin->shape(0) == n) && (!probability || probability->shape(0) == n);
+  if (!fits || (of_second && probability && probability->shape(1) != 1))
+    throw InputError("there must be as many of all as there are events");
+  if (std::any_of(label.data(), label.data() + n, [](std::int32_t code) { return code < 0; }))
+    throw InputError("labels must not be negative");
+  const std::int64_t stride = probability ? probability->shape(1) : 0;
+  std::vector<double> weights{self.weight}, losses{self.loss};
+  weights.reserve(n + 1), losses.reserve(n + 1);
+  for (std::size_t k = 0; k < n; ++k) {
+    self.add({.label = label.data()[k],
+              .chosen = chosen.data()[k],
+              .loss = loss.data()[k],
+              .weight = weight.data()[k],
+              .margin = margin ? margin->data() + k : nullptr,
+              .probability = probability ? probability->data() + k * stride : nullptr,
+              .columns = of_second ? 0 : stride});
+    weights.push_back(self.weight), losses.push_back(self.loss);
+  }
+  return {to_numpy(std::move(weights)), to_numpy(std::move(losses))};
+}
+
+// A vector of the tally's, whose length stays if it must.
+template <std::vector<double> ClassTally::* member, bool fixed>
+void bind_vector(nb::class_<ClassTally>& tally, const char* name) {
+  tally.def_prop_rw(
+      name, [](const ClassTally& self) { return to_numpy(self.*member); },
+      [](ClassTally& self, const Vector<double>& values) {
+        if (fixed && values.shape(0) != (self.*member).size())
+          throw InputError("there must be " + std::to_string((self.*member).size()) + " of them");
+        self.*member = to_vector(values);
+      },
+      nb::for_getter(nb::rv_policy::automatic));  // a copy, which nobody else owns
+}
+
+}  // namespace
+
+void bind_metrics(nb::module_& m) {
+  nb::class_<ClassTally> tally(m, "ClassTally");
+  tally.def(nb::init<>())
+      .def("add", &add, nb::arg("label"), nb::arg("chosen"), nb::arg("loss"), nb::arg("weight"),
+           nb::arg("margin").none(), nb::arg("probability").none(), nb::kw_only(), nb::arg("of_second"))
+      .def_rw("weight", &ClassTally::weight)
+      .def_rw("loss", &ClassTally::loss)
+      .def_rw("hits", &ClassTally::hits)
+      .def_rw("no_change", &ClassTally::no_change)
+      .def_rw("majority", &ClassTally::majority)
+      .def_rw("surprise", &ClassTally::surprise)
+      .def_rw("informed", &ClassTally::informed)
+      .def_rw("last", &ClassTally::last)
+      .def_rw("leader", &ClassTally::leader);
+  bind_vector<&ClassTally::class_weight, false>(tally, "class_weight");
+  bind_vector<&ClassTally::rank_weight, true>(tally, "rank_weight");
+  bind_vector<&ClassTally::gaps, true>(tally, "gaps");
+}
+
+}  // namespace odca::bind
