@@ -42,6 +42,41 @@ std::pair<Array, Array> add(ClassTally& self, const Vector<std::int32_t>& label,
   return {to_numpy(std::move(weights)), to_numpy(std::move(losses))};
 }
 
+// The same of two classes, from the margins of the second one against the first: what was chosen, what it cost, and, unless it is
+// given, the probability of the second class, follow from them. A class that is neither of the two costs the most.
+std::pair<Array, Array> add_margins(ClassTally& self, const Vector<std::int32_t>& label, const Vector<double>& margin,
+                                    const PyLoss& loss, const std::optional<Vector<double>>& probability,
+                                    const std::optional<Vector<double>>& weight) {
+  const std::size_t n = label.shape(0);
+  if (margin.shape(0) != n || (probability && probability->shape(0) != n) || (weight && weight->shape(0) != n))
+    throw InputError("there must be as many of all as there are events");
+  if (std::any_of(label.data(), label.data() + n, [](std::int32_t code) { return code < 0; }))
+    throw InputError("labels must not be negative");
+  std::vector<double> weights{self.weight}, losses{self.loss};
+  weights.reserve(n + 1), losses.reserve(n + 1);
+  std::visit(
+      [&](const auto& rule) {
+        for (std::size_t k = 0; k < n; ++k) {
+          const double z = margin.data()[k];
+          const std::int32_t code = label.data()[k];
+          const double e = exp(-std::fabs(z));
+          const double p = probability ? probability->data()[k] : (z >= 0.0 ? 1.0 : e) / (1.0 + e);
+          double cost = rule.value(z, code == 1 ? 1.0 : -1.0);
+          if (code > 1) cost = std::max(cost, rule.value(z, 1.0));
+          self.add({.label = code,
+                    .chosen = z > 0.0,
+                    .loss = cost,
+                    .weight = weight ? weight->data()[k] : 1.0,
+                    .margin = &z,
+                    .probability = &p,
+                    .columns = 0});
+          weights.push_back(self.weight), losses.push_back(self.loss);
+        }
+      },
+      loss.loss);
+  return {to_numpy(std::move(weights)), to_numpy(std::move(losses))};
+}
+
 // A vector of the tally's, whose length stays if it must.
 template <std::vector<double> ClassTally::* member, bool fixed>
 void bind_vector(nb::class_<ClassTally>& tally, const char* name) {
@@ -62,6 +97,8 @@ void bind_metrics(nb::module_& m) {
   tally.def(nb::init<>())
       .def("add", &add, nb::arg("label"), nb::arg("chosen"), nb::arg("loss"), nb::arg("weight"),
            nb::arg("margin").none(), nb::arg("probability").none(), nb::kw_only(), nb::arg("of_second"))
+      .def("add_margins", &add_margins, nb::arg("label"), nb::arg("margin"), nb::arg("loss"),
+           nb::arg("probability").none(), nb::arg("weight").none())
       .def_rw("weight", &ClassTally::weight)
       .def_rw("loss", &ClassTally::loss)
       .def_rw("hits", &ClassTally::hits)

@@ -1,8 +1,11 @@
 // Text to events. A block holds the events of a piece of text; its arrays are handed to NumPy without a copy.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
 
 #include "bind/arrays.hpp"
 #include "bind/text.hpp"
@@ -114,6 +117,30 @@ std::unique_ptr<Block> read_json(nb::handle data, const FeatureOptions& features
   });
 }
 
+// The places of the labels among classes: numbers, in order, and texts by their number among the block's. -1 for a label that is
+// none of them, or not there; and how many these are.
+std::pair<nb::ndarray<nb::numpy, std::int32_t>, std::int64_t> codes_of(const Block& block,
+                                                                       const Vector<double>& numbers,
+                                                                       const Vector<std::int32_t>& places,
+                                                                       const Vector<std::int32_t>& texts) {
+  if (numbers.shape(0) != places.shape(0) || texts.shape(0) != static_cast<std::size_t>(block.label_names.size()))
+    throw InputError("there must be a place for each class");
+  const double *const first = numbers.data(), *const last = first + numbers.shape(0);
+  std::vector<std::int32_t> codes(block.label.size());
+  std::int64_t unknown = 0;
+  for (std::size_t k = 0; k < codes.size(); ++k) {
+    const double number = block.label[k];
+    if (block.label_text[k] >= 0) {
+      codes[k] = texts.data()[block.label_text[k]];
+    } else {
+      const double* const at = std::lower_bound(first, last, number);
+      codes[k] = at != last && *at == number ? places.data()[at - first] : -1;
+    }
+    unknown += codes[k] < 0;
+  }
+  return {to_numpy(std::move(codes)), unknown};
+}
+
 void bind_block(nb::module_& m) {
   nb::class_<Block>(m, "TextBlock")
       .def("__len__", &Block::size)
@@ -125,6 +152,7 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("label", array(&Block::label))
       .def_prop_ro("label_text", array(&Block::label_text))
       .def_prop_ro("label_names", [](const Block& b) { return names_of(b.label_names); })
+      .def("codes", &codes_of, nb::arg("numbers"), nb::arg("places"), nb::arg("texts"))
       .def_prop_ro("weight", optional_array(&Block::weight))
       .def_prop_ro("offset", optional_array(&Block::offset))
       .def_prop_ro("time", optional_array(&Block::time))

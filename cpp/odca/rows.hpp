@@ -52,16 +52,13 @@ class RowMaker {
   };
   static constexpr std::size_t few = 16;
   static constexpr int digit = 6;  // bits: more would be too many buckets to clear for a row of some ten features
+  static constexpr int digits = 6;
 
   // Which entries come one after the other.
   void sort(const std::int32_t* index, std::size_t size) {
     order_.resize(size), other_.resize(size);
-    std::uint32_t bits = 0;
-    for (std::uint32_t k = 0; k < size; ++k) {
-      order_[k] = {static_cast<std::uint32_t>(index[k]), k};
-      bits |= order_[k].feature;
-    }
-    size <= few ? insert() : distribute(bits);
+    for (std::uint32_t k = 0; k < size; ++k) order_[k] = {static_cast<std::uint32_t>(index[k]), k};
+    size <= few ? insert() : distribute();
   }
 
   void insert() {
@@ -74,14 +71,21 @@ class RowMaker {
   }
 
   // Digit by digit, from the lowest: no branch that could be mispredicted, and equal features keep their order.
-  void distribute(std::uint32_t bits) {
-    for (int shift = 0; shift < 32 && bits >> shift; shift += digit) {
-      std::uint32_t begin[1 << digit] = {};
-      const auto bucket = [shift](const Place& place) { return place.feature >> shift & ((1 << digit) - 1); };
-      for (const Place& place : order_) ++begin[bucket(place)];
+  void distribute() {
+    std::uint32_t begin[digits][1 << digit] = {}, bits = 0;
+    const auto bucket = [](const Place& place, int d) { return place.feature >> d * digit & ((1 << digit) - 1); };
+    for (const Place& place : order_) {
+      for (int d = 0; d < 3; ++d) ++begin[d][bucket(place, d)];
+      bits |= place.feature;
+    }
+    if (bits >> 3 * digit)
+      for (const Place& place : order_)
+        for (int d = 3; d < digits; ++d) ++begin[d][bucket(place, d)];
+    for (int d = 0; d < digits && bits >> d * digit; ++d) {
       std::uint32_t total = 0;
-      for (std::uint32_t& each : begin) total += std::exchange(each, total);
-      for (const Place& place : order_) other_[begin[bucket(place)]++] = place;
+      for (std::uint32_t& each : begin[d]) total += std::exchange(each, total);
+      const Place *from = order_.data(), *const end = from + order_.size();
+      for (Place* const to = other_.data(); from != end; ++from) to[begin[d][bucket(*from, d)]++] = *from;
       order_.swap(other_);
     }
   }

@@ -32,7 +32,7 @@ class OneAgainstRest:
         owners = list(range(len(self.classes))) if len(self.classes) > 2 else [len(self.classes) - 1]
         return [*owners, *([SPARE] if self.spare else [])]
 
-    def labels(self, codes: npt.NDArray[np.intp]) -> Array:
+    def labels(self, codes: npt.NDArray[Any]) -> Array:
         """The labels of every lane for events whose classes have these places in `classes`."""
         return np.where(codes[:, None] == np.array(self.lanes), 1.0, -1.0)
 

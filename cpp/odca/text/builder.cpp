@@ -144,13 +144,16 @@ std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, const F
 
 void Builder::look_up_names() {
   const NameTable& names = block_.known ? *block_.known : block_.names;
-  for (const Pending& each : pending_) names.fetch_end(each.hash);
-  for (const Pending& each : pending_) names.fetch_bytes(each.hash);
+  if (long_names_) {
+    for (const Pending& each : pending_) names.fetch_end(each.hash);
+    for (const Pending& each : pending_) names.fetch_bytes(each.hash);
+  }
   for (const Pending& each : pending_) {
     const std::string_view key = joined(each.field->prefix, each.name);
     block_.rows.add(index_of(each.hash, key, *each.field, each.name, each.name), each.value);
   }
   pending_.clear();
+  long_names_ = false;
 }
 
 void Builder::multiply(std::string_view line) {
@@ -213,6 +216,7 @@ void Builder::finish(std::string_view line) {
 
 void Builder::forget() {
   pending_.clear();
+  long_names_ = false;
   block_.rows.forget();
   for (auto& each : factors_) each.clear();
   for (Field* const field : fresh_) field->index = -1;

@@ -69,6 +69,7 @@ class Builder {
     const std::uint64_t mixed = hash.mixed();
     (block_.known ? *block_.known : block_.names).fetch_slot(mixed);
     pending_.push_back({mixed, &field, name, value});
+    long_names_ |= field.prefix.size() + name.size() > NameTable::short_name;
   }
   void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
   void category(const Field& field, std::string_view value, std::string_view where);
@@ -153,6 +154,7 @@ class Builder {
   std::vector<Field*> fresh_;  // the fields whose numbers came for the first time in this event
   std::string key_, word_;
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
+  bool long_names_ = false;          // whether one of them does not fit into its slot
   std::vector<std::string> recent_;  // words
   RowMaker maker_;
   double label_ = Block::none;

@@ -1,6 +1,7 @@
 #include "odca/text/libsvm.hpp"
 
 #include "odca/text/builder.hpp"
+#include "odca/text/parts.hpp"
 #include "odca/text/tokens.hpp"
 
 namespace odca::text {
@@ -28,7 +29,7 @@ class Reader {
       builder_.group(query_of(query));
       p = behind_blanks(query.data() + query.size(), end);
     }
-    while (p != end) p = behind_blanks(read_feature(p, end), end);
+    while ((p = indices_ ? read_plain_features(p, end) : p) != end) p = behind_blanks(read_feature(p, end), end);
     builder_.finish(line);
   }
 
@@ -54,6 +55,22 @@ class Reader {
     if (query != std::trunc(query) || std::abs(query) >= 9007199254740992.0)
       throw Fault{"the query after 'qid:' must be a whole number below 2^53; got " + shown(text), text};
     return query;
+  }
+
+  // As many as are written plainly, index:value and a blank, from here on; returns what follows them.
+  const char* read_plain_features(const char* p, const char* const end) {
+    Parts<' ', '\t', ':'> parts(p, end);
+    while (true) {
+      const char *const colon = parts.next(), *const blank = parts.next();
+      if (end - colon <= read_ahead || *colon != ':' || *blank != ' ') return p;
+      const std::int64_t digits = colon - p;
+      double value = 0.0;
+      if (digits < 1 || digits > 8 || !read_plain(colon + 1, blank - colon - 1, value)) return p;
+      const std::uint64_t name = eight::only(eight::load(p), digits), index = eight::number(name);
+      if (eight::others(name) || index > most_index) return p;
+      builder_.indexed(static_cast<std::int32_t>(index), value);
+      p = blank + 1;
+    }
   }
 
   const char* read_feature(const char* const from, const char* const end) {

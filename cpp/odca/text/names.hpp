@@ -29,12 +29,13 @@ class NameTable {
     return slot.number;
   }
 
-  // Looking names up waits for memory three times: for the slot, for where the name lies, for its bytes. Whoever looks up many
-  // calls these for all of them first, one after the other. (Inlined always: a function that only asks for memory looks to GCC as
-  // if it did nothing, and the call is dropped.)
+  // Looking names up waits for memory: for the slot, which holds all of a short name; for where a longer one lies, and for its bytes.
+  // Whoever looks up many calls these for all of them first, one after the other. (Inlined always: a function that only asks for
+  // memory looks to GCC as if it did nothing, and the call is dropped.)
   [[gnu::always_inline]] void fetch_slot(std::uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
+  static constexpr std::size_t short_name = 8;
   [[gnu::always_inline]] void fetch_end(std::uint64_t hash) const {
     const std::int32_t number = slots_.empty() ? -1 : slots_[hash & (slots_.size() - 1)].number;
     if (number >= 0) __builtin_prefetch(&ends_[static_cast<std::size_t>(number)]);
@@ -53,7 +54,7 @@ class NameTable {
     bytes_.append(name);
     ends_.push_back(bytes_.size());
     hashes_.push_back(hash);
-    slot = {tag(hash), number};
+    slot = {head_of(name), tag(hash, name), number};
     if (hashes_.size() * 2 > slots_.size()) spread();
     return number;
   }
@@ -72,44 +73,45 @@ class NameTable {
 
  private:
   struct Slot {
-    std::uint32_t tag = 0;
+    std::uint64_t head = 0;  // the first bytes of the name, zeros behind them
+    std::uint32_t tag = 0;   // upper bits of its hash, and its length if that is below 255
     std::int32_t number = -1;
   };
   static constexpr std::size_t first_slots = 1024;  // a power of two, as is every later size
 
-  static std::uint32_t tag(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
+  static std::uint32_t tag(std::uint64_t hash, std::string_view name) {
+    const std::size_t length = name.size() < 255 ? name.size() : 255;
+    return (static_cast<std::uint32_t>(hash >> 32) & 0xffffff00) | static_cast<std::uint32_t>(length);
+  }
+
+  template <class Word>
+  static std::uint64_t word(const char* from) {
+    Word out;
+    std::memcpy(&out, from, sizeof out);
+    return out;
+  }
+
+  // Read in pieces that overlap, so that nothing beyond the name is read.
+  static std::uint64_t head_of(std::string_view name) {
+    const std::size_t size = name.size();
+    const char* const from = name.data();
+    if (size >= 8) return word<std::uint64_t>(from);
+    if (size >= 4) return word<std::uint32_t>(from) | word<std::uint32_t>(from + size - 4) << 8 * (size - 4);
+    if (size >= 2) return word<std::uint16_t>(from) | word<std::uint16_t>(from + size - 2) << 8 * (size - 2);
+    return size ? word<std::uint8_t>(from) : 0;
+  }
 
   // Where the name is, or the free slot where it would be.
   std::size_t place_of(std::uint64_t hash, std::string_view name) const {
     const std::size_t mask = slots_.size() - 1;
+    const std::uint64_t head = head_of(name);
+    const std::uint32_t mark = tag(hash, name);
     for (std::size_t place = hash & mask;; place = (place + 1) & mask) {
       const Slot& slot = slots_[place];
-      if (slot.number < 0 || (slot.tag == tag(hash) && same((*this)[slot.number], name))) return place;
+      if (slot.number < 0) return place;
+      if (slot.tag == mark && slot.head == head && (name.size() <= short_name || (*this)[slot.number] == name))
+        return place;
     }
-  }
-
-  // Names are mostly short: a call of memcmp would take longer.
-  static bool same(std::string_view a, std::string_view b) {
-    const std::size_t size = a.size();
-    if (size != b.size()) return false;
-    if (size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
-    if (size >= 8) return same_ends<std::uint64_t>(a, b);
-    if (size >= 4) return same_ends<std::uint32_t>(a, b);
-    for (std::size_t k = 0; k < size; ++k)
-      if (a[k] != b[k]) return false;
-    return true;
-  }
-
-  // Whether the first and the last bytes are the same, which may overlap.
-  template <class Word>
-  static bool same_ends(std::string_view a, std::string_view b) {
-    const auto word = [](const char* from) {
-      Word out;
-      std::memcpy(&out, from, sizeof out);
-      return out;
-    };
-    const std::size_t last = a.size() - sizeof(Word);
-    return word(a.data()) == word(b.data()) && word(a.data() + last) == word(b.data() + last);
   }
 
   void spread() {
@@ -118,7 +120,7 @@ class NameTable {
     for (std::int32_t number = 0; number < size(); ++number) {
       std::size_t place = hash(number) & mask;
       while (slots_[place].number >= 0) place = (place + 1) & mask;
-      slots_[place] = {tag(hash(number)), number};
+      slots_[place] = {head_of((*this)[number]), tag(hash(number), (*this)[number]), number};
     }
   }
 

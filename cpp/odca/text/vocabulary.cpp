@@ -57,30 +57,37 @@ void Vocabulary::settle() {
   fresh_ = {};
 }
 
+// All names that were known to the block have lower numbers than its new ones: what is known in a row stays where it is.
 void Vocabulary::resolve(const std::vector<std::int32_t>& places, std::int64_t width, Block& block) {
   block.width = width;
   if (places.empty()) return;
-  const bool drops = std::find(places.begin(), places.end(), -1) != places.end();
-  Rows resolved;
-  RowMaker row;
-  const Rows& rows = block.rows;
+  RowMaker maker;
+  Rows& rows = block.rows;
+  Rows fresh;  // what is new in a row
   const std::int32_t known = block.n_known();
+  std::size_t to = 0, begin = 0;
   for (std::size_t i = 1; i < rows.start.size(); ++i) {
-    const auto begin = static_cast<std::size_t>(rows.start[i - 1]), end = static_cast<std::size_t>(rows.start[i]);
-    const bool has_new = begin < end && rows.index[end - 1] >= known;  // new ones are behind the others
-    if (!drops && !has_new) continue;
-    for (std::size_t k = begin; k < end; ++k) {
-      const std::int32_t index = rows.index[k];
-      const std::int32_t place = index < known ? index : places[static_cast<std::size_t>(index - known)];
-      if (place >= 0) resolved.add(place, rows.value[k]);
+    const auto end = static_cast<std::size_t>(rows.start[i]);
+    std::size_t first = end;  // of the new ones, which are behind the others
+    while (first > begin && rows.index[first - 1] >= known) --first;
+    fresh.clear();
+    for (std::size_t k = first; k < end; ++k) {
+      const std::int32_t place = places[static_cast<std::size_t>(rows.index[k] - known)];
+      if (place >= 0) fresh.add(place, rows.value[k]);
     }
-    row.finish(resolved);
-    if (drops) continue;
-    std::copy(resolved.index.begin(), resolved.index.end(), block.rows.index.begin() + rows.start[i - 1]);
-    std::copy(resolved.value.begin(), resolved.value.end(), block.rows.value.begin() + rows.start[i - 1]);
-    resolved.clear();
+    maker.finish(fresh);
+    if (to < begin) {
+      std::copy(rows.index.begin() + begin, rows.index.begin() + first, rows.index.begin() + to);
+      std::copy(rows.value.begin() + begin, rows.value.begin() + first, rows.value.begin() + to);
+    }
+    to += first - begin;
+    std::copy(fresh.index.begin(), fresh.index.end(), rows.index.begin() + to);
+    std::copy(fresh.value.begin(), fresh.value.end(), rows.value.begin() + to);
+    to += fresh.index.size();
+    rows.start[i] = static_cast<std::int32_t>(to);
+    begin = end;
   }
-  if (drops) block.rows = std::move(resolved);
+  rows.cut(to);
 }
 
 }  // namespace odca::text

@@ -43,7 +43,7 @@ class Vocabulary {
       if (k + ahead < names.size()) base_->fetch_bytes(names.hash(k + ahead));
       places[static_cast<std::size_t>(k)] = place_of(names.hash(k), names[k], grow);
     }
-    if (fresh_.size() > least_fresh && fresh_.size() > base_->size() / 4) settle();
+    if (fresh_.size() > least_fresh && fresh_.size() > base_->size() / 16) settle();
     return places;
   }
 

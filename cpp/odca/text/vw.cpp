@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "odca/text/builder.hpp"
+#include "odca/text/parts.hpp"
 #include "odca/text/tokens.hpp"
 
 namespace odca::text {
@@ -76,8 +77,23 @@ class Reader {
     }
     while (true) {
       while (p != end && is_blank(*p)) ++p;
+      if (field->kept && factor == 1.0) p = read_plain_features(*field, p, end);
       if (p == end || *p == '|') return p;
       p = read_feature(*field, factor, p, end);
+    }
+  }
+
+  // As many as are written plainly, name:value and a blank, from here on; returns what follows them.
+  const char* read_plain_features(Field& field, const char* p, const char* const end) {
+    Parts<' ', '\t', ':', '|'> parts(p, end);
+    while (true) {
+      const char *const colon = parts.next(), *const blank = parts.next();
+      double value = 0.0;
+      if (colon == p || end - colon <= read_ahead || *colon != ':' || *blank != ' ' ||
+          !read_plain(colon + 1, blank - colon - 1, value))
+        return p;
+      builder_.named(field, {p, static_cast<std::size_t>(colon - p)}, value);
+      p = blank + 1;
     }
   }
 

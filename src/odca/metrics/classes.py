@@ -68,6 +68,27 @@ class ClassMetrics:
         begin, self._events = self._events, self._events + n
         return self._rows.within(begin, weights, losses, came, chosen, features)
 
+    def add_margins(
+        self,
+        label: Codes,
+        margin: Array,
+        loss: _core.Loss,
+        *,
+        probability: Array | None = None,
+        weight: Array | None = None,
+        features: npt.NDArray[Any] | None = None,
+    ) -> list[Row]:
+        """The same of two classes, from the margins of the second one against the first; `label` may be beyond the two.
+
+        The probability of the second class is that of log-odds, unless it is given.
+        """
+        n, margin = len(label), _contiguous(margin)
+        c = None if weight is None else _contiguous(as_weights(weight, n))
+        p = None if probability is None else _contiguous(probability)
+        weights, losses = self._tally.add_margins(label, margin, loss, p, c)
+        begin, self._events = self._events, self._events + n
+        return self._rows.within(begin, weights, losses, label, (margin > 0.0).view(np.int8), features)
+
     def show_every(self, events: int | None) -> None:
         """From now on a row for every so many events; None for 1, 2, 4, 8, ..."""
         self._rows.every = events

@@ -7,7 +7,7 @@ import numpy as np
 from odca.inputs import Array
 from odca.metrics import Row
 from odca.stream.blocks import Block
-from odca.stream.model import StreamModel
+from odca.stream.model import Codes, StreamModel
 from odca.stream.opening import BadLines
 from odca.stream.problem import Label
 
@@ -40,12 +40,12 @@ class Evaluation:
         """Take events that have no label, or none that can be judged, out of a block, and count them as bad."""
         self._model.drop_faulty(block, bad, learning=False)
 
-    def _labels_of(self, block: Block) -> Array:
+    def _labels_of(self, block: Block) -> Array | Codes:
         if self._model.problem.task == "numbers":
             return block.rows.label
-        codes = self._model.codes_of(block)
+        codes, _ = self._model.codes_of(block)
         for row in np.flatnonzero(codes < 0).tolist():
             label = block.y[row]
             self.unknown[label] = self.unknown.get(label, 0) + 1
             codes[row] = len(self._model.classes) + list(self.unknown).index(label)
-        return codes.astype(np.float64)
+        return codes

@@ -25,7 +25,7 @@ from odca.stream.refused import EventError, without_refused
 from odca.stream.schema import Schema
 
 PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
-Codes: TypeAlias = npt.NDArray[np.intp]
+Codes: TypeAlias = npt.NDArray[np.int32]
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
 
 
@@ -35,21 +35,14 @@ class _ClassCodes:
     def __init__(self, classes: Sequence[Label]) -> None:
         self._texts = {label: code for code, label in enumerate(classes) if isinstance(label, str)}
         numbers = sorted((label, code) for code, label in enumerate(classes) if not isinstance(label, str))
-        # The last one is what no label equals.
-        self._numbers = np.array([label for label, _ in numbers] + [np.nan])
-        self._places = np.array([code for _, code in numbers] + [-1], dtype=np.intp)
+        self._numbers = np.array([label for label, _ in numbers], dtype=np.float64)
+        self._places = np.array([code for _, code in numbers], dtype=np.int32)
 
-    def of(self, block: Block) -> Codes:
-        """Of every event; -1 if its class is new, or not there."""
-        rows = block.rows
-        label, text = rows.label, rows.label_text
-        at = np.searchsorted(self._numbers[:-1], label)
-        codes: Codes = np.where(self._numbers[at] == label, self._places[at], -1)
-        if rows.label_names:
-            texts = np.array([self._texts.get(name.decode(), -1) for name in rows.label_names], dtype=np.intp)
-            is_text = text >= 0
-            codes[is_text] = texts[text[is_text]]
-        return codes
+    def of(self, block: Block) -> tuple[Codes, int]:
+        """Of every event; -1 if its class is new, or not there; and how many these are."""
+        names = block.rows.label_names
+        texts = np.array([self._texts.get(name.decode(), -1) for name in names], dtype=np.int32)
+        return block.rows.codes(self._numbers, self._places, texts)
 
 
 class StreamModel(Savable):
@@ -68,7 +61,7 @@ class StreamModel(Savable):
             if not isinstance(problem.loss, LogLoss):
                 self._calibration = Calibration(learner.lanes, problem.window)
         self._codes = _ClassCodes(problem.classes)
-        self._is_valid = as_native(problem.loss).valid
+        self._loss = as_native(problem.loss)
         self.metrics: ClassMetrics | NumberMetrics = self.new_metrics()
         """How well it predicted the events that it learned, before it learned them."""
 
@@ -118,7 +111,7 @@ class StreamModel(Savable):
         """
         self.require_sound(block)
         labels = self._labels_of(block)
-        targets = self._layout.labels(labels.astype(np.intp)) if self.problem.task == "classes" else labels[:, None]
+        targets = self._layout.labels(labels) if self.problem.task == "classes" else labels[:, None]
         time = block.time if self.problem.window.uses_time else None
         try:
             margins = self.learner.learn(
@@ -139,7 +132,7 @@ class StreamModel(Savable):
         metrics: ClassMetrics | NumberMetrics,
         block: Block,
         margins: Array,
-        labels: Array,
+        labels: Array | Codes,
         calibrated: Array | None = None,
     ) -> list[Row]:
         """Count how well these margins predict the events of a block.
@@ -151,19 +144,23 @@ class StreamModel(Savable):
         if isinstance(metrics, NumberMetrics):
             loss = self._loss_of(margins[:, 0], labels)
             return metrics.add(labels, self.predicted(margins), loss, weight=block.weight, features=features)
-        codes, scores = labels.astype(np.intp), self._layout.scores(margins)
-        targets = self._layout.labels(codes)[:, : scores.shape[1]]
-        loss = self._loss_of(scores, targets).mean(axis=1)
-        unknown = codes >= len(self.classes)
-        if len(self.classes) == 2 and unknown.any():  # the only lane would be right for one of the two
-            loss[unknown] = np.maximum(loss[unknown], self._loss_of(scores[unknown, 0], 1.0))
-        two, p = len(self.classes) == 2, self.probabilities(margins, calibrated)
+        if len(self.classes) == 2:
+            is_odds = calibrated is None and self._calibration is None
+            return metrics.add_margins(
+                labels,
+                margins[:, 0],
+                self._loss,
+                probability=None if is_odds else self.probabilities(margins, calibrated)[:, 1],
+                weight=block.weight,
+                features=features,
+            )
+        scores = self._layout.scores(margins)
+        loss = self._loss_of(scores, self._layout.labels(labels)[:, : scores.shape[1]]).mean(axis=1)
         return metrics.add(
-            codes,
-            self.predicted(margins).astype(np.intp),
+            labels,
+            self.predicted(margins).astype(np.int32),
             loss,
-            margin=scores[:, 0] if two else None,
-            probability=p[:, 1] if two else p,
+            probability=self.probabilities(margins, calibrated),
             weight=block.weight,
             features=features,
         )
@@ -188,6 +185,8 @@ class StreamModel(Savable):
 
     def require_sound(self, block: Block, *, learning: bool = True) -> None:
         """EventError for the first event that cannot be learned from, or (not `learning`) not be judged."""
+        if self._is_plainly_sound(block):
+            return
         faulty = self._faulty(block, learning)
         if faulty.any():
             row = int(np.argmax(faulty))
@@ -201,15 +200,21 @@ class StreamModel(Savable):
             bad.add(int(faulty.sum()), [EventError(self._what_is_wrong(block, row), block, row) for row in first])
             block.drop(faulty)
 
+    def _is_plainly_sound(self, block: Block) -> bool:
+        """Whether nothing can be wrong with any event, as is mostly so and soon known."""
+        if self.problem.task == "numbers" or block.weight is not None or self.problem.window.uses_time:
+            return False
+        return self.codes_of(block)[1] == 0
+
     def _faulty(self, block: Block, learning: bool) -> npt.NDArray[np.bool_]:
         """Which events have no label or no time, or a label that does not go with the rest."""
         bad = block.is_unlabelled.copy()
         if self.problem.task == "numbers":
             labels = block.rows.label
             bad |= block.rows.label_text >= 0
-            bad[~bad] |= ~np.asarray(self._is_valid(labels[~bad]), dtype=bool)
+            bad[~bad] |= ~np.asarray(self._loss.valid(labels[~bad]), dtype=bool)
         elif learning and not self._layout.spare:
-            bad |= self.codes_of(block) < 0
+            bad |= self.codes_of(block)[0] < 0
         if block.weight is not None:
             bad |= ~(block.weight >= 0.0)
         if learning and self.problem.window.uses_time:
@@ -239,17 +244,17 @@ class StreamModel(Savable):
         found = re.search(r"\brow (\d+)", str(error))
         return error if found is None else EventError(message or str(error), block, int(found[1]))
 
-    def _labels_of(self, block: Block) -> Array:
+    def _labels_of(self, block: Block) -> Array | Codes:
         if self.problem.task == "numbers":
             return block.rows.label
-        codes = self.codes_of(block)
-        if (codes < 0).any():
+        codes, unknown = self.codes_of(block)
+        if unknown:
             self._meet(block, codes)
-            codes = self.codes_of(block)
-        return codes.astype(np.float64)
+            codes, _ = self.codes_of(block)
+        return codes
 
-    def codes_of(self, block: Block) -> Codes:
-        """The place of every label among the classes; -1 if it is new, or not there."""
+    def codes_of(self, block: Block) -> tuple[Codes, int]:
+        """The place of every label among the classes; -1 if it is new, or not there; and how many these are."""
         return self._codes.of(block)
 
     def _meet(self, block: Block, codes: Codes) -> None:
@@ -333,8 +338,7 @@ class StreamModel(Savable):
             return numbers
         if len(self.classes) == 2:
             return np.where(margins[:, 0] > 0.0, 1.0, 0.0)
-        chosen: Codes = self._layout.scores(margins).argmax(axis=1)
-        return chosen.astype(np.float64)
+        return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
 
     # Several models
 
