@@ -9,9 +9,10 @@ namespace {
 // A process that reads a stream asks for the same blocks of memory again and again: freed ones stay with it, instead of going
 // back to the system, which clears every page that it gives out.
 void keep_freed_memory() {
-#if defined(M_MMAP_THRESHOLD) && defined(M_TRIM_THRESHOLD)
+#if defined(M_MMAP_THRESHOLD) && defined(M_TRIM_THRESHOLD) && defined(M_TOP_PAD)
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  mallopt(M_TOP_PAD, 8 << 20);
 #endif
 }
 

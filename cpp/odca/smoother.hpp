@@ -48,11 +48,39 @@ class Smoother {
         bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
   }
 
+  // The same, and their dot products with the row, which come from the same read of it where the model is plain.
+  [[gnu::always_inline]] void bring_up_and_dot(const Row& h, double* out) {
+    if constexpr (Lanes == 1 && std::is_same_v<Penalty, L2>)
+      if (h.index && state_.timeline.now() > 0 && config_.shape.is_plain()) {
+        out[0] = bring_up_plain_and_dot(h);
+        return;
+      }
+    bring_up(h);
+    dot<Lanes>(h, state_.smooth.data(), lanes(), out);
+  }
+
  private:
   // On the simplex every weight moves at every event, so there is nothing to be lazy about.
   static constexpr bool may_be_lazy = !std::is_same_v<Penalty, KL>;
 
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
+
+  // (Not inlined: the step around it would take its registers.)
+  [[gnu::noinline]] double bring_up_plain_and_dot(const Row& h) {
+    double *const smooth = state_.smooth.data(), sum = 0.0;
+    const double* const dual = state_.dual.data();
+    Timeline::Position* const seen = state_.seen.data();
+    state_.timeline.with_carry([&, now = state_.timeline.now()](auto carry) {
+      sum = detail::sum_in_four(h.size, [=, index = h.index, value = h.value](std::int64_t i) {
+        const std::int32_t j = index[i];
+        const Timeline::PlainCarry missed = carry(seen[j], 0);
+        const double brought = missed.weight * smooth[j] + dual[j] * missed.sum;
+        smooth[j] = brought, seen[j] = now;
+        return value[i] * brought;
+      });
+    });
+    return sum;
+  }
 
   [[gnu::noinline]] void smooth_all() {
     transaction_.about_to_change_smoothed_sums();

@@ -200,8 +200,7 @@ class Step {
 
   [[gnu::always_inline]] void show_margin(const Row& h, Event& event) {
     if (state_.smoothing && state_.smooth_mass > 0.0) {
-      smoother_.bring_up(h);
-      dot<Lanes>(h, state_.smooth.data(), lanes(), event.margin.data());
+      smoother_.bring_up_and_dot(h, event.margin.data());
       for (int l = 0; l < lanes(); ++l) event.margin[l] = event.offset[l] + event.margin[l] / state_.smooth_mass;
     } else {
       for (int l = 0; l < lanes(); ++l)

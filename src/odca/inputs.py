@@ -3,6 +3,7 @@
 Values inside the rows (NaN, labels outside a loss's domain, ...) are checked by the core as it reads them.
 """
 
+import sys
 from datetime import date
 from typing import Any, TypeAlias
 
@@ -83,7 +84,8 @@ def as_floats(values: Any, name: str) -> Array:
 
 def _numbers(values: Any, name: str) -> npt.NDArray[Any]:
     """Float32 and float64 stay what they are; whole numbers and booleans become float64."""
-    if type(values) is not np.ndarray and np.ma.is_masked(values):  # numpy.ma takes a while to import
+    # Whoever has a masked array has imported numpy.ma, which takes a while.
+    if type(values) is not np.ndarray and "numpy.ma" in sys.modules and np.ma.is_masked(values):
         raise ValueError(
             f"{name} has masked entries. Fill them, or leave their rows out: they would be read as they lie."
         )

@@ -13,7 +13,6 @@ import itertools
 import json
 import math
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from odca.atomic import replacing
 from odca.losses import LOSSES, Loss
 from odca.penalties import PENALTIES
 from odca.windows import WINDOWS
@@ -178,7 +178,8 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     text += b" " * (-len(text) % 8)
     head = len(text).to_bytes(8, "little") + text
     digest = _digest(head, *chunks)
-    _replace(Path(path), [head.replace(NO_CHECKSUM.encode(), digest.encode(), 1), *chunks])
+    with replacing(Path(path)) as file:
+        file.writelines([head.replace(NO_CHECKSUM.encode(), digest.encode(), 1), *chunks])
 
 
 def _digest(*parts: bytes) -> str:
@@ -186,19 +187,6 @@ def _digest(*parts: bytes) -> str:
     for part in parts:
         sha.update(part)
     return sha.hexdigest()
-
-
-def _replace(path: Path, chunks: list[bytes]) -> None:
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 # Reading

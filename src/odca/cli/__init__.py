@@ -10,7 +10,6 @@ where it came from. What is wrong with its arguments and shows only later it rai
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
@@ -140,6 +139,8 @@ def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: 
     from odca.cli.output import Output  # noqa: PLC0415 - most commands end well
 
     if os.environ.get("ODCA_DEBUG"):
+        import traceback  # noqa: PLC0415 - the same
+
         traceback.print_exception(error)
     message = str(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:

@@ -1,14 +1,14 @@
 """Model files that commands take, and files that they write."""
 
 import argparse
-import os
-import secrets
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from odca.atomic import replacing
 from odca.cli.options import takes_file
 from odca.cli.output import Output
 
@@ -66,14 +66,7 @@ def writing(path: str) -> Iterator[TextIO]:
     if path == STANDARD_OUTPUT:
         yield sys.stdout
         return
-    to = Path(path)
-    beside = to.with_name(f".{to.name}.{secrets.token_hex(8)}")
-    try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(to)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with replacing(Path(path)) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        yield text
+        text.detach()  # what it has yet to write goes first

@@ -11,7 +11,6 @@ import argparse
 import json
 import math
 import os
-import shutil
 import sys
 import textwrap
 import time
@@ -200,7 +199,7 @@ class LiveLine:
             return
         self._drawn, self._visible = now, True
         line = self._text(events, n_bytes, now - self._started)
-        columns = shutil.get_terminal_size().columns
+        columns = _columns()
         print(f"\r{line[: columns - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def _text(self, events: int, n_bytes: int | None, seconds: float) -> str:
@@ -262,7 +261,7 @@ def _wrapped(text: str, stream: TextIO) -> str:
     """Lines that fit a terminal. What a program reads is one line."""
     if not stream.isatty():
         return text
-    return textwrap.fill(text, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, _columns(), break_long_words=False, break_on_hyphens=False)
 
 
 def _key(title: str) -> str:
@@ -281,3 +280,10 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _columns() -> int:
+    """How wide the terminal is."""
+    import shutil  # noqa: PLC0415 - a run without a terminal needs none of it
+
+    return shutil.get_terminal_size().columns

@@ -25,6 +25,7 @@ from odca.stream.lines import Bytes, first_line_end, last_line_end, last_unquote
 from odca.stream.sources import ANOTHER_FILE, POLL, ByteSource, open_bytes
 
 SIZE = 4 << 20
+START_SMALL = 16  # the first chunk of a file is so much smaller than others, that work can begin
 LONGEST_LINE = 16 << 20
 DIGESTED = 4096  # bytes before a position that its digest is of
 SHORTEST_LIMIT = 4  # of max_line: a byte order mark fits
@@ -99,8 +100,8 @@ class Chunks:
     start:       where to begin, as a chunk of an earlier run told it.
     follow:      at the end of the last file wait for more (see `open_bytes`), until `stop`. If another file takes its
                  place, that one goes on with the same number, from offset 0, with `first` set.
-    size:        about how many bytes a chunk has. Lines that come slowly, by a pipe or a file that is followed, are
-                 delivered after a twentieth of a second, however few.
+    size:        about how many bytes a chunk has; the first ones have fewer, that work can begin. Lines that come slowly, by
+                 a pipe or a file that is followed, are delivered after a twentieth of a second, however few.
     max_line:    the most bytes of a line, its newline apart. A longer one is left out and makes a fault. Memory is
                  bounded by a few times the larger of `size` and this.
     quoted:      a newline between double quotes does not end a line. A quote that is never closed would make one line
@@ -288,7 +289,8 @@ class _Cutter:
         self._start = start
         # A line fits into the largest buffer, with its newline, if and only if it is not too long.
         self._largest = max_line + 1
-        self._size = max(SHORTEST_LIMIT, min(size, self._largest))
+        self._full_size = max(SHORTEST_LIMIT, min(size, self._largest))
+        self._size = max(SHORTEST_LIMIT, self._full_size // START_SMALL)
         self._quoted = quoted
         self._offset = start.offset  # in the file, of the buffer's first byte
         self._before = b""  # the bytes before that, for digests
@@ -414,6 +416,7 @@ class _Cutter:
         few = 4 * length < len(self._buffer)
         data = memoryview(self._buffer[:length].tobytes()) if few else self._buffer.data[:length].toreadonly()
         chunk = Chunk(data, self._source.path, self._file, self._offset, self._first, last, before=self._before)
+        self._size = min(2 * self._size, self._full_size)
         self._pass(length, reuse=few)
         self._line_end = 0  # and the quotes of what is left were counted
         self._first = False

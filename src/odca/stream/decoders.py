@@ -4,8 +4,6 @@ A file holds one or more members (gzip), frames (zstd) or streams (bz2, xz), one
 turn. At most as much comes out as is asked for, so that a small file that unpacks to a huge one needs no huge memory.
 """
 
-import bz2
-import lzma
 import sys
 import zlib
 from collections.abc import Callable
@@ -98,10 +96,14 @@ def _gzip() -> tuple[Decoder, type[Exception]]:
 
 
 def _bz2() -> tuple[Decoder, type[Exception]]:
+    import bz2  # noqa: PLC0415 - needed for such files only
+
     return bz2.BZ2Decompressor(), OSError
 
 
 def _xz() -> tuple[Decoder, type[Exception]]:
+    import lzma  # noqa: PLC0415 - the same
+
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY), lzma.LZMAError
 
 

@@ -4,13 +4,13 @@ A file is written beside its destination and renamed when it is complete: whoeve
 """
 
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
+from odca.atomic import replacing
 from odca.stream.errors import STANDARD_INPUT
 
 SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
@@ -32,20 +32,11 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if name == STANDARD_OUTPUT:
         yield sys.stdout.buffer
         return
-    to = Path(name)
-    beside = to.with_name(f".{to.name}.{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            packed = _compressed(file, compression_of(name))
-            yield packed
-            if packed is not file:
-                packed.close()
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(to)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with replacing(Path(name)) as file:
+        packed = _compressed(file, compression_of(name))
+        yield packed
+        if packed is not file:
+            packed.close()
 
 
 def _compressed(file: BinaryIO, compression: str | None) -> BinaryIO:
