@@ -375,6 +375,27 @@ def test_a_fit_that_may_not_go_on_says_so() -> None:
     assert report.gap > 0.0
 
 
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
+def test_rows_that_are_taken_in_runs_lead_to_the_same_model(loss: Any) -> None:
+    # Many rows that are nearly orthogonal, as texts are; once with one class behind the other.
+    rng = np.random.default_rng(310)
+    X = sp.random(6_000, 20_000, density=0.0015, format="csr", rng=rng)
+    y = np.where(X @ rng.normal(size=20_000) > 0.0, 1.0, -1.0)
+    by_class = np.argsort(y, kind="stable")
+    one, two, sorted_rows, in_order = (Learner(loss=loss, rho=1e-3) for _ in range(4))
+    for learner, rows, more in (
+        (one, slice(None), {}),
+        (two, slice(None), {}),
+        (sorted_rows, by_class, {}),
+        (in_order, slice(None), {"shuffle": False}),
+    ):
+        assert learner.fit(X[rows], y[rows], tol=1e-9, **more).converged
+    assert_same_bits(one, two)
+    for learner in (sorted_rows, in_order):
+        np.testing.assert_allclose(learner.coef, one.coef, rtol=0.0, atol=1e-3)
+        np.testing.assert_allclose(learner.dual_objective(), one.dual_objective(), rtol=1e-8)
+
+
 # Against scikit-learn
 
 

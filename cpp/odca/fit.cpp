@@ -1,130 +1,20 @@
 // Events that are at hand, visited until the duality gap is small: `fit` on a finite set, `refine` on a window.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "odca/errors.hpp"
 #include "odca/learner.hpp"
+#include "odca/schedule.hpp"
 
 namespace odca {
 
 namespace {
 
-// Visits events in an order drawn from the seed, or as they came.
-class Order {
- public:
-  Order(bool shuffles, std::uint64_t seed) : shuffles_(shuffles), draw_(seed + golden) {}
-
-  void arrange(Ids& ids) {
-    if (!shuffles_) return std::sort(ids.begin(), ids.end());
-    for (std::size_t k = ids.size(); k > 1; --k) {  // Fisher-Yates, on a splitmix sequence
-      std::uint64_t x = draw_ += golden;
-      x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-      x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-      std::swap(ids[k - 1], ids[static_cast<std::size_t>(static_cast<unsigned __int128>(x ^ (x >> 31)) * k >> 64)]);
-    }
-  }
-
- private:
-  static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
-
-  bool shuffles_;
-  std::uint64_t draw_;
-};
-
-// Who is visited in a pass. An event whose dual did not move (it sits at an end of its domain, as most do under a hinge)
-// rests for the next 1, 3, 7, ... passes; one that moved is visited in the next. No event rests for ever, and the gap
-// is that of all events: resting is safe (docs/mathematics.md, 12).
-class Roster {
- public:
-  Roster(Ids everyone, Order order)
-      : everyone_(std::move(everyone)),
-        naps_(everyone_.empty() ? 0 : *std::max_element(everyone_.begin(), everyone_.end()) + 1),
-        order_(order) {
-    wake_all();
-  }
-
-  const Ids& everyone() const { return everyone_; }
-
-  // The events of the next pass, in its order.
-  const Ids& gather() {
-    Ids& rested = resting_[pass_ % resting_.size()];
-    awake_.insert(awake_.end(), rested.begin(), rested.end());
-    rested.clear();
-    order_.arrange(awake_);
-    return awake_;
-  }
-
-  // After the pass: moved[k] says it of the k-th event. False if none did.
-  bool send_to_rest(const std::vector<std::uint8_t>& moved) {
-    ++pass_;
-    std::size_t movers = 0;
-    for (std::size_t k = 0; k < awake_.size(); ++k) {
-      const std::size_t id = awake_[k];
-      std::uint8_t& nap = naps_[id];
-      nap = moved[k] ? 0 : std::min<std::uint8_t>(2 * nap + 1, longest_nap);
-      if (moved[k])
-        awake_[movers++] = id;
-      else
-        resting_[(pass_ + nap) % resting_.size()].push_back(id);
-    }
-    awake_.resize(movers);
-    return movers > 0;
-  }
-
-  void wake_all() {
-    for (Ids& each : resting_) each.clear();
-    std::fill(naps_.begin(), naps_.end(), 0);
-    awake_ = everyone_;
-  }
-
- private:
-  static constexpr std::uint8_t longest_nap = 255;
-
-  Ids everyone_, awake_;
-  std::vector<std::uint8_t> naps_;            // by event: for how many passes it last rested
-  std::array<Ids, longest_nap + 1> resting_;  // by the pass in which they wake
-  std::size_t pass_ = 0;
-  Order order_;
-};
-
-double work_of(const EventBuffer& buffer, const Ids& ids) {
-  double work = 0.0;
-  for (const std::size_t id : ids) work += static_cast<double>(buffer.entry(id).size + 16);
-  return work;
-}
-
-// When to look at the gap, which costs about a third of a pass over all events: most of the way to where it will be
-// small enough if it goes on falling as it did, but soon enough that no more than a quarter of the work is in vain.
-class Inspections {
- public:
-  explicit Inspections(double pass) : pass_(pass) {}
-
-  void worked(double work) { done_ += work; }
-  bool due() const { return done_ >= next_; }
-
-  // `excess` is the gap over the tolerance.
-  void looked(double excess) {
-    const double passed = done_ - looked_at_, fall = excess_ > excess ? odca::log(excess_ / excess) : 0.0;
-    if (excess_ > 0.0) ahead_ = fall > 0.0 ? odca::log(std::max(excess, 1.0)) / fall * passed : infinity;
-    excess_ = excess;
-    looked_at_ = done_;
-    next_ = done_ + std::clamp(0.7 * ahead_, pass_, std::max(pass_, 0.25 * done_));
-  }
-
-  // How much work is still ahead, to all appearances.
-  double ahead() const { return ahead_; }
-  void forget_the_past() { excess_ = ahead_ = 0.0; }
-
- private:
-  double pass_, done_ = 0.0, next_ = 2.0 * pass_, looked_at_ = 0.0, excess_ = 0.0, ahead_ = 0.0;
-};
-
 constexpr double few_iterations = 4.0;  // of a joint step: worth it where passes would cost more
 
-bool within(const std::vector<double>& gap, double tolerance) {
-  return std::all_of(gap.begin(), gap.end(), [=](double each) { return each <= tolerance; });
+bool within(const std::vector<double>& gap, const std::vector<double>& tolerance) {
+  return std::equal(gap.begin(), gap.end(), tolerance.begin(), std::less_equal<>());
 }
 
 }  // namespace
@@ -140,55 +30,53 @@ struct Learner::Ascent {
 // S-DCA until every lane's gap is within its tolerance, or for so many passes; without tolerances the gap is not looked
 // at. False if interrupted. Afterwards, and then too, S and all sums are those of the duals.
 bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<double>& tolerance, Lookout& lookout) {
-  const auto finish = [&] {
-    pass_->recount_duals();
+  const auto rebuild = [&] {  // what counts is what the duals add up to, without the visits' rounding
+    pass_->restate_duals();
     pass_->rebuild();
   };
-  const auto excess = [&] {  // the largest gap, in tolerances
-    ascent.gap = duality_gap_unlocked();
+  const auto in_tolerances = [&](const std::vector<double>& gap) {  // the largest
     double largest = 0.0;
     for (int l = 0; l < config_.lanes; ++l)
-      if (ascent.gap[l] > tolerance[l]) largest = std::max(largest, ascent.gap[l] / tolerance[l]);
+      if (gap[l] > 0.0) largest = std::max(largest, gap[l] / tolerance[l]);
     return largest;
   };
-  Inspections inspections(work_of(state_.buffer, ascent.roster.everyone()));
   const auto is_solved = [&] {
-    pass_->recount_duals();
-    double found = excess();
-    if (found <= 1.0) {  // what counts is the gap of the S that the duals add up to, without the visits' rounding
-      pass_->rebuild();
-      found = excess();
-    }
-    inspections.looked(found);
-    return found <= 1.0;
+    rebuild();
+    ascent.gap = duality_gap_unlocked();
+    ascent.converged = within(ascent.gap, tolerance);
+    return ascent.converged;
   };
-  std::vector<std::uint8_t> moved;
+  Sweep sweep(tolerance.empty() ? 0 : config_.lanes);
+  double everyone = 0.0;
+  for (const std::size_t id : ascent.roster.everyone()) everyone += Sweep::work_of(state_.buffer.entry(id));
+  Inspections inspections(everyone);
   const double iteration = ascent.jointly ? pass_->cost_of_joint_step(ascent.roster.everyone()) : infinity;
   while (ascent.passes < passes) {
     const Ids& awake = ascent.roster.gather();
     const bool everybody = awake.size() == ascent.roster.everyone().size();
-    moved.assign(awake.size(), 0);
-    if (pass_->revisit(awake, moved.data(), lookout) < awake.size()) {
-      finish();
+    if (pass_->revisit(awake, sweep, lookout) < awake.size()) {
+      rebuild();
       return false;
     }
     ++ascent.passes;
-    inspections.worked(work_of(state_.buffer, awake));
-    const bool somebody_moved = ascent.roster.send_to_rest(moved);
+    const bool somebody_moved = ascent.roster.send_to_rest(sweep.moved);
     if (!somebody_moved) ascent.roster.wake_all();
     const bool at_rest = everybody && !somebody_moved;  // no dual can be improved by itself: further passes are idle
-    if (!tolerance.empty() && (at_rest || inspections.due())) {
-      if (is_solved()) {
-        ascent.converged = true;
-        return true;
+    if (!tolerance.empty()) {
+      for (int l = 0; l < config_.lanes; ++l)
+        sweep.shortfall[l] = state_.lane.mass[l] > 0.0 ? sweep.shortfall[l] / state_.lane.mass[l] : 0.0;
+      inspections.passed(in_tolerances(sweep.shortfall), sweep.work);
+      if (at_rest || inspections.due()) {
+        if (is_solved()) return true;
+        if (inspections.overlooked(in_tolerances(ascent.gap))) ascent.roster.wake_all();
       }
       if (inspections.ahead() > few_iterations * iteration) {
         const int iterations = pass_->move_jointly(ascent.roster.everyone(), tolerance, lookout);
         if (iterations < 0) {
-          finish();
+          rebuild();
           return false;
         }
-        inspections.worked(iterations * iteration);
+        if (is_solved()) return true;
         inspections.forget_the_past();
         ascent.roster.wake_all();
         continue;
@@ -196,8 +84,7 @@ bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<doub
     }
     if (at_rest) break;
   }
-  finish();
-  if (!tolerance.empty()) ascent.converged = excess() <= 1.0;
+  tolerance.empty() ? rebuild() : void(is_solved());
   return true;
 }
 
@@ -205,15 +92,14 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   const std::scoped_lock only_writer(writing_);
   require_events("refine");
   require_value();
-  if (passes == 0 || (tolerance > 0.0 && within(duality_gap(), tolerance))) return;
+  const std::vector<double> tolerances(tolerance > 0.0 ? config_.lanes : 0, tolerance);
+  if (passes == 0 || (!tolerances.empty() && within(duality_gap(), tolerances))) return;
   Learner refined(*this);  // others see the model as it was until this one is done
   Gate nobody;
   const std::scoped_lock nobody_waits(nobody);
   Lookout lookout(nobody, interrupted);
   Ids everyone(refined.state_.buffer.size());
   for (std::size_t k = 0; k < everyone.size(); ++k) everyone[k] = refined.state_.buffer.at(k);
-  std::vector<double> tolerances;
-  if (tolerance > 0.0) tolerances.assign(config_.lanes, tolerance);
   Ascent ascent{.roster = {std::move(everyone), Order(true, seed)}, .jointly = false};
   refined.pass_->settle();
   refined.ascend(ascent, passes, tolerances, lookout);
@@ -251,7 +137,7 @@ Learner::FitReport Learner::solve(const Events& events, const FitOptions& option
   if (config_.scale) standardise_events();
   const std::vector<double> tolerance = tolerances(options.tolerance);
   std::fill(state_.lane.mass.begin(), state_.lane.mass.end(), 0.0);  // it grows again, with the events
-  Order order(options.shuffle, options.seed);
+  Order order(options.shuffle, options.seed, length_of_runs(buffer));
   Ids everyone(rows);
   std::iota(everyone.begin(), everyone.end(), 0);
   Ids arrivals = everyone;

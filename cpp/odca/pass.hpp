@@ -28,6 +28,18 @@ struct Report {
 
 using Ids = std::vector<std::size_t>;  // of events in the buffer
 
+// What a pass of S-DCA found.
+struct Sweep {
+  std::vector<std::uint8_t> moved;  // [k]: whether the k-th event's dual moved
+  // [lane]: sum of delta (Q(z) + Q*(-lambda) + lambda z) before the visits, estimated from some of them. Over all events,
+  // at one w, it is the mass times the duality gap. Empty if nobody asks.
+  std::vector<double> shortfall;
+  double work = 0.0;
+
+  explicit Sweep(int lanes) : shortfall(static_cast<std::size_t>(lanes)) {}
+  static double work_of(const EventBuffer::Entry& event) { return static_cast<double>(event.size + 16); }
+};
+
 class Pass {
  public:
   virtual ~Pass() = default;
@@ -37,8 +49,8 @@ class Pass {
 
   // A finite set, known before it is learned. Each returns how many events it came to: all, unless told to stop.
   virtual std::int64_t enlist(const Events& events, Lookout& lookout) = 0;  // with their own weights, duals zero
-  virtual std::size_t admit(const Ids& ids, double* margin, Lookout& lookout) = 0;         // O-DCA; margin[row][lane]
-  virtual std::size_t revisit(const Ids& ids, std::uint8_t* moved, Lookout& lookout) = 0;  // S-DCA; moved[k] of ids[k]
+  virtual std::size_t admit(const Ids& ids, double* margin, Lookout& lookout) = 0;  // O-DCA; margin[row][lane]
+  virtual std::size_t revisit(const Ids& ids, Sweep& sweep, Lookout& lookout) = 0;  // S-DCA
 
   // All duals of these events at once (joint.hpp): what an iteration costs in non-zeros, infinite if it cannot be done; and
   // the step, which returns its number of iterations, or -1 if told to stop.
@@ -47,7 +59,7 @@ class Pass {
 
   virtual void settle() = 0;         // every smoothed sum is brought up to date
   virtual void rebuild() = 0;        // all sums anew, from the buffer
-  virtual void recount_duals() = 0;  // the scalar sums anew, after visits
+  virtual void restate_duals() = 0;  // what the buffer says of them besides, after visits
   virtual void add_losses(const std::vector<double>& w, bool magnitudes, double* sums) const = 0;
 };
 

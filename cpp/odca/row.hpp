@@ -91,6 +91,16 @@ inline double squared_norm(const Row& row) {
   return detail::sum_in_four(row.size, [h = row.value](std::int64_t i) { return h[i] * h[i]; });
 }
 
+inline double inner_product(const Row& a, const Row& b) {
+  double sum = 0.0;
+  for (std::int64_t i = 0, k = 0; i < a.size && k < b.size;) {
+    const std::int64_t j = a.feature(i), other = b.feature(k);
+    if (j == other) sum += a.value[i] * b.value[k];
+    i += j <= other, k += other <= j;
+  }
+  return sum;
+}
+
 // The dot product with v, and the squared norm from the same read of the row: each in four running sums, as above.
 // (Not inlined: the step around it would take the registers that these sums need.)
 [[gnu::noinline]] inline double dot_and_norm(const Row& row, const double* v, double& norm) {

@@ -116,15 +116,17 @@ class Step {
     solve_again(id, h, event);
   }
 
-  // S-DCA: the event's dual is solved again, all others held. True if it moved.
-  bool revisit(std::size_t id, Event& event) {
+  // S-DCA: the event's dual is solved again, all others held. True if it moved. Unless null, shortfall[lane] grows by what
+  // the event lacked before.
+  [[gnu::always_inline]] bool revisit(std::size_t id, Event& event, double* shortfall) {
     const Row h = state_.buffer.row(id);
     project(h);
+    if (shortfall) add_shortfall(id, shortfall);
     return solve_again(id, h, event);
   }
 
-  // Q*(-lambda) + lambda b of the duals as they are, then the scalar sums. (Of a user's loss it is only known at a visit.)
-  void recount_duals() {
+  // Q*(-lambda) + lambda b of the duals as they are. (Of a user's loss it is only known at a visit.)
+  void restate_duals() {
     EventBuffer& buffer = state_.buffer;
     if constexpr (!std::is_same_v<Loss, Custom>)
       for (std::size_t k = 0; k < buffer.size(); ++k) {
@@ -135,17 +137,17 @@ class Step {
               conjugate_at(loss_, lambda, 0.0, buffer.labels(id)[l]) + lambda * buffer.offsets(id)[l];
         }
       }
-    recount();
   }
 
   // sums[lane] = sum delta Q(b + h'w; y) over the buffer, or sum delta |Q|; w is [feature][lane].
   void add_losses(const double* w, bool magnitudes, double* sums) const {
     const EventBuffer& buffer = state_.buffer;
+    const bool is_zero = std::all_of(w, w + state_.dual.size(), [](double each) { return each == 0.0; });
     PerLane<Lanes> z;
     set_lanes(z, lanes());
     for (std::size_t k = 0; k < buffer.size(); ++k) {
       const std::size_t id = buffer.at(k);
-      dot<Lanes>(buffer.row(id), w, lanes(), z.data());
+      if (!is_zero) dot<Lanes>(buffer.row(id), w, lanes(), z.data());
       for (int l = 0; l < lanes(); ++l) {
         const double value = loss_.value(z[l] + buffer.offsets(id)[l], buffer.labels(id)[l]);
         sums[l] += buffer.weights(id)[l] * (magnitudes ? std::fabs(value) : value);
@@ -236,6 +238,23 @@ class Step {
     }
     if (moved) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
     return moved;
+  }
+
+  // delta (Q(z) + Q*(-lambda) + lambda z): zero if and only if lambda belongs to the margin that the event has.
+  [[gnu::noinline]] void add_shortfall(std::size_t id, double* shortfall) {
+    const EventBuffer& buffer = state_.buffer;
+    for (int l = 0; l < lanes(); ++l) {
+      const double weight = buffer.weights(id)[l], y = buffer.labels(id)[l], b = buffer.offsets(id)[l];
+      const double lambda = buffer.duals(id)[l];
+      if (weight == 0.0) continue;
+      const double z = b + projection_.margin(penalty_, l, lane().q[l]);
+      double conjugate = 0.0;
+      if constexpr (std::is_same_v<Loss, Custom>)
+        conjugate = buffer.conjugates(id)[l] - lambda * b;
+      else
+        conjugate = conjugate_at(loss_, lambda, 0.0, y);
+      shortfall[l] += weight * (loss_.value(z, y) + conjugate + lambda * z);
+    }
   }
 
   // The window's rule. True if v changed, so that the row must be projected again.

@@ -64,8 +64,21 @@ class TypedPass final : public Pass {
     });
   }
 
-  std::size_t revisit(const Ids& ids, std::uint8_t* moved, Lookout& lookout) override {
-    return visit(ids, lookout, [&](std::size_t k, std::size_t id) { moved[k] = step_.revisit(id, event_); });
+  std::size_t revisit(const Ids& ids, Sweep& sweep, Lookout& lookout) override {
+    const std::size_t each = ids.size() / 1024 + 1;  // a thousand events tell the shortfall of all
+    std::size_t asked = sweep.shortfall.empty() ? ids.size() : 0;
+    sweep.moved.resize(ids.size());
+    sweep.work = 0.0;
+    std::fill(sweep.shortfall.begin(), sweep.shortfall.end(), 0.0);
+    const auto visit_one = [&](std::size_t k, std::size_t id) __attribute__((always_inline)) {
+      sweep.work += Sweep::work_of(state_.buffer.entry(id));
+      const bool asks = k == asked;
+      if (asks) asked += each;
+      sweep.moved[k] = step_.revisit(id, event_, asks ? sweep.shortfall.data() : nullptr);
+    };
+    const std::size_t visited = visit(ids, lookout, visit_one);
+    for (double& sum : sweep.shortfall) sum *= static_cast<double>(each);
+    return visited;
   }
 
   double cost_of_joint_step(const Ids& ids) const override {
@@ -80,7 +93,7 @@ class TypedPass final : public Pass {
 
   void settle() override { step_.settle(); }
   void rebuild() override { step_.rebuild(); }
-  void recount_duals() override { step_.recount_duals(); }
+  void restate_duals() override { step_.restate_duals(); }
   void add_losses(const std::vector<double>& w, bool magnitudes, double* sums) const override {
     step_.add_losses(w.data(), magnitudes, sums);
   }
@@ -95,8 +108,8 @@ class TypedPass final : public Pass {
     const EventBuffer& buffer = state_.buffer;
     const std::int64_t lanes = Lanes ? Lanes : config_.lanes, extra = config_.fixed_features + 16;
     for (std::size_t k = 0; k < ids.size(); ++k) {
-      if (k + 8 < ids.size()) buffer.fetch_entry(ids[k + 8]);
-      if (k + 2 < ids.size()) buffer.fetch_row(ids[k + 2]);
+      if (k + 12 < ids.size()) buffer.fetch_entry(ids[k + 12]);
+      if (k + 4 < ids.size()) buffer.fetch_row(ids[k + 4]);
       if (lookout.look(buffer.entry(ids[k]).size * lanes + extra)) return k;
       visit_one(k, ids[k]);
     }
