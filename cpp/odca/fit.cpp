@@ -100,7 +100,7 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   Lookout lookout(nobody, interrupted);
   Ids everyone(refined.state_.buffer.size());
   for (std::size_t k = 0; k < everyone.size(); ++k) everyone[k] = refined.state_.buffer.at(k);
-  Ascent ascent{.roster = {std::move(everyone), Order(true, seed)}, .jointly = false};
+  Ascent ascent{.roster = {std::move(everyone), Order(true, seed), 2}, .jointly = false};
   refined.pass_->settle();
   refined.ascend(ascent, passes, tolerances, lookout);
   refined.state_.buffer.compact();
@@ -146,7 +146,7 @@ Learner::FitReport Learner::solve(const Events& events, const FitOptions& option
   std::erase_if(everyone, [&](std::size_t id) {
     return std::all_of(buffer.weights(id), buffer.weights(id) + config_.lanes, [](double c) { return c == 0.0; });
   });
-  Ascent ascent{.roster = {std::move(everyone), order}, .jointly = true, .passes = 1};
+  Ascent ascent{.roster = {std::move(everyone), order, 4}, .jointly = true, .passes = 1};
   if (!ascend(ascent, options.passes, tolerance, lookout)) return {};
   become_the_end_of_the_stream(rows);
   return {ascent.passes, std::move(ascent.gap), ascent.converged};

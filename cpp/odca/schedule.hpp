@@ -81,12 +81,14 @@ class Order {
 };
 
 // Who is visited in a pass. An event whose dual did not move (it sits at an end of its domain, as most do under a hinge)
-// rests for the next 3, 15, 63, 255, 255, ... passes; one that moved is visited in the next. No event rests for ever, and
-// the gap is that of all events: resting is safe (docs/mathematics.md, 12).
+// rests for the next 3, 15, 63, 255, 255, ... passes (`stretch` 4: least work), or 1, 3, 7, ..., 255 (2: more from a given
+// number of passes); one that moved is visited in the next. No event rests for ever, and the gap is that of all events:
+// resting is safe (docs/mathematics.md, 12).
 class Roster {
  public:
-  Roster(Ids everyone, Order order)
-      : everyone_(std::move(everyone)),
+  Roster(Ids everyone, Order order, int stretch)
+      : stretch_(stretch),
+        everyone_(std::move(everyone)),
         naps_(everyone_.empty() ? 0 : *std::max_element(everyone_.begin(), everyone_.end()) + 1),
         order_(order) {
     wake_all();
@@ -110,7 +112,7 @@ class Roster {
     for (std::size_t k = 0; k < awake_.size(); ++k) {
       const std::size_t id = awake_[k];
       std::uint8_t& nap = naps_[id];
-      nap = moved[k] ? 0 : static_cast<std::uint8_t>(4 * nap + 3);  // of 255 that is 255 again
+      nap = moved[k] ? 0 : static_cast<std::uint8_t>(stretch_ * nap + stretch_ - 1);  // of 255 that is 255 again
       if (moved[k])
         awake_[movers++] = id;
       else
@@ -128,6 +130,7 @@ class Roster {
  private:
   static constexpr std::uint8_t longest_nap = 255;
 
+  int stretch_;
   Ids everyone_, awake_;
   std::vector<std::uint8_t> naps_;            // by event: for how many passes it last rested
   std::array<Ids, longest_nap + 1> resting_;  // by the pass in which they wake

@@ -42,21 +42,25 @@ TEST_CASE("a run is visited in the order of its rows, the runs in any") {
 }
 
 TEST_CASE("an event that does not move rests ever longer, but never for more than 255 passes") {
-  Roster roster(first(2), Order(false, 0));
-  std::vector<int> visits;
-  for (int pass = 0; pass < 700; ++pass) {
-    const Ids awake = roster.gather();
-    CHECK(std::count(awake.begin(), awake.end(), 0) == 1);  // it moves
-    if (awake.size() == 2) visits.push_back(pass);
-    std::vector<std::uint8_t> moved(awake.size(), 0);
-    moved[0] = 1;
-    CHECK(roster.send_to_rest(moved));
-  }
-  CHECK(visits == std::vector<int>{0, 4, 20, 84, 340, 596});
+  const auto visits = [](int stretch) {
+    Roster roster(first(2), Order(false, 0), stretch);
+    std::vector<int> visits;
+    for (int pass = 0; pass < 700; ++pass) {
+      const Ids awake = roster.gather();
+      CHECK(std::count(awake.begin(), awake.end(), 0) == 1);  // it moves
+      if (awake.size() == 2) visits.push_back(pass);
+      std::vector<std::uint8_t> moved(awake.size(), 0);
+      moved[0] = 1;
+      CHECK(roster.send_to_rest(moved));
+    }
+    return visits;
+  };
+  CHECK(visits(4) == std::vector<int>{0, 4, 20, 84, 340, 596});
+  CHECK(visits(2) == std::vector<int>{0, 2, 6, 14, 30, 62, 126, 254, 510});
 }
 
 TEST_CASE("who is woken has not forgotten how long it rested") {
-  Roster roster(first(1), Order(false, 0));
+  Roster roster(first(1), Order(false, 0), 4);
   roster.gather();
   CHECK_FALSE(roster.send_to_rest({0}));
   CHECK(roster.gather().empty());
