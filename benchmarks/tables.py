@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "speed.md", ROOT / "docs" / "estimators.md")
-RESULTS = ("engine", "fit", "estimators")
+RESULTS = ("engine", "events", "fit", "estimators", "versus")
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
@@ -49,6 +49,26 @@ def noted(rows: list[dict[str, Any]]) -> str:
         met = "yes" if row["met"] else "**no**"
         figures = f"{row['ratio']:.2f} | {row['ratio_of_medians']:.2f} | {row['note']}"
         lines.append(f"| {row['work']} | {row['against']} | {figures} | {met} |")
+    return "\n".join(lines)
+
+
+def goals(rows: list[dict[str, Any]]) -> str:
+    """Return the rows that compare, of results that have others too."""
+    return full([row for row in rows if row["part"] == "goals"])
+
+
+def times(rows: list[dict[str, Any]]) -> str:
+    """Return who took how long for what file, how much memory, and how well it learned."""
+    head = ("file", "who", "best, s", "median, s", "CPU, s", "peak MB", "accuracy, progressive", "after")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in rows:
+        if row["part"] != "times" or "failure" in row:
+            continue
+        seconds, quality = row["seconds"], row["quality"]
+        shares = [quality.get(name) for name in ("progressive_accuracy", "held_accuracy")]
+        cells = [f"{seconds[name]:.2f}" for name in ("best", "median", "best_cpu")] + [f"{row['memory_mb']:.0f}"]
+        cells += ["" if share is None else f"{100 * share:.1f}" for share in shares]
+        lines.append(f"| {row['file']} | {row['who']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -108,6 +128,8 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "full": full,
     "short": short,
     "noted": noted,
+    "goals": goals,
+    "times": times,
     "defaults": scores("defaults"),
     "tuned": scores("tuned"),
     "calibration": calibration,

@@ -35,8 +35,8 @@ struct ClassTally {
   };
 
   double weight = 0.0, loss = 0.0, hits = 0.0;
-  double no_change = 0.0, majority = 0.0;   // hits of who repeats the last label, and of who names the leader
-  double surprise = 0.0, informed = 0.0;    // -log P(what came), and the weight of the events that have a P
+  double no_change = 0.0, majority = 0.0;       // hits of who repeats the last label, and of who names the leader
+  double surprise = 0.0, informed = 0.0;        // -log P(what came), and the weight of the events that have a P
   std::int32_t last = nobody, leader = nobody;  // the label before; the class that has most weight, or had it first
   std::vector<double> class_weight;
   std::vector<double> rank_weight = std::vector<double>(2 * 2 * ranks);  // by class (of two) and bin of the margin

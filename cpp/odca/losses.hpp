@@ -61,7 +61,7 @@ struct PiecewiseQuadratic {
 
   double curvature(double lambda) const { return select(lambda > 0.0, k_positive, k_negative); }
 
-  double value(double z, double y) const {
+  [[gnu::always_inline]] double value(double z, double y) const {
     const double l = lambda(z, 0.0, y);
     return l * (y - z) - e * std::fabs(l) - 0.5 * curvature(l) * l * l;
   }

@@ -19,7 +19,8 @@ class Transaction {
   explicit Transaction(State& state) : state_(state) {}
 
   void begin(std::int64_t work) {
-    logging_ = 4 * work < state_.features + state_.buffer.stored();  // a copied coordinate costs a quarter of a logged one
+    logging_ =
+        4 * work < state_.features + state_.buffer.stored();  // a copied coordinate costs a quarter of a logged one
     if (!logging_) {
       before_ = state_;
       return;

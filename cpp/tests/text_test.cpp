@@ -4,9 +4,11 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "odca/text/lines.hpp"
 #include "odca/text/number.hpp"
+#include "odca/text/parts.hpp"
 #include "odca/text/unicode.hpp"
 #include "odca/text/vocabulary.hpp"
 #include "random.hpp"
@@ -42,7 +44,8 @@ void check_random_table(std::uint64_t seed, int turns, std::uint64_t (*hash)(std
       table.cut(static_cast<std::int32_t>(size));
       wanted.resize(static_cast<std::size_t>(size));
     }
-    const std::string name = "n" + std::to_string(random.below(turns));
+    const std::int64_t which = random.below(turns);  // of any length: what fits into a slot, and what does not
+    const std::string name = std::string(static_cast<std::size_t>(which % 13), 'n') + std::to_string(which);
     const auto known = std::find(wanted.begin(), wanted.end(), name) - wanted.begin();
     const bool is_new = known == static_cast<std::ptrdiff_t>(wanted.size());
     REQUIRE(table.find(hash(name), name) == (is_new ? -1 : known));
@@ -182,6 +185,52 @@ TEST_CASE("numbers at the edges of what a double holds") {
   check_number("1" + zeros);
   check_number(zeros + zeros + "5");
   check_number("." + zeros + zeros + "5");
+}
+
+TEST_CASE("a plain number is what any reader of numbers makes of it") {
+  Random random(11);
+  constexpr char alphabet[] = "0123456789012345678901234567890123456789..-+e x";
+  int plain = 0;
+  for (int turn = 0; turn < 300'000; ++turn) {
+    std::string number;
+    if (random.chance(0.7)) {
+      number = std::string(random.chance(0.3), '-') + static_cast<char>('0' + random.below(10));
+      if (random.chance(0.9)) number += '.';
+    }
+    for (auto k = random.between(0, 9); k > 0; --k) number += alphabet[random.below(sizeof alphabet - 1)];
+    if (number.empty()) continue;
+    const std::string padded = number + std::string(text::read_ahead, turn % 2 ? ' ' : '7');
+    const char* const from = padded.data();
+    double fast = 0.0, slow = 0.0;
+    if (!text::read_plain(from, static_cast<std::int64_t>(number.size()), fast)) continue;
+    ++plain;
+    REQUIRE(text::read_number(from, from + number.size(), slow) == from + number.size());
+    REQUIRE(std::bit_cast<std::uint64_t>(fast) == std::bit_cast<std::uint64_t>(slow));
+  }
+  CHECK(plain > 50'000);
+  double out = 0.0;
+  for (const char* const number : {"1.25", "-0.5", "7", "-3", "0.12345678"})
+    CHECK(text::read_plain((number + std::string(text::read_ahead, ' ')).data(),
+                           static_cast<std::int64_t>(std::strlen(number)), out));
+  for (const char* const number : {"1.", ".5", "12", "1e3", "--1", "0.123456789", "1.2x", "x", "-", "+1"})
+    CHECK_FALSE(text::read_plain((number + std::string(text::read_ahead, ' ')).data(),
+                                 static_cast<std::int64_t>(std::strlen(number)), out));
+}
+
+TEST_CASE("the parts of a line are where they are, near the ends of it too") {
+  Random random(12);
+  for (int turn = 0; turn < 3000; ++turn) {
+    std::string line;
+    for (auto k = random.between(0, 200); k > 0; --k)
+      line += random.chance(0.3) ? ":| "[random.below(3)] : static_cast<char>(random.between(1, 255));
+    const std::vector<char> exact(line.begin(), line.end());  // no byte beyond it may be read
+    const char *const begin = exact.data(), *const end = begin + exact.size();
+    text::Parts<':', ' '> parts(begin, end);
+    for (const char* p = begin; p != end; ++p)
+      if (*p == ':' || *p == ' ') REQUIRE(parts.next() == p);
+    REQUIRE(parts.next() == end);
+    REQUIRE(parts.next() == end);
+  }
 }
 
 TEST_CASE("what is no number is left where it is") {

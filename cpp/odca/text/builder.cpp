@@ -203,8 +203,7 @@ void Builder::finish(std::string_view line) {
   if (!interactions_.empty()) multiply(line);
   for (auto& each : factors_) each.clear();
   constexpr std::size_t most = 0x7fffffff;
-  if (block_.rows.index.size() > most)
-    throw Fault{"the events of this piece of text have too many features", line};
+  if (block_.rows.index.size() > most) throw Fault{"the events of this piece of text have too many features", line};
   if (maker_.finish(block_.rows)) check_sums(line);
   block_.label.push_back(label_);
   block_.label_text.push_back(label_text_);

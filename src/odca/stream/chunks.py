@@ -59,7 +59,8 @@ class Position:
 class Chunk:
     """Whole lines of one file. `offset` is where the data begin in it; a byte order mark before them is left out.
 
-    `first` and `last` say whether it begins the file and whether it ends it. The last chunk of a file may be empty.
+    `first` and `last` say whether it begins the file and whether it ends it. The first one holds a line that is not blank, if there
+    is one within the length of a line; the last one may be empty.
 
     With a `fault`, which says what is wrong, it has no data and stands for a line that is left out, of which `dropped`
     bytes are gone already. It is for the caller to stop or to go on.
@@ -334,16 +335,20 @@ class _Cutter:
             if self._ended and not self._odd:
                 yield self._deliver(self._filled, last=True)
                 return
-            if self._line_end:
+            if self._line_end and not self._begins_blank():
                 yield self._deliver(self._line_end)
             elif self._error is not None:
                 raise self._error
             elif self._ended or self._filled == self._largest:
                 yield self._fault()
-            else:
+            elif self._filled == len(self._buffer):
                 self._grow()
 
     # The beginning
+
+    def _begins_blank(self) -> bool:
+        """Whether more must come for the file's first chunk to hold a line that is not blank, as its header must be there."""
+        return self._first and self._filled < self._largest and not self._buffer[: self._line_end].tobytes().strip()
 
     def _verify(self) -> None:
         self._before = self._source.skip(self._start.offset, keep=min(self._start.offset, DIGESTED))
