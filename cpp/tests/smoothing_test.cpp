@@ -71,7 +71,8 @@ void check_against_naive(const Told& told, const Penalty& penalty, double delta,
     const double w0 = random.chance(0.5) ? 0.0 : random.uniform(-0.3, 0.4),
                  sum = random.chance(0.5) ? 0.0 : random.bell();
     const double got = told.timeline.bring_up(sum, from, lane, slope, w0, penalty);
-    const auto [wanted, size] = told.naive(sum, from, lane, slope, w0, penalty, delta);
+    const auto naive = told.naive(sum, from, lane, slope, w0, penalty, delta);
+    const long double wanted = naive.first, size = naive.second;
     CAPTURE(told.kappa);
     CAPTURE(now);
     CAPTURE(from);

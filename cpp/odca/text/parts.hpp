@@ -2,9 +2,10 @@
 // the processor reads several features at the same time.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -38,7 +39,7 @@ class Parts {
       found_ = among(from_);
     } else {
       char rest[width] = {};
-      std::memcpy(rest, from_, static_cast<std::size_t>(end_ - from_));
+      std::copy(from_, end_, rest);
       found_ = among(rest);
     }
   }
