@@ -53,6 +53,15 @@ def test_text_without_columns_has_none_to_name(
     path.write_text(line)
     said = refusal(capsys, "train", str(path), "--label", "click", "-o", str(tmp_path / "model"))
     assert "has no columns: there is no 'click' for the label" in said
+    said = refusal(capsys, "train", str(path), "-o", str(tmp_path / "model"), "--text", "a")
+    assert "has no columns: 'a' cannot hold text" in said
+
+
+def test_files_that_an_option_took_for_names_are_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["train", "-o", "model", "--ignore", "a", "data.csv"])
+    assert end.value.code == 2
+    assert "DATA. They go before options that take several names" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["-o", "--checkpoint"])

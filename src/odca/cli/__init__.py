@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from odca import __version__
 
@@ -118,8 +118,15 @@ def _usage(parser: argparse.ArgumentParser) -> str:
     return f"{parser.prog} [options]{words}"
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        if message.endswith("required: DATA"):
+            message += ". They go before options that take several names, such as --interact"
+        super().error(message)
+
+
 def _run(command: Command, words: Sequence[str]) -> int:
-    parser = prepare(argparse.ArgumentParser(prog=f"odca {command.NAME}"), command)
+    parser = prepare(_Parser(prog=f"odca {command.NAME}"), command)
     parsed = parser.parse_args(words)
     try:
         code = command.run(parsed)

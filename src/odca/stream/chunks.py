@@ -24,7 +24,7 @@ from odca.stream.errors import STANDARD_INPUT, StreamError
 from odca.stream.lines import Bytes, first_line_end, last_line_end, last_unquoted_line_end
 from odca.stream.sources import ANOTHER_FILE, POLL, ByteSource, open_bytes
 
-SIZE = 4 << 20
+SIZE = 2 << 20
 START_SMALL = 16  # the first chunk of a file is so much smaller than others, that work can begin
 LONGEST_LINE = 16 << 20
 DIGESTED = 4096  # bytes before a position that its digest is of

@@ -165,12 +165,8 @@ def open(
             else _look_at_text(chunks, found, format, begin, wish)
         )
         schema = looked.schema
-        if schema.format in {"libsvm", "vw"} and _given(roles):
-            role, name = next(iter(_given(roles).items()))
-            raise ValueError(
-                f"{found[0]} is {schema.format}'s text, which has no columns: there is no {name!r} for the {role}. Leave "
-                "it out, or say what the format is."
-            )
+        if schema.format in {"libsvm", "vw"}:
+            _refuse_columns(roles, features, f"{found[0]} is {schema.format}'s text, which has no columns")
         if schema.has_names and vocabulary is None:
             vocabulary = _core.Vocabulary()
         names = vocabulary if schema.has_names else None
@@ -304,6 +300,15 @@ def _as_known(found: Schema, known: Schema, path: str) -> Schema:
             line=1,
         )
     return found
+
+
+def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
+    """ValueError if something is said of columns, where there are none."""
+    kinds = {"text": features.text, "categories": features.categorical, "numbers": features.numeric}
+    said = [f"there is no {name!r} for the {role}" for role, name in _given(roles).items()]
+    said += [f"{names[0]!r} cannot hold {kind}" for kind, names in kinds.items() if names]
+    if said:
+        raise ValueError(f"{why}: {said[0]}. Leave it out, or say what the format is.")
 
 
 def _given(roles: Roles) -> dict[str, str]:
