@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from odca.inputs import Array
 from odca.metrics import Row
 from odca.stream.blocks import Block
-from odca.stream.model import Codes, StreamModel
+from odca.stream.model import Labels, StreamModel
 from odca.stream.opening import BadLines
 from odca.stream.problem import Label
 
@@ -40,7 +39,7 @@ class Evaluation:
         """Take events that have no label, or none that can be judged, out of a block, and count them as bad."""
         self._model.drop_faulty(block, bad, learning=False)
 
-    def _labels_of(self, block: Block) -> Array | Codes:
+    def _labels_of(self, block: Block) -> Labels:
         if self._model.problem.task == "numbers":
             return block.rows.label
         codes, _ = self._model.codes_of(block)

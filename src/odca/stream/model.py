@@ -26,6 +26,8 @@ from odca.stream.schema import Schema
 
 PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
 Codes: TypeAlias = npt.NDArray[np.int32]
+Labels: TypeAlias = npt.NDArray[Any]
+"""Numbers (float64), or the places of classes (int32)."""
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
 
 
@@ -111,7 +113,7 @@ class StreamModel(Savable):
         """
         self.require_sound(block)
         labels = self._labels_of(block)
-        targets = self._layout.labels(labels) if self.problem.task == "classes" else labels[:, None]
+        targets: Array = self._layout.labels(labels) if self.problem.task == "classes" else labels[:, None]
         time = block.time if self.problem.window.uses_time else None
         try:
             margins = self.learner.learn(
@@ -132,7 +134,7 @@ class StreamModel(Savable):
         metrics: ClassMetrics | NumberMetrics,
         block: Block,
         margins: Array,
-        labels: Array | Codes,
+        labels: Labels,
         calibrated: Array | None = None,
     ) -> list[Row]:
         """Count how well these margins predict the events of a block.
@@ -244,7 +246,7 @@ class StreamModel(Savable):
         found = re.search(r"\brow (\d+)", str(error))
         return error if found is None else EventError(message or str(error), block, int(found[1]))
 
-    def _labels_of(self, block: Block) -> Array | Codes:
+    def _labels_of(self, block: Block) -> Labels:
         if self.problem.task == "numbers":
             return block.rows.label
         codes, unknown = self.codes_of(block)
@@ -338,7 +340,8 @@ class StreamModel(Savable):
             return numbers
         if len(self.classes) == 2:
             return np.where(margins[:, 0] > 0.0, 1.0, 0.0)
-        return self._layout.scores(margins).argmax(axis=1).astype(np.float64)
+        chosen: Array = self._layout.scores(margins).argmax(axis=1).astype(np.float64)
+        return chosen
 
     # Several models
 
