@@ -233,8 +233,9 @@ class Encoder {
     if (bits_) {
       FeatureHash hash;
       hash.add(text_of(name));
+      if (!category.is_valid()) return hashed_index(hash, text_of(name), *bits_);
       if (category.is_none()) hash.add(0xfe);
-      if (category.is_valid() && !category.is_none()) hash.add(0xff).add(text_of(category));
+      if (!category.is_none()) hash.add(0xff).add(text_of(category));
       return hash.index(*bits_);
     }
     PyObject* among = numbers_.ptr();

@@ -171,6 +171,19 @@ TEST_CASE("builder: columns are filled where an event has no number") {
   CHECK(block.offset.values().empty());
 }
 
+TEST_CASE("builder: events that stay keep their numbers") {
+  Block block;
+  FeatureOptions options;
+  Builder builder(options, block);
+  for (int event = 0; event < 8; ++event) {
+    if (event >= 4) builder.weight(event);
+    builder.finish("");
+  }
+  builder.close();
+  block.keep({0, 0, 0, 0, 0, 1, 0, 1});
+  CHECK(block.weight.values() == std::vector<double>{5.0, 7.0});
+}
+
 TEST_CASE("builder: what options say of a path holds for all below, unless they say something of it") {
   FeatureOptions options = crossed({{"user", "ad"}, {"user.age", "ad"}});
   options.ignore = {"raw"}, options.categorical = {"user", "raw"}, options.numeric = {"user.age"};

@@ -130,3 +130,19 @@ TEST_CASE("libsvm: any cut into blocks gives the same events") {
     check_cuts(text, options, random.chance(0.7), seed, odca::text::read_libsvm);
   }
 }
+
+TEST_CASE("libsvm: any number of blanks parts features") {
+  for (const Space space : {Space::indices, Space::names, Space::hashed}) {
+    FeatureOptions options;
+    options.space = space;
+    check_blanks("1", options, odca::text::read_libsvm);
+  }
+}
+
+TEST_CASE("libsvm: hashed indices are themselves, as far as there are bits") {
+  FeatureOptions options;
+  options.space = Space::hashed, options.bits = 8;
+  Block block;
+  odca::text::read_libsvm("1 3:0.5 255:1 256:0.5 259:0.25 7:1 8:1 9:1 10:1", options, false, block);
+  CHECK(features(block) == Lines{"0:0.5 3:0.75 7:1 8:1 9:1 10:1 255:1"});
+}

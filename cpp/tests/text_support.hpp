@@ -107,4 +107,30 @@ void check_cuts(const std::string& text, const FeatureOptions& options, bool ski
   }
 }
 
+// Blanks part features, however many they are, at the end of a line too; and what lies behind the text is not looked at.
+// `head` is what a line begins with.
+template <class Read>
+void check_blanks(const std::string& head, const FeatureOptions& options, Read read) {
+  Random random(21);
+  for (int turn = 0; turn < 400; ++turn) {
+    std::string tight = head, loose = head;
+    for (std::int64_t n = random.between(1, 40), k = 1; k <= n; ++k) {
+      constexpr const char* values[] = {"0.5", "1", "-2.25", "1e-3", "0.123456789", "12.5", "-1.12345678", "7."};
+      const std::string feature = std::to_string(7 * k) + ":" + values[random.below(8)];
+      tight += " " + feature;
+      loose += std::string(static_cast<std::size_t>(random.chance(0.7) ? 1 : random.between(1, 20)),
+                           random.chance(0.8) ? ' ' : '\t') +
+               feature;
+    }
+    if (random.chance(0.5)) loose += std::string(static_cast<std::size_t>(random.between(1, 30)), ' ');
+    Block first, second;
+    read(tight, options, false, first);
+    const std::string followed = loose + " 5000:5";  // none of the text
+    read(std::string_view(followed).substr(0, loose.size()), options, false, second);
+    REQUIRE(first.bad_count == 0);
+    REQUIRE(second.bad_count == 0);
+    REQUIRE(features(first) == features(second));
+  }
+}
+
 }  // namespace odca::test

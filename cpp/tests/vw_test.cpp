@@ -162,3 +162,21 @@ TEST_CASE("vw: any cut into blocks gives the same events") {
     check_cuts(text, options, random.chance(0.7), seed, odca::text::read_vw);
   }
 }
+
+TEST_CASE("vw: any number of blanks parts features") {
+  for (const Space space : {Space::names, Space::hashed})
+    for (const char* const head : {"1 |", "1 |n", "1 |n:2", "1 't |a x |"}) {
+      FeatureOptions options;
+      options.space = space;
+      check_blanks(head, options, odca::text::read_vw);
+    }
+}
+
+TEST_CASE("vw: hashed names that are numbers are themselves, outside of namespaces") {
+  FeatureOptions options;
+  options.space = Space::hashed, options.bits = 20;
+  CHECK(features(vw("| 12:0.5 7:1 0:1 1048577:0.25 3 4 5 6", options)) ==
+        Lines{"0:1 1:0.25 3:1 4:1 5:1 6:1 7:1 12:0.5"});
+  CHECK(features(vw("| 012:0.5 b:1 c:1 d:1 e:1", options)) != features(vw("| 12:0.5 b:1 c:1 d:1 e:1", options)));
+  CHECK(features(vw("|n 12:0.5 b:1 c:1 d:1 e:1", options)) != features(vw("| 12:0.5 b:1 c:1 d:1 e:1", options)));
+}

@@ -17,7 +17,7 @@ void Block::keep(const std::vector<std::uint8_t>& kept) {
   rows.start.resize(row + 1), rows.index.resize(entry), rows.value.resize(entry);
   label.resize(row), label_text.resize(row), line.resize(row);
   if (!tag.empty()) tag.resize(row);
-  for (Column* column : {&weight, &offset, &time, &group}) column->cut(row);
+  for (Column* column : {&weight, &offset, &time, &group}) column->keep_first(row);
 }
 
 }  // namespace odca::text

@@ -28,11 +28,14 @@ class Column {
     values_.resize(row, otherwise_);
     values_.push_back(number);
   }
-  void cut(std::size_t rows) {
+  void cut(std::size_t rows) {  // takes back what came behind
     if (values_.size() > rows) values_.resize(rows <= first_ ? 0 : rows);
   }
   void move(std::size_t from, std::size_t to) {
     if (!values_.empty()) values_[to] = values_[from];
+  }
+  void keep_first(std::size_t rows) {
+    if (!values_.empty()) values_.resize(rows);
   }
   void fill(std::size_t rows) {
     if (!values_.empty()) values_.resize(rows, otherwise_);

@@ -63,7 +63,9 @@ class Builder {
   }
   // The same; the hash is that of the prefix and the name.
   void named(const Field& field, std::string_view name, FeatureHash hash, double value) {
-    if (options_.space == Space::hashed) return add(hash, hash.index(options_.bits), value, field.slot);
+    if (options_.space == Space::hashed)
+      return add(hash, field.prefix.empty() ? hashed_index(hash, name, options_.bits) : hash.index(options_.bits),
+                 value, field.slot);
     if (field.slot >= 0)
       return add(hash, index_of(hash, joined(field.prefix, name), field, name, name), value, field.slot);
     const std::uint64_t mixed = hash.mixed();
@@ -72,6 +74,11 @@ class Builder {
     long_names_ |= field.prefix.size() + name.size() > NameTable::short_name;
   }
   void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
+  // Whether a name that is a number is its own index, and nothing else is to be known of it.
+  bool takes_numbers(const Field& field) const {
+    return options_.space == Space::hashed && field.prefix.empty() && field.slot < 0;
+  }
+  void numbered(std::uint64_t number, double value) { indexed(FeatureHash::lowest(number, options_.bits), value); }
   void category(const Field& field, std::string_view value, std::string_view where);
   // The same for a name within the field; the value stands behind it in the line.
   void category(const Field& field, std::string_view name, std::string_view value, double weight);
@@ -114,7 +121,7 @@ class Builder {
   // The key is made of the field's name and a `part`: both must be UTF-8.
   std::int32_t index_of(FeatureHash hash, std::string_view key, const Field& field, std::string_view part,
                         std::string_view where) {
-    if (options_.space == Space::hashed) return hash.index(options_.bits);
+    if (options_.space == Space::hashed) return hashed_index(hash, key, options_.bits);
     return index_of(hash.mixed(), key, field, part, where);
   }
   std::int32_t index_of(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,

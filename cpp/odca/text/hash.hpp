@@ -10,6 +10,17 @@ namespace odca {
 // byte 0xfe. A product of features is their keys with 0xfd in between. (None of these bytes is ever part of UTF-8.)
 inline constexpr char product_mark = '\xfd', missing_mark = '\xfe', category_mark = '\xff';
 
+// The number that a name is, if it is written as numbers are: up to 18 digits, no zero before others. Else -1.
+inline std::int64_t number_of(std::string_view name) {
+  if (name.empty() || name.size() > 18 || (name.front() == '0' && name.size() > 1)) return -1;
+  std::int64_t number = 0;
+  for (const char c : name) {
+    if (c < '0' || c > '9') return -1;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
 // FNV-1a (64 bits) over the key. A bijection mixes the bits at the end; the lowest are the index. The hash of a product comes
 // from those of its factors, so that it costs the same however long their names are.
 class FeatureHash {
@@ -33,10 +44,20 @@ class FeatureHash {
     h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53;
     return h ^ (h >> 33);
   }
-  std::int32_t index(int bits) const { return static_cast<std::int32_t>(mixed() & ((std::uint64_t{1} << bits) - 1)); }
+  std::int32_t index(int bits) const { return lowest(mixed(), bits); }
+  static std::int32_t lowest(std::uint64_t number, int bits) {
+    return static_cast<std::int32_t>(number & ((std::uint64_t{1} << bits) - 1));
+  }
 
  private:
   std::uint64_t hash_ = 0xcbf29ce484222325;
 };
+
+// The index of a key with this hash: of one that is a number its lowest bits, so that features that have numbers instead of names
+// do not collide and stay in their order; else those of the hash.
+inline std::int32_t hashed_index(FeatureHash hash, std::string_view key, int bits) {
+  const std::int64_t number = number_of(key);
+  return number < 0 ? hash.index(bits) : FeatureHash::lowest(static_cast<std::uint64_t>(number), bits);
+}
 
 }  // namespace odca

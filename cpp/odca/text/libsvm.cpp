@@ -29,7 +29,8 @@ class Reader {
       builder_.group(query_of(query));
       p = behind_blanks(query.data() + query.size(), end);
     }
-    while ((p = indices_ ? read_plain_features(p, end) : p) != end) p = behind_blanks(read_feature(p, end), end);
+    while ((p = behind_blanks(indices_ || numbers_ ? read_plain_features(p, end) : p, end)) != end)
+      p = read_feature(p, end);
     builder_.finish(line);
   }
 
@@ -38,10 +39,6 @@ class Reader {
   void close() { builder_.close(); }
 
  private:
-  static const char* behind_blanks(const char* p, const char* end) {
-    while (p != end && is_blank(*p)) ++p;
-    return p;
-  }
   // Up to the next blank: nothing, if one is here.
   static std::string_view token(const char* const from, const char* const end) {
     const char* p = from;
@@ -62,13 +59,13 @@ class Reader {
     Parts<' ', '\t', ':'> parts(p, end);
     while (true) {
       const char *const colon = parts.next(), *const blank = parts.next();
-      if (end - colon <= read_ahead || *colon != ':' || *blank != ' ') return p;
+      if (end - colon <= read_ahead || blank == end || *colon != ':' || *blank != ' ') return p;
       const std::int64_t digits = colon - p;
       double value = 0.0;
       if (digits < 1 || digits > 8 || !read_plain(colon + 1, blank - colon - 1, value)) return p;
       const std::uint64_t name = eight::only(eight::load(p), digits), index = eight::number(name);
-      if (eight::others(name) || index > most_index) return p;
-      builder_.indexed(static_cast<std::int32_t>(index), value);
+      if (eight::others(name) || index > most_index || (numbers_ && *p == '0' && digits > 1)) return p;
+      numbers_ ? builder_.numbered(index, value) : builder_.indexed(static_cast<std::int32_t>(index), value);
       p = blank + 1;
     }
   }
@@ -100,6 +97,7 @@ class Reader {
   Builder builder_;
   Field& plain_;
   bool indices_;
+  bool numbers_ = builder_.takes_numbers(plain_);  // indices are hashed, to what they are
 };
 
 }  // namespace

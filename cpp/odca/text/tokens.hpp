@@ -13,6 +13,11 @@ namespace odca::text {
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
+inline const char* behind_blanks(const char* p, const char* end) {
+  while (p != end && is_blank(*p)) ++p;
+  return p;
+}
+
 // Characters of a kind, looked up instead of compared one by one.
 class Characters {
  public:
@@ -32,7 +37,7 @@ class Tokens {
 
   // Empty at the end.
   std::string_view next() {
-    while (at_ != end_ && is_blank(*at_)) ++at_;
+    at_ = behind_blanks(at_, end_);
     const char* const from = at_;
     while (at_ != end_ && !is_blank(*at_)) ++at_;
     return {from, static_cast<std::size_t>(at_ - from)};

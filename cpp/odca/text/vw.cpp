@@ -1,5 +1,6 @@
 #include "odca/text/vw.hpp"
 
+#include <algorithm>
 #include <deque>
 
 #include "odca/text/builder.hpp"
@@ -75,9 +76,10 @@ class Reader {
         factor = finite({digits, static_cast<std::size_t>(p - digits)}, "the weight of a namespace");
       }
     }
+    const bool plain = field->kept && factor == 1.0;
     while (true) {
-      while (p != end && is_blank(*p)) ++p;
-      if (field->kept && factor == 1.0) p = read_plain_features(*field, p, end);
+      p = behind_blanks(p, end);
+      if (plain) p = behind_blanks(read_plain_features(*field, p, end), end);
       if (p == end || *p == '|') return p;
       p = read_feature(*field, factor, p, end);
     }
@@ -86,13 +88,19 @@ class Reader {
   // As many as are written plainly, name:value and a blank, from here on; returns what follows them.
   const char* read_plain_features(Field& field, const char* p, const char* const end) {
     Parts<' ', '\t', ':', '|'> parts(p, end);
+    const bool numbers = builder_.takes_numbers(field);
     while (true) {
       const char *const colon = parts.next(), *const blank = parts.next();
       double value = 0.0;
-      if (colon == p || end - colon <= read_ahead || *colon != ':' || *blank != ' ' ||
+      if (colon == p || end - colon <= read_ahead || blank == end || *colon != ':' || *blank != ' ' ||
           !read_plain(colon + 1, blank - colon - 1, value))
         return p;
-      builder_.named(field, {p, static_cast<std::size_t>(colon - p)}, value);
+      const std::int64_t length = colon - p;
+      const std::uint64_t name = eight::only(eight::load(p), std::min<std::int64_t>(length, 8));
+      if (numbers && length <= 8 && !eight::others(name) && (*p != '0' || length == 1))
+        builder_.numbered(eight::number(name), value);
+      else
+        builder_.named(field, {p, static_cast<std::size_t>(length)}, value);
       p = blank + 1;
     }
   }

@@ -1,8 +1,10 @@
 """Where the core's hash puts the names of features, to find the names behind the weights of a hashed model.
 
-The same function as in cpp/odca/text/hash.hpp: FNV-1a over the bytes of a key, the bits mixed at the end.
+The same function as in cpp/odca/text/hash.hpp: FNV-1a over the bytes of a key, the bits mixed at the end; of a name that is a
+number, that number.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,10 +16,13 @@ from odca.stream.schema import Schema
 BEGIN, PRIME, PRODUCTS = 0xCBF29CE484222325, 0x100000001B3, 0x9E3779B97F4A7C15
 FIRST, SECOND = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 MASK = 2**64 - 1
+NUMBER = re.compile(rb"0|[1-9][0-9]{0,17}")
 
 
 def hashed(key: bytes, bits: int) -> int:
     """The index of a feature in a model of so many bits."""
+    if NUMBER.fullmatch(key):
+        return int(key) & ((1 << bits) - 1)
     first, *others = (_fnv(factor) for factor in key.split(PRODUCT))
     product = first
     for factor in others:
