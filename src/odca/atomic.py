@@ -1,6 +1,7 @@
 """Files that are there whole or not at all."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,14 +10,25 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, beside its destination, whose place it takes at the end of the `with`, unless that ends in an error."""
-    beside = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    """A file to write to, beside its destination, whose place it takes at the end of the `with`, unless that ends in an error.
+
+    Where a link points is what is replaced, and who may read it stays as it was. What is no file (a device, a pipe) is written to.
+    """
+    to = Path(os.path.realpath(path))
+    mode = to.stat().st_mode if to.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        with to.open("wb") as file:
+            yield file
+        return
+    beside = to.with_name(f".{to.name}.{os.urandom(8).hex()}")
     try:
         with beside.open("xb") as file:
+            if mode is not None:
+                beside.chmod(stat.S_IMODE(mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        beside.replace(to)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise

@@ -214,8 +214,8 @@ void Cells::missing(const CellPlan& plan, std::string_view where) {
     case Role::tag:
     case Role::ignored: return;
     case Role::feature:
-      if (plan.is_time) throw Fault{"the time in " + shown(column.name) + " has no value. Leave such lines out", where};
-      return builder_.missing(*plan.field, where);
+      if (plan.field) builder_.missing(*plan.field, where);  // as a time it is only missed by those who need it
+      return;
     default: throw Fault{subject(column) + " has no value. Leave such lines out", where};
   }
 }

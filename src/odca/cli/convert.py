@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from odca.cli import human
 from odca.cli.data import add_data_options, add_feature_options, features_of, open_stream, tell_bad_lines
+from odca.cli.models import refuse_overwriting
 from odca.cli.options import takes_file
 from odca.cli.output import Fact, Output
 
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do it; return the exit code."""
     arguments.data_on_stdout = arguments.output == STANDARD
+    refuse_overwriting({"--output": arguments.output, "--names": arguments.names}, arguments.data)
     if len(arguments.data) == 1 and is_model(arguments.data[0]):
         return _convert_model(arguments)
     to = _format(arguments, DATA_FORMATS)

@@ -174,6 +174,10 @@ def open_stream(
         except BaseException:
             opened.close()
             raise
+    if opened.absent:
+        Output.of(arguments).warn(
+            f"the model has learned from columns that these data do not have: {', '.join(opened.absent)}."
+        )
     return opened
 
 

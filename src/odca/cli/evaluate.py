@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli import human
 from odca.cli.data import add_data_options, open_stream, tell_bad_lines
-from odca.cli.models import add_model, load_stream_model, writing
+from odca.cli.models import add_model, load_stream_model, refuse_overwriting, writing
 from odca.cli.options import takes_file, whole_number
 from odca.cli.output import Fact, Output
 from odca.cli.telling import BEFORE_LEARNING, COLUMNS, WITHOUT_LEARNING, metrics_facts, row_values
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do it; return the exit code."""
     output = Output.of(arguments)
+    refuse_overwriting({"--curve": arguments.curve}, [arguments.model, *arguments.data])
     model = load_stream_model(arguments.model, output)
     judge = _Progressive(model) if arguments.progressive else _Plain(model)
     judge.metrics.show_every(arguments.table)

@@ -2,8 +2,9 @@
 
 import argparse
 import io
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -58,6 +59,18 @@ def load_stream_model(path: str, output: Output) -> "StreamModel":
             "Name a model that `odca train` wrote."
         )
     return model
+
+
+def refuse_overwriting(options: Mapping[str, str | None], read: Sequence[str]) -> None:
+    """ArgumentTypeError if a file that is to be written is one of those that are to be read."""
+    for option, path in options.items():
+        if path not in {None, STANDARD_OUTPUT} and any(same_file(str(path), each) for each in read):
+            raise argparse.ArgumentTypeError(f"argument {option}: {path} is to be read. Name another file")
+
+
+def same_file(one: str, other: str) -> bool:
+    """Whether two paths are one file, be it there or not."""
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.data import add_data_options, open_stream, tell_bad_lines
-from odca.cli.models import add_model, add_output, load_stream_model, writing
+from odca.cli.models import add_model, add_output, load_stream_model, refuse_overwriting, writing
 from odca.cli.output import Output
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ examples:
 """
 
 
+ON_ONE_LINE = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
+"""A line is a prediction, whatever names hold."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_model(parser)
@@ -48,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do it; return the exit code."""
     output = Output.of(arguments)
+    refuse_overwriting({"--output": arguments.output}, [arguments.model, *arguments.data])
     model = load_stream_model(arguments.model, output)
     if arguments.proba and model.problem.task == "numbers":
         raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
@@ -93,6 +98,7 @@ class _Writer:
 
         self._model, self._arguments = model, arguments
         self._names = [show(each) for each in model.classes]
+        self._shown_names = [name.translate(ON_ONE_LINE) for name in self._names]
         self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
         self._header = arguments.names and not arguments.json
         self.events = 0
@@ -118,12 +124,13 @@ class _Writer:
                 texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
                 if self._header:
                     self._header = False
-                    yield "\t".join([*self._names, *(["tag"] if tagged else [])]) + "\n"
-        yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, tags, strict=True))
+                    yield "\t".join([*self._shown_names, *(["tag"] if tagged else [])]) + "\n"
+        shown = (tag.translate(ON_ONE_LINE) for tag in tags)
+        yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
 
     def _labels(self, margins: "Array") -> Iterator[str]:
         predicted = self._model.predicted(margins).tolist()
-        return (self._names[int(code)] for code in predicted) if self._names else map(repr, predicted)
+        return (self._shown_names[int(code)] for code in predicted) if self._names else map(repr, predicted)
 
     def _objects(self, margins: "Array", tags: list[str]) -> Iterator[str]:
         model = self._model

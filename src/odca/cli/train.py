@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli import human
 from odca.cli.data import add_data_options, add_feature_options, features_of, open_stream, tell_bad_lines
+from odca.cli.models import refuse_overwriting, same_file
 from odca.cli.options import AUTO, add_learning_options, learning_options, takes_file, whole_number
 from odca.cli.output import Fact, Output
 from odca.cli.telling import COLUMNS, metrics_facts, row_values
@@ -105,9 +106,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for option, path in written.items():
         if path is not None:
             _require_writable(option, Path(path))
-            if any(_same(path, each) for each in arguments.data):
-                raise argparse.ArgumentTypeError(f"argument {option}: {path} is to be read. Name another file")
-    if arguments.checkpoint is not None and _same(arguments.output, arguments.checkpoint):
+    refuse_overwriting(written, arguments.data)
+    if arguments.checkpoint is not None and same_file(arguments.output, arguments.checkpoint):
         raise argparse.ArgumentTypeError("argument --checkpoint: it is the file of --output. Name another file")
     if arguments.initial is not None:
         parser = argparse.ArgumentParser()
@@ -131,11 +131,6 @@ def _require_writable(option: str, path: Path) -> None:
         raise IsADirectoryError(f"{option} {path} is a directory. Name a file in it.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{option} {path}: nothing may be written to the directory {str(folder)!r}.")
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two paths are one file, be it there or not."""
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 class _Training:
@@ -171,12 +166,25 @@ class _Training:
         stream = open_stream(self._arguments, features=features_of(self._arguments), follow=self._arguments.follow)
         try:
             model = StreamModel.begin(_problem(self._arguments), stream.schema, stream.sample)
-        except BaseException:
+        except BaseException as error:
             stream.close()
+            if isinstance(error, ValueError) and stream.sample.bad_count and self._arguments.on_error == "stop":
+                raise stream.sample.bad_lines()[0] from error  # which may be why
             raise
+        self._tell_guess(model, stream)
         if stream.vocabulary is not None:
             model.vocabulary = stream.vocabulary
         return stream, model
+
+    def _tell_guess(self, model: "StreamModel", stream: "Stream") -> None:
+        """Labels that do not differ yet could be anything."""
+        guessed = self._arguments.task is None and self._arguments.loss is None
+        labels = stream.sample.y[~stream.sample.is_unlabelled]
+        if guessed and model.problem.task == "numbers" and len(labels) and (labels == labels[0]).all():
+            self._output.warn(
+                f"the labels of the first events are all {labels[0]:g}, and taken for numbers. If they are classes, say "
+                "--task classes and name them all with --classes."
+            )
 
     def _open(self, model: "StreamModel", start: "Position | None") -> "Stream":
         return open_stream(

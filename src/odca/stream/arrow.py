@@ -311,9 +311,9 @@ def kind_of(type_: Any) -> Kind | None:
     types = pyarrow().types
     if types.is_dictionary(type_):
         type_ = type_.value_type
-    if types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_) or types.is_decimal(type_):
+    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
         return "number"
-    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
+    if _is_string(types, type_) or types.is_boolean(type_):  # true and false, as CSV has them
         return "category"
     if types.is_timestamp(type_) or types.is_date(type_):
         return "date"
@@ -368,7 +368,8 @@ def _is_string(types: Any, type_: Any) -> bool:
 
 def _is_exact(types: Any, type_: Any) -> bool:
     """Whether the text of a value says all of it, while a double may not."""
-    return bool(types.is_integer(type_) or types.is_timestamp(type_) or types.is_date(type_))
+    exact = (types.is_integer, types.is_boolean, types.is_timestamp, types.is_date)
+    return any(is_type(type_) for is_type in exact)
 
 
 def _codes(pa: Any, array: Any) -> tuple[Any, list[bytes]]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -63,6 +64,7 @@ class StreamModel(Savable):
             if not isinstance(problem.loss, LogLoss):
                 self._calibration = Calibration(learner.lanes, problem.window)
         self._codes = _ClassCodes(problem.classes)
+        self._known_first = len(problem.classes)  # classes; others come later, in the order of their codes
         self._loss = as_native(problem.loss)
         self.metrics: ClassMetrics | NumberMetrics = self.new_metrics()
         """How well it predicted the events that it learned, before it learned them."""
@@ -156,16 +158,30 @@ class StreamModel(Savable):
                 weight=block.weight,
                 features=features,
             )
-        scores = self._layout.scores(margins)
-        loss = self._loss_of(scores, self._layout.labels(labels)[:, : scores.shape[1]]).mean(axis=1)
-        return metrics.add(
-            labels,
-            self.predicted(margins).astype(np.int32),
-            loss,
-            probability=self.probabilities(margins, calibrated),
-            weight=block.weight,
-            features=features,
-        )
+        rows: list[Row] = []
+        known = self._known_at(metrics, labels)
+        edges = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), len(labels)]
+        for begin, end in pairwise(edges if len(labels) else ()):
+            n, part = int(known[begin]), slice(begin, end)
+            scores = self._layout.scores(margins)[part, :n]
+            targets = self._layout.labels(labels[part])[:, :n]
+            rows += metrics.add(
+                labels[part],
+                scores.argmax(axis=1).astype(np.int32),
+                self._loss_of(scores, targets).mean(axis=1),
+                probability=self._distribution(scores, None if calibrated is None else calibrated[part, :n]),
+                weight=None if block.weight is None else block.weight[part],
+                features=features[part],
+            )
+        return rows
+
+    def _known_at(self, metrics: ClassMetrics, labels: Labels) -> npt.NDArray[Any]:
+        """How many classes were known when each event was judged, its own among them; however the stream is cut into blocks."""
+        if metrics is not self.metrics:
+            return np.full(len(labels), len(self.classes))
+        before = max(self._known_first, metrics.n_classes)
+        known: npt.NDArray[Any] = np.clip(np.maximum.accumulate(labels) + 1, before, len(self.classes))
+        return known
 
     def _loss_of(self, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
         return self.learner.loss_of(margins, labels)
@@ -325,12 +341,14 @@ class StreamModel(Savable):
 
     def probabilities(self, margins: Array, calibrated: Array | None = None) -> Array:
         """The probability of every class, from margins; and from P(+1) of each lane, if the calibration has told them."""
-        scores = self._layout.scores(margins)
-        if calibrated is not None:
-            p = self._layout.scores(calibrated)
-        else:
+        p = None if calibrated is None else self._layout.scores(calibrated)
+        return self._distribution(self._layout.scores(margins), p)
+
+    def _distribution(self, scores: Array, p: Array | None) -> Array:
+        """The same, of as many classes as there are scores."""
+        if p is None:
             p = sigmoid(scores) if self._calibration is None else self._calibration.probabilities(scores)
-        return self._layout.distribution(p, scores)
+        return self._layout.distribution(np.array(p), scores)
 
     def predicted(self, margins: Array) -> Array:
         """Numbers; of classes their places among `classes`."""

@@ -15,7 +15,7 @@ from odca.stream.chunks import LONGEST_LINE, SIZE, Chunk, Chunks, Position
 from odca.stream.errors import StreamError
 from odca.stream.features import Features
 from odca.stream.reader import Parse, Reading, cores, read_blocks
-from odca.stream.schema import FORMATS, Format, Kind, Roles, Schema, recognise_format, table_schema
+from odca.stream.schema import FORMATS, Format, Kind, Roles, Schema, native_columns, recognise_format, table_schema
 from odca.stream.sources import expand
 
 Path: TypeAlias = str | os.PathLike[str]
@@ -54,6 +54,8 @@ class Stream:
         """The first events, to look at: they come in the blocks too."""
         self.bad = BadLines()
         """Lines that were left out."""
+        self.absent: tuple[str, ...] = ()
+        """Columns that became features in the data of an earlier schema, and are not there."""
         self._blocks = read_blocks(chunks, reading)
 
     def __iter__(self) -> Iterator[Block]:
@@ -182,7 +184,9 @@ def open(
     except BaseException:
         chunks.close()
         raise
-    return Stream(chunks, schema, reading, events)
+    stream = Stream(chunks, schema, reading, events)
+    stream.absent = _absent(wish.known, schema)
+    return stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +313,13 @@ def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
     said += [f"{names[0]!r} cannot hold {kind}" for kind, names in kinds.items() if names]
     if said:
         raise ValueError(f"{why}: {said[0]}. Leave it out, or say what the format is.")
+
+
+def _absent(known: Schema | None, found: Schema) -> tuple[str, ...]:
+    if known is None or not known.columns or not found.columns:
+        return ()
+    there = {column.name for column in found.columns}
+    return tuple(name for name, role, _, _ in native_columns(known) if role == "feature" and name not in there)
 
 
 def _given(roles: Roles) -> dict[str, str]:

@@ -55,10 +55,14 @@ class Problem:
             if sample.bad_count:
                 raise sample.bad_lines()[0]
             raise StreamError("there are no events.", path=sample.path)
+        if len({*self.classes}) < len(self.classes) or len(self.classes) == 1:
+            raise ValueError(
+                f"classes must be two or more, each named once; got {', '.join(show(each) for each in self.classes)}."
+            )
         labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_order)
         if not labels:
             raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
-        task = self.task or _task_of(self.loss, self.classes or labels)
+        task = self.task or ("classes" if self.classes else _task_of(self.loss, labels))
         classes = self.classes or (tuple(labels) if task == "classes" else ())
         if task == "classes" and len(classes) < 2:
             shown = f"only {show(classes[0])}" if classes else "none"

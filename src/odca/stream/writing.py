@@ -162,7 +162,8 @@ class Libsvm(NumberedWriter):
             self.lost["the format needs labels, and events without one got 0"] += labels.count("")
         heads = [label or "0" for label in labels]
         if block.group is not None:
-            heads = [f"{head} qid:{group}" for head, group in zip(heads, number_texts(block.group), strict=True)]
+            groups = zip(heads, block.group, number_texts(block.group), strict=True)
+            heads = [head if np.isnan(group) else f"{head} qid:{text}" for head, group, text in groups]
         indices = rows.indices if self._keys.are_indices else rows.indices + 1
         pairs = zip(number_texts(indices), number_texts(rows.data), strict=True)
         tokens = [f" {index}:{value}" for index, value in pairs]
@@ -173,7 +174,8 @@ class Libsvm(NumberedWriter):
 class Vw(NumberedWriter):
     """label importance initial 'tag|namespace name:value ...
 
-    A category becomes a name in the namespace of its field; so does what VW's own text had in one.
+    A category becomes a name in the namespace of its field; so does what VW's own text had in one. A category of a name in a
+    namespace, which only VW's text has, stays what it was: name:word.
     """
 
     holds = ("weight", "offset", "tag")
@@ -182,8 +184,13 @@ class Vw(NumberedWriter):
         super().__init__(file, schema, keys)
         self._names = PerFeature(keys, self._name)
 
-    def _name(self, parts: FeatureParts) -> tuple[str, str, str]:
-        """The namespace, how a feature begins that opens it, and how one begins that goes on in it."""
+    def _name(self, parts: FeatureParts) -> tuple[str, str, str, bool]:
+        """The namespace, how a feature begins that opens it, and one that goes on in it, and whether it has a word for its value."""
+        space, mark, within = parts.field.partition("^")
+        if parts.kind == "category" and space and mark and within:
+            namespace = self._harmless(space)
+            word = f"{self._harmless(within)}:{self._harmless(parts.category)}"
+            return namespace, f" |{namespace} {word}", f" {word}", True
         if parts.kind == "category":
             namespace, name = parts.field, parts.category
         elif parts.kind == "missing":
@@ -193,7 +200,7 @@ class Vw(NumberedWriter):
             if not (namespace and mark and name):
                 namespace, name = "", parts.field
         namespace, name = self._harmless(namespace), self._harmless(name)
-        return namespace, f" |{namespace} {name}", f" {name}"
+        return namespace, f" |{namespace} {name}", f" {name}", False
 
     def _harmless(self, name: str) -> str:
         harmless = DISTURBING.sub("_", name)
@@ -205,18 +212,26 @@ class Vw(NumberedWriter):
         rows = block.rows
         names = self._names.of(rows.indices)
         starts = rows.indptr.tolist()
-        before: list[str | None] = [None, *(namespace for namespace, _, _ in names)]
+        before: list[str | None] = [None, *(name[0] for name in names)]
         for start in starts:
             before[start] = None
         tokens = [
-            (going_on if namespace == previous else opening) + ("" if value == "1" else f":{value}")
-            for (namespace, opening, going_on), previous, value in zip(
+            (going_on if namespace == previous else opening) + self._value(value, worded)
+            for (namespace, opening, going_on, worded), previous, value in zip(
                 names, before, number_texts(rows.data), strict=False
             )
         ]
         for head, (begin, end) in zip(self._heads(block), pairwise(starts), strict=True):
             features = "".join(tokens[begin:end])[1:] or "|"
             yield f"{head}{features}\n"
+
+    def _value(self, value: str, worded: bool) -> str:
+        if value == "1":
+            return ""
+        if worded:
+            self.lost["categories in namespaces count once, and lost another weight"] += 1
+            return ""
+        return f":{value}"
 
     def _heads(self, block: Block) -> list[str]:
         heads = self._label_texts(block, self.label_numbers.__getitem__)
