@@ -168,7 +168,6 @@ def test_a_column_that_cannot_be_a_feature_is_named(tmp_path: Path) -> None:
     ("values", "type_", "numbers"),
     [
         ([1, None, 3], pa.uint8(), {0: 1.0, 2: 3.0}),
-        ([True, False, None], pa.bool_(), {0: 1.0, 1: 0.0}),
         ([0.5, float("nan"), None], pa.float32(), {0: 0.5}),
         ([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(5, 2), {0: 1.5, 2: -2.25}),
     ],
@@ -180,6 +179,16 @@ def test_numbers_of_every_type_are_numbers_and_null_is_missing(
     names, events = everything(path, label="y")
     expected = [{b"x": numbers[row]} if row in numbers else {b"x\xfe": 1.0} for row in range(3)]
     assert [{names[index]: value for index, value in event["x"].items()} for event in events] == expected
+
+
+def test_true_and_false_are_categories_as_in_csv_and_null_is_missing(tmp_path: Path) -> None:
+    table = pa.table({"y": [0.0, 1.0, 0.0], "x": [True, False, None]})
+    names, events = everything(written(tmp_path / "a.parquet", table), label="y")
+    found = [names[index] for event in events for index in event["x"]]
+    assert found == [b"x\xfftrue", b"x\xfffalse", b"x\xfe"]
+    numbers = stream.Features(numeric=("x",))
+    names, events = everything(tmp_path / "a.parquet", label="y", features=numbers)
+    assert [[*event["x"].values()] for event in events] == [[1.0], [0.0], [1.0]]
 
 
 def test_large_whole_numbers_that_name_something_keep_all_their_digits(tmp_path: Path) -> None:
