@@ -150,3 +150,31 @@ def test_true_and_false_are_the_same_in_csv_and_parquet(tmp_path: Path, capsys: 
     parquet.write_table(pa.table({"flag": flags}), tmp_path / "f.parquet")
     from_csv, _ = run(capsys, "predict", model, str(tmp_path / "f.csv"), "--raw")
     assert run(capsys, "predict", model, str(tmp_path / "f.parquet"), "--raw")[0] == from_csv
+
+
+def test_a_header_that_comes_again_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "twice.csv").write_text("\na,y\n1,p\n2,q\na,y\n3,p\n")
+    words = ["train", str(tmp_path / "twice.csv"), "--label", "y", "-o", str(tmp_path / "m")]
+    assert "twice.csv, line 5: the header comes again." in run(capsys, *words, code=1)[1]
+
+
+def test_values_too_large_are_told_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "huge.svm").write_text("1 1:1e300\n-1 1:2\n")
+    words = ["train", str(tmp_path / "huge.svm"), "-o", str(tmp_path / "m")]
+    assert "huge.svm, line 1: the values are too large" in run(capsys, *words, code=1)[1]
+    (tmp_path / "huge.svm").write_text("1 1:1\n-1 1:1e300\n")
+    said = run(capsys, *words, code=1)[1]
+    assert "huge.svm, line 2: " in said
+    assert "of X" not in said
+
+
+def test_a_label_may_be_the_tag_of_predictions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = trained(tmp_path, "sold.csv", "price,y\n1,a\n2,b\n", "--label", "y")
+    out, _ = run(capsys, "predict", model, str(tmp_path / "sold.csv"), "--tag", "y")
+    assert [line.split()[1] for line in out.splitlines()] == ["a", "b"]
+
+
+def test_an_evaluation_that_knows_no_feature_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = trained(tmp_path, "a.vw", "1 | a\n-1 | b\n")
+    (tmp_path / "b.vw").write_text("1 | c\n-1 | d\n")
+    assert "knows none of the features" in run(capsys, "evaluate", model, str(tmp_path / "b.vw"))[1]

@@ -10,6 +10,7 @@ from odca.cli.output import Output
 if TYPE_CHECKING:
     from odca.stream import Features, Schema, Stream
     from odca.stream.chunks import Position
+    from odca.stream.model import StreamModel
     from odca.stream.opening import BadLines
 
 ROLES = ("label", "weight", "offset", "time", "group", "tag")
@@ -194,6 +195,14 @@ def _require_fields(features: "Features", schema: "Schema") -> None:
                 raise argparse.ArgumentTypeError(
                     f"argument {option}: there is no column {name!r}. There are {', '.join(columns)}"
                 )
+
+
+def tell_unknown_features(output: Output, model: "StreamModel") -> None:
+    """Of events whose features the model does not know."""
+    if model.learner.n_features:
+        output.warn(
+            "the model knows none of the features of these events. Are they named as in the data it learned from?"
+        )
 
 
 def tell_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:

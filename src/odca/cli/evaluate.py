@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from odca.cli import human
-from odca.cli.data import add_data_options, open_stream, tell_bad_lines
+from odca.cli.data import add_data_options, open_stream, tell_bad_lines, tell_unknown_features
 from odca.cli.models import add_model, load_stream_model, refuse_overwriting, writing
 from odca.cli.options import takes_file, whole_number
 from odca.cli.output import Fact, Output
@@ -88,7 +88,7 @@ def _judged(
 ) -> "list[Row]":
     from odca.stream.refused import without_refused  # noqa: PLC0415 - after parsing
 
-    table, rows = output.table(COLUMNS), []
+    table, rows, features = output.table(COLUMNS), [], 0
     with output.progress(stream.total) as live:
         for block in stream:
             if arguments.on_error == "skip":
@@ -96,10 +96,13 @@ def _judged(
                 found = without_refused(judge.add, block, stream.bad)
             else:
                 found = judge.add(block)
+            features += int(block.rows.indptr[-1])
             for row in found if not arguments.quiet else ():
                 table.row(*row_values(judge.classes, row))
             rows += found
             live.update(judge.metrics.events, stream.consumed)
+    if judge.metrics.events and not features:
+        tell_unknown_features(output, judge.model)
     return rows
 
 
@@ -111,6 +114,7 @@ class _Plain:
     def __init__(self, model: "StreamModel") -> None:
         from odca.stream.evaluation import Evaluation  # noqa: PLC0415 - after parsing
 
+        self.model = model
         self._evaluation = Evaluation(model)
         self.metrics: ClassMetrics | NumberMetrics = self._evaluation.metrics
         self.add: Callable[[Block], list[Row]] = self._evaluation.add
@@ -137,7 +141,7 @@ class _Progressive:
     title = BEFORE_LEARNING
 
     def __init__(self, model: "StreamModel") -> None:
-        self._model = model
+        self.model = model
         self.metrics = model.metrics = model.new_metrics()
         self.add = model.learn
         self.drop_faulty = model.drop_faulty
@@ -145,7 +149,7 @@ class _Progressive:
     @property
     def classes(self) -> Any:
         """By their codes."""
-        return self._model.classes
+        return self.model.classes
 
     def tell(self, output: Output) -> None:
         """Nothing more."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.data import add_data_options, open_stream, tell_bad_lines
+from odca.cli.data import add_data_options, open_stream, tell_bad_lines, tell_unknown_features
 from odca.cli.models import add_model, add_output, load_stream_model, refuse_overwriting, writing
 from odca.cli.output import Output
 
@@ -64,10 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
             margins = _margins(model, block, stream, arguments.on_error)
             file.write("".join(writer.lines(block, margins)))
             live.update(writer.events, stream.consumed)
-    if writer.events and not writer.features and model.learner.n_features:
-        output.warn(
-            "the model knows none of the features of these events. Are they named as in the data it learned from?"
-        )
+    if writer.events and not writer.features:
+        tell_unknown_features(output, model)
     tell_bad_lines(output, stream.bad)
     return 0
 

@@ -152,7 +152,7 @@ class ClassMetrics:
         share = class_weight / max(self.weight, 1e-300)
         best = {
             "accuracy": ratio(float(class_weight.max(initial=0.0)), self.weight),
-            "log_loss": float(-(share[share > 0.0] * np.log(share[share > 0.0])).sum()) if self.weight else np.nan,
+            "log_loss": float((share[share > 0.0] * -np.log(share[share > 0.0])).sum()) if self.weight else np.nan,
         }
         if value is not None and self.n_classes <= 2 and self.weight:
             labels = np.array([-1.0, 1.0])[: self.n_classes]

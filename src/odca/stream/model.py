@@ -259,8 +259,10 @@ class StreamModel(Savable):
     @staticmethod
     def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
         """The same error, in the words of the file."""
-        found = re.search(r"\brow (\d+)", str(error))
-        return error if found is None else EventError(message or str(error), block, int(found[1]))
+        found = re.search(r"\brow (\d+)( of X)?", str(error))
+        if found is None:
+            return error
+        return EventError(message or str(error).replace(found[0], "the event", 1), block, int(found[1]))
 
     def _labels_of(self, block: Block) -> Labels:
         if self.problem.task == "numbers":

@@ -207,7 +207,13 @@ class _Wish:
         """With all that a known schema says and that does not concern the format."""
         if self.known is None:
             return self
-        return replace(self, features=self.known.features, roles=Roles(**asdict(self.known.roles) | _given(self.roles)))
+        given = _given(self.roles)
+        # What a column was to the model does not matter, if it need not be there and is something else now.
+        before = {
+            role: None if role in self.optional and name in given.values() else name
+            for role, name in asdict(self.known.roles).items()
+        }
+        return replace(self, features=self.known.features, roles=Roles(**before | given))
 
     @property
     def kinds(self) -> dict[str, Kind]:

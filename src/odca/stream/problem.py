@@ -128,7 +128,15 @@ def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
 def _squared_length(sample: Block, scale: bool) -> float:
     """Of the first event: as many as it has features, if each is about one."""
     first = sample.rows.data[: sample.rows.indptr[1]]
-    return float(len(first) if scale else first @ first)
+    with np.errstate(over="ignore"):
+        length = float(len(first) if scale else first @ first)
+    if not np.isfinite(length):
+        raise StreamError(
+            "the values are too large: their squares are no floats. Scale the features (--scale).",
+            path=sample.path,
+            line=sample.line(0),
+        )
+    return length
 
 
 def _which_label(schema: Schema) -> str:

@@ -233,6 +233,8 @@ def table_schema(
     fault = _core.header_fault(names)
     if fault:
         raise StreamError(fault, path=path, line=1)
+    if header and len(names) > 1:
+        _refuse_second_header(sample, path)
     guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
     roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
     columns = tuple(
@@ -247,6 +249,18 @@ def table_schema(
         delimiter=separator,
         header=header,
     )
+
+
+def _refuse_second_header(sample: bytes, path: str) -> None:
+    """Of two files that were put together one's header is a row of the other."""
+    begin = len(sample) - len(sample.lstrip())
+    lines = [line.rstrip(b"\r") for line in sample[begin:].split(b"\n")]
+    if lines[0] in lines[1:]:
+        raise StreamError(
+            "the header comes again. Give several files by their names, instead of putting them together.",
+            path=path,
+            line=sample.count(b"\n", 0, begin) + lines.index(lines[0], 1) + 1,
+        )
 
 
 def whole_date(kind: Kind, split_dates: bool) -> Kind:
