@@ -1,0 +1,80 @@
+"""Streams that are made: their targets are known at every event, so that how far a learner is off can be told."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+Array = npt.NDArray[np.float64]
+
+ZIPF_SHIFT = 50.0  # the most frequent word is then in about a fifth of the documents
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Rows X, labels y, and the target w_n that each event's label came from: one row of `targets` for each event."""
+
+    X: Array
+    y: Array
+    targets: Array
+
+
+def random_walk(
+    events: int, features: int, *, step: float = 0.01, noise: float = 0.1, jump_at: int | None = None, seed: int = 0
+) -> Drift:
+    """Regression onto a target that walks at random: y_n = h_nᵀw_n + noise·v_n, w_n = w_{n-1} + step·q_n.
+
+    h_n, v_n and q_n are standard normal, w_0 is of length one. jump_at: from this event on the target is the negative of what it was.
+    """
+    rng = np.random.default_rng(seed)
+    start = rng.normal(size=features)
+    steps = step * rng.normal(size=(events, features))
+    targets = start / np.linalg.norm(start) + np.cumsum(steps, axis=0)
+    if jump_at is not None:
+        targets[jump_at:] -= 2.0 * targets[jump_at]
+    X = rng.normal(size=(events, features))
+    return Drift(X, np.einsum("nj,nj->n", X, targets) + noise * rng.normal(size=events), targets)
+
+
+def drifting_hyperplane(
+    events: int, features: int, *, turn: float = 1e-3, flipped: float = 0.05, seed: int = 0
+) -> Drift:
+    """Classes ±1 by the side of a hyperplane that turns by `turn` radians at each event, in a plane of its own.
+
+    h_n is standard normal; a share `flipped` of the labels is wrong.
+    """
+    rng = np.random.default_rng(seed)
+    plane, _ = np.linalg.qr(rng.normal(size=(features, 2)))
+    angles = turn * np.arange(events)
+    targets = np.outer(np.cos(angles), plane[:, 0]) + np.outer(np.sin(angles), plane[:, 1])
+    X = rng.normal(size=(events, features))
+    y = np.where(np.einsum("nj,nj->n", X, targets) >= 0.0, 1.0, -1.0)
+    return Drift(X, np.where(rng.random(events) < flipped, -y, y), targets)
+
+
+def rcv1_like(
+    rows: int, features: int = 47_236, *, nonzeros: int = 73, noise: float = 0.2, seed: int = 0
+) -> tuple[csr_array, Array]:
+    """Documents in the shape of RCV1: words by Zipf's law, tf-idf, every row of length one; classes ±1 by a sparse teacher.
+
+    noise: what is added to the teacher's margin, in its standard deviations.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = np.clip(rng.lognormal(np.log(nonzeros) - 0.125, 0.5, rows), 5, features).astype(np.int64)
+    ranks = (ZIPF_SHIFT * ((1.0 + features / ZIPF_SHIFT) ** rng.random(int(lengths.sum())) - 1.0)).astype(np.int64)
+    words = rng.permutation(features)[ranks]
+    cells = np.unique(np.repeat(np.arange(rows), lengths) * features + words)
+    indices = cells % features
+    starts = np.searchsorted(cells, np.arange(rows + 1) * features)
+    frequency = np.bincount(indices, minlength=features)
+    values = np.log(1.0 + rows / frequency[indices]) * (1.0 + np.log(rng.geometric(0.6, len(indices))))
+    values /= np.repeat(np.sqrt(np.add.reduceat(values * values, starts[:-1])), np.diff(starts))
+    X = csr_array((values, indices, starts), shape=(rows, features))
+    teacher = np.zeros(features)
+    frequent = np.argsort(-frequency, kind="stable")[: min(2_000, features)]
+    telling = rng.choice(frequent, size=max(1, len(frequent) // 4), replace=False)
+    teacher[telling] = rng.normal(size=len(telling))
+    margins = X @ teacher
+    margins += noise * margins.std() * rng.normal(size=rows)
+    return X, np.where(margins > np.median(margins), 1.0, -1.0)
