@@ -443,6 +443,15 @@ def test_the_hash_of_a_feature_never_changes(name: str, value: object, text: byt
     assert slot(name, value, 7) == frozen % 2**7
 
 
+@pytest.mark.parametrize(
+    ("name", "bits", "index"), [("17", 10, 17), ("0", 10, 0), ("1024", 10, 0), ("1027", 10, 3), ("9" * 18, 4, 15)]
+)
+def test_a_name_that_is_a_number_is_its_own_hash(name: str, bits: int, index: int) -> None:
+    assert slot(name, 1.0, bits) == index
+    for text in (f"0{name}", f"{name}.0", "9" * 19):
+        assert slot(text, 1.0, bits) == written_out(text.encode(), bits)
+
+
 def test_hashed_names_that_meet_are_added_up() -> None:
     hashed, plain = a_model(bits=1, intercept=False), a_model(intercept=False)
     names = [f"n{k}" for k in range(6)]
