@@ -1,0 +1,49 @@
+// The learners that O-DCA is compared with; odca.baselines gives them their names.
+#include "odca/primal.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bind/arrays.hpp"
+#include "bind/topics.hpp"
+
+namespace odca::bind {
+
+namespace {
+
+// Keeps the loss, whose Python methods the options only borrow.
+struct PyPrimal {
+  PrimalLearner learner;
+  nb::object loss;
+};
+
+PyPrimal make(const nb::object& loss, bool implicit, const std::string& kind, double rate, double rho, double epsilon,
+              bool average) {
+  using Rate = PrimalOptions::Rate;
+  const Rate chosen = kind == "pegasos" ? Rate::pegasos : kind == "normalised" ? Rate::normalised : Rate::constant;
+  return {PrimalLearner({nb::cast<const PyLoss&>(loss).loss, implicit, chosen, rate, rho, epsilon, average}), loss};
+}
+
+nb::ndarray<nb::numpy, double> learn(PyPrimal& self, const PyMatrix& x, const Vector<double>& y) {
+  if (y.shape(0) != static_cast<std::size_t>(x.batch.rows)) throw InputError("y must have a label for each row of X");
+  std::vector<double> margins(y.shape(0));
+  {
+    const nb::gil_scoped_release free_threads;
+    self.learner.learn(x.batch, y.data(), margins.data());
+  }
+  return to_numpy(std::move(margins));
+}
+
+}  // namespace
+
+void bind_primal(nb::module_& m) {
+  nb::class_<PyPrimal>(m, "PrimalLearner")
+      .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("implicit"), nb::arg("kind"), nb::arg("rate"),
+           nb::arg("rho"), nb::arg("epsilon"), nb::arg("average"))
+      .def("learn", &learn, nb::arg("x"), nb::arg("y"))
+      .def_prop_ro("count", [](const PyPrimal& self) { return self.learner.count(); })
+      .def("weights", [](const PyPrimal& self) { return to_numpy(self.learner.weights()); })
+      .def("mean_weights", [](const PyPrimal& self) { return to_numpy(self.learner.mean_weights()); });
+}
+
+}  // namespace odca::bind

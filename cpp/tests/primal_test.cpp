@@ -1,0 +1,90 @@
+#include "odca/primal.hpp"
+
+#include <doctest/doctest.h>
+
+#include "random.hpp"
+
+using namespace odca;
+using odca::test::Random;
+
+namespace {
+
+constexpr std::int64_t rows = 300, width = 40;
+
+// Rows of a few features each.
+struct Problem {
+  std::vector<std::int32_t> start{0}, index;
+  std::vector<double> value, y;
+
+  explicit Problem(std::uint64_t seed) {
+    Random random(seed);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int32_t j = 0; j < width; ++j)
+        if (random.chance(0.15)) index.push_back(j), value.push_back(random.bell());
+      start.push_back(static_cast<std::int32_t>(index.size()));
+      y.push_back(random.sign());
+    }
+  }
+
+  Batch batch() const {
+    Batch out;
+    out.matrix = SparseMatrix<std::int32_t, double>{start.data(), index.data(), value.data(),
+                                                    static_cast<std::int64_t>(index.size())};
+    out.rows = rows, out.width = width;
+    return out;
+  }
+};
+
+// As it is written, in dense vectors: the weights and their mean.
+std::pair<std::vector<double>, std::vector<double>> slow(const Problem& problem, double rate, double rho,
+                                                         bool implicit) {
+  const AnyLoss any = named_loss("log_loss", 0.0);
+  const auto& loss = std::get<Logistic>(any);
+  std::vector<double> w(width), mean(width);
+  for (std::size_t i = 0; i < rows; ++i) {
+    double z = 0.0, norm = 0.0;
+    const auto each = [&](auto visit) {
+      for (auto k = static_cast<std::size_t>(problem.start[i]); k < static_cast<std::size_t>(problem.start[i + 1]); ++k)
+        visit(static_cast<std::size_t>(problem.index[k]), problem.value[k]);
+    };
+    each([&](std::size_t j, double h) { z += h * w[j], norm += h * h; });
+    const double keep = 1.0 - rate * rho;
+    const double lambda =
+        implicit ? loss.lambda(keep * z, rate * norm, problem.y[i]) : loss.lambda(z, 0.0, problem.y[i]);
+    for (double& each_w : w) each_w *= keep;
+    each([&](std::size_t j, double h) { w[j] += rate * lambda * h; });
+    for (std::size_t j = 0; j < width; ++j) mean[j] += w[j] / rows;
+  }
+  return {w, mean};
+}
+
+}  // namespace
+
+TEST_CASE("steps in the primal are what they are written as, however fast the weights shrink") {
+  for (const bool implicit : {false, true})
+    for (const double rho : {0.0, 0.01, 1.0, 4.5}) {
+      const Problem problem(static_cast<std::uint64_t>(100.0 * rho));
+      PrimalLearner learner(
+          {named_loss("log_loss", 0.0), implicit, PrimalOptions::Rate::constant, 0.2, rho, 0.0, true});
+      std::vector<double> margins(rows);
+      learner.learn(problem.batch(), problem.y.data(), margins.data());
+      const auto [w, mean] = slow(problem, 0.2, rho, implicit);
+      const std::vector<double> got = learner.weights(), got_mean = learner.mean_weights();
+      for (std::size_t j = 0; j < width; ++j) {
+        REQUIRE(got[j] == doctest::Approx(w[j]).epsilon(1e-12));
+        REQUIRE(std::fabs(got_mean[j] - mean[j]) < 1e-12);
+      }
+    }
+}
+
+TEST_CASE("a row that is no number leaves the learner as it was") {
+  Problem problem(5);
+  PrimalLearner learner({named_loss("log_loss", 0.0), false, PrimalOptions::Rate::constant, 0.1, 0.1, 0.0, true});
+  std::vector<double> margins(rows);
+  learner.learn(problem.batch(), problem.y.data(), margins.data());
+  const std::vector<double> before = learner.weights();
+  problem.value.back() = infinity;
+  CHECK_THROWS_AS(learner.learn(problem.batch(), problem.y.data(), margins.data()), InputError);
+  CHECK(learner.weights() == before);
+  CHECK(learner.count() == rows);
+}

@@ -1,0 +1,156 @@
+"""What O-DCA is compared with, on the same rows and by the same loop: stochastic (sub)gradient and proximal steps, and RLS.
+
+All of them but RLS are one recursion in the primal,
+
+    w_N = (1 - μρ)·w_{N-1} + μ·λ·h_N,    λ = -Q'(z; y_N),
+
+where z is the margin before the step, h_Nᵀw_{N-1} (`SGD`, the paper's eq. SGD), or behind it, h_Nᵀw_N (`SPG`, eq. SPG), which makes λ the
+solution of the same scalar problem as O-DCA's, λ(p, s; y) with p = (1 - μρ)·h_Nᵀw_{N-1} and s = μ‖h_N‖². At a kink λ is the element of -∂Q nearest
+to 0, as everywhere in odca. What comes first is w = 0.
+
+    eq. SGD_SVM      SGD(Hinge(), rate=μ, rho=ρ)
+    leaky LMS        SGD(SquaredError(), rate=μ, rho=ρ)
+    Pegasos          SGD(Hinge(), rate="pegasos", rho=ρ): μ_N = 1/(ρN)
+    averaged SGD     the same learner's `mean_coef`: the mean of w_1 ... w_N
+    NLMS             NLMS(rate=μ): μ/(ε + ‖h‖²)
+
+LIBSVM and LIBLINEAR are scikit-learn's; S-DCA is `Learner.fit` and `refine`.
+"""
+
+import math
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from odca import _core
+from odca.inputs import Array, as_columns, as_floats, as_matrix
+from odca.losses import Loss, SquaredError, as_native
+from odca.scalars import real
+
+Rate: TypeAlias = float | Literal["pegasos"]
+
+
+class _Primal:
+    """Steps in the primal."""
+
+    def __init__(
+        self, loss: Loss, rate: Rate, rho: float, *, implicit: bool = False, epsilon: float | None = None
+    ) -> None:
+        pegasos = rate == "pegasos"
+        size = 0.0 if pegasos else real(rate)
+        if not pegasos and not 0.0 < size < math.inf:
+            raise ValueError(f"rate must be a number > 0, or 'pegasos'; got {rate!r}.")
+        if not 0.0 <= real(rho) < math.inf or (pegasos and rho == 0.0):
+            raise ValueError(f"rho must be a number {'> 0' if pegasos else '>= 0'}; got {rho!r}.")
+        if size * rho > 1.0:
+            raise ValueError(f"rate times rho must be at most 1, or w would change its sign; got {size * rho!r}.")
+        if epsilon is not None and not 0.0 < real(epsilon) < math.inf:
+            raise ValueError(f"epsilon must be a number > 0; got {epsilon!r}.")
+        self.loss, self.rate, self.rho = loss, rate, float(rho)
+        self._loss = as_native(loss)
+        self._core = _core.PrimalLearner(
+            loss=self._loss,
+            implicit=implicit,
+            kind="pegasos" if pegasos else "constant" if epsilon is None else "normalised",
+            rate=size,
+            rho=float(rho),
+            epsilon=0.0 if epsilon is None else float(epsilon),
+            average=True,
+        )
+
+    def learn(self, X: Any, y: npt.ArrayLike) -> Array:
+        """Learn from events in order, dense or sparse; return each event's margin from before it was learned.
+
+        An error leaves the model as it was.
+        """
+        matrix, rows, _ = as_matrix(X)
+        labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
+        valid = np.asarray(self._loss.valid(labels), dtype=bool)
+        if not valid.all():
+            row = int(np.argmin(valid))
+            raise ValueError(f"row {row} of y is {labels[row]:g}, which {self.loss!r} is not defined for.")
+        return self._core.learn(matrix, labels)
+
+    def predict(self, X: Any) -> Array:
+        """The margins Xw."""
+        return _margins(X, self.coef)
+
+    @property
+    def count(self) -> int:
+        """How many events were learned."""
+        return self._core.count
+
+    @property
+    def coef(self) -> Array:
+        """w."""
+        return self._core.weights()
+
+    @property
+    def mean_coef(self) -> Array:
+        """The mean of w_1 ... w_N (averaged SGD)."""
+        return self._core.mean_weights()
+
+
+class SGD(_Primal):
+    """Stochastic (sub)gradient steps on E Q(hᵀw; y) + ρ/2·‖w‖², with a constant rate or 1/(ρN) ("pegasos")."""
+
+    def __init__(self, loss: Loss, *, rate: Rate, rho: float = 0.0) -> None:
+        super().__init__(loss, rate, rho)
+
+
+class SPG(_Primal):
+    """Stochastic proximal steps: w_N = prox_{μQ}((1 - μρ)·w_{N-1}). Under l2 and β = 1 - μρ this is what O-DCA tends to."""
+
+    def __init__(self, loss: Loss, *, rate: Rate, rho: float = 0.0) -> None:
+        super().__init__(loss, rate, rho, implicit=True)
+
+
+class NLMS(_Primal):
+    """Least mean squares with a rate of μ/(ε + ‖h‖²)."""
+
+    def __init__(self, *, rate: float = 1.0, epsilon: float = 1e-8) -> None:
+        super().__init__(SquaredError(), rate, 0.0, epsilon=epsilon)
+
+
+class RLS:
+    """Recursive least squares: after N events w minimises Σ_n β^(N-n)·(y_n - h_nᵀw)² + β^N·δ·‖w‖², exactly.
+
+    An event costs the square of the number of features.
+    """
+
+    def __init__(self, features: int, *, beta: float = 1.0, delta: float = 1e-2) -> None:
+        if not 0.0 < real(beta) <= 1.0 or not 0.0 < real(delta) < math.inf:
+            raise ValueError(f"beta must lie in (0, 1] and delta be > 0; got {beta!r} and {delta!r}.")
+        self.beta, self.delta, self.count = float(beta), float(delta), 0
+        self.coef: Array = np.zeros(features)
+        self._inverse = np.eye(features) / delta
+
+    def learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """Learn from events in order, which are dense; return each event's prediction from before it was learned."""
+        rows, labels = as_floats(X, "X"), as_floats(y, "y")
+        if rows.ndim != 2 or rows.shape[1] != len(self.coef) or labels.shape != (len(rows),):
+            raise ValueError(
+                f"X must have {len(self.coef)} columns and y a label for each of its rows; got {rows.shape} and {labels.shape}."
+            )
+        if not (np.isfinite(rows).all() and np.isfinite(labels).all()):
+            raise ValueError("X and y must hold finite numbers.")
+        margins = np.empty(len(rows))
+        for n, (h, label) in enumerate(zip(rows, labels, strict=True)):
+            margins[n] = h @ self.coef
+            spread = self._inverse @ h
+            gain = spread / (self.beta + h @ spread)
+            self.coef = self.coef + gain * (label - margins[n])
+            self._inverse = (self._inverse - np.outer(gain, spread)) / self.beta
+            self._inverse = 0.5 * (self._inverse + self._inverse.T)  # rounding must not make it lopsided
+        self.count += len(rows)
+        return margins
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """The margins Xw."""
+        return _margins(X, self.coef)
+
+
+def _margins(X: Any, w: Array) -> Array:
+    margins: Array = np.asarray(X @ w[: X.shape[1]], dtype=np.float64)
+    return margins

@@ -1,0 +1,182 @@
+"""What O-DCA is compared with does what the literature says it does."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+from odca import Exponential, Hinge, Huber, Learner, LogLoss, Poisson, SquaredError
+from odca.baselines import NLMS, RLS, SGD, SPG
+from odca.losses import Loss
+
+
+def problem(n: int = 500, d: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, labels ±1, and numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    z = X @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
+    return X, np.where(z > 0.0, 1.0, -1.0), z
+
+
+def slow_sgd(loss: Loss, X: np.ndarray, y: np.ndarray, rates: np.ndarray, rho: float) -> tuple[np.ndarray, np.ndarray]:
+    """eq. SGD as it is written: the last weights, and the mean of all."""
+    w, total = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for h, label, rate in zip(X, y, rates, strict=True):
+        z = float(h @ w)
+        gradient = (float(loss.value(z + 1e-6, label)) - float(loss.value(z - 1e-6, label))) / 2e-6
+        w = (1.0 - rate * rho) * w - rate * gradient * h
+        total += w
+    return w, total / len(X)
+
+
+@pytest.mark.parametrize("loss", [SquaredError(), LogLoss(), Huber(0.5)])
+def test_sgd_is_the_recursion_of_the_paper(loss: Loss) -> None:
+    X, signs, numbers = problem()
+    y = signs if isinstance(loss, LogLoss) else numbers
+    learner = SGD(loss, rate=0.05, rho=0.1)
+    learner.learn(X, y)
+    w, mean = slow_sgd(loss, X, y, np.full(len(X), 0.05), 0.1)
+    np.testing.assert_allclose(learner.coef, w, atol=1e-7)
+    np.testing.assert_allclose(learner.mean_coef, mean, atol=1e-7)
+
+
+@pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
+@pytest.mark.parametrize(("loss", "name"), [(Hinge(), "hinge"), (LogLoss(), "log_loss")])
+def test_sgd_is_scikit_learns_with_a_constant_rate(loss: Loss, name: str, rho: float) -> None:
+    X, y, _ = problem()
+    theirs = SGDClassifier(
+        loss=name,
+        alpha=rho,
+        penalty="l2" if rho else None,
+        learning_rate="constant",
+        eta0=0.1,
+        fit_intercept=False,
+        shuffle=False,
+        max_iter=1,
+        tol=None,
+        average=False,
+    ).fit(X, y)
+    ours = SGD(loss, rate=0.1, rho=rho)
+    ours.learn(X, y)
+    np.testing.assert_allclose(ours.coef, theirs.coef_[0], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(ours.predict(X), theirs.decision_function(X), rtol=1e-9, atol=1e-9)
+
+
+def test_averages_are_scikit_learns() -> None:
+    X, _, y = problem()
+    theirs = SGDRegressor(
+        alpha=0.01,
+        learning_rate="constant",
+        eta0=0.05,
+        fit_intercept=False,
+        shuffle=False,
+        max_iter=1,
+        tol=None,
+        average=True,
+    ).fit(X, y)
+    ours = SGD(SquaredError(), rate=0.05, rho=0.01)
+    ours.learn(X, y)
+    np.testing.assert_allclose(ours.mean_coef, theirs.coef_, rtol=1e-10)
+
+
+def test_pegasos_forgets_where_it_began() -> None:
+    X, y, _ = problem()
+    learner = SGD(Hinge(), rate="pegasos", rho=0.1)
+    margins = learner.learn(X, y)
+    w = np.zeros(X.shape[1])
+    for n, (h, label) in enumerate(zip(X, y, strict=True), start=1):
+        active = label * (h @ w) < 1.0
+        w = (1.0 - 1.0 / n) * w + (label / (0.1 * n)) * h * active
+    np.testing.assert_allclose(learner.coef, w, rtol=1e-10)
+    assert margins[0] == 0.0
+
+
+@pytest.mark.parametrize("loss", [Hinge(), LogLoss(), SquaredError()])
+def test_proximal_steps_are_those_that_o_dca_tends_to(loss: Loss) -> None:
+    """With β = 1 - μρ, and β^N below the last bit, O-DCA's mass is 1/(μρ): A = 1/μ, and its step is the proximal one."""
+    X, signs, numbers = problem(3000)
+    y = numbers if isinstance(loss, SquaredError) else signs
+    rate, rho = 0.1, 0.5
+    beta = 1.0 - rate * rho
+    assert beta ** len(X) < 1e-16
+    odca = Learner(loss=loss, rho=rho, window=Exponential(beta))
+    odca.learn(X, y)
+    proximal = SPG(loss, rate=rate, rho=rho)
+    proximal.learn(X, y)
+    np.testing.assert_allclose(proximal.coef, odca.coef, rtol=1e-12, atol=1e-12)
+
+
+def test_a_proximal_step_solves_its_problem() -> None:
+    X, y, _ = problem(40)
+    learner = SPG(LogLoss(), rate=0.7, rho=0.2)
+    for h, label in zip(X, y, strict=True):
+        before = (1.0 - 0.7 * 0.2) * (learner.coef if learner.count else np.zeros(X.shape[1]))
+        learner.learn(h[None], [label])
+        z = float(h @ learner.coef)
+        np.testing.assert_allclose(learner.coef - before, 0.7 * label / (1.0 + np.exp(label * z)) * h, atol=1e-13)
+
+
+def test_nlms_meets_every_label_at_rate_one() -> None:
+    X, _, y = problem(50)
+    learner = NLMS(rate=1.0, epsilon=1e-12)
+    for h, label in zip(X, y, strict=True):
+        learner.learn(h[None], [label])
+        if h.any():
+            assert float(h @ learner.coef) == pytest.approx(label, abs=1e-9)
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.98])
+def test_rls_is_least_squares(beta: float) -> None:
+    X, _, y = problem(300)
+    learner = RLS(X.shape[1], beta=beta, delta=0.1)
+    margins = learner.learn(X[:120], y[:120])
+    margins = np.concatenate([margins, learner.learn(X[120:], y[120:])])
+    weights = beta ** np.arange(len(X))[::-1]
+    normal = (X * weights[:, None]).T @ X + beta ** len(X) * 0.1 * np.eye(X.shape[1])
+    np.testing.assert_allclose(learner.coef, np.linalg.solve(normal, X.T @ (weights * y)), rtol=1e-9)
+    assert margins[0] == 0.0
+
+
+def test_sparse_rows_and_any_split_are_the_same() -> None:
+    X, y, _ = problem()
+    whole = SGD(LogLoss(), rate=0.1, rho=0.3)
+    parts = SGD(LogLoss(), rate=0.1, rho=0.3)
+    margins = whole.learn(X, y)
+    split = np.concatenate([parts.learn(sp.csr_array(X[a:b]), y[a:b]) for a, b in ((0, 3), (3, 200), (200, 500))])
+    np.testing.assert_allclose(split, margins, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(parts.mean_coef, whole.mean_coef, rtol=1e-12)
+
+
+def test_weights_that_shrink_for_long_stay_exact() -> None:
+    X, _, y = problem(4000)
+    learner = SGD(SquaredError(), rate=0.2, rho=4.0)  # a fifth is left after an event
+    learner.learn(X, y)
+    w, mean = slow_sgd(SquaredError(), X, y, np.full(len(X), 0.2), 4.0)
+    np.testing.assert_allclose(learner.coef, w, atol=1e-7)
+    np.testing.assert_allclose(learner.mean_coef, mean, atol=1e-7)
+
+
+def test_what_cannot_be_is_refused_and_leaves_the_model() -> None:
+    X, y, _ = problem(20)
+    learner = SGD(Hinge(), rate=0.1, rho=0.1)
+    learner.learn(X, y)
+    before = learner.coef.tobytes()
+    with pytest.raises(ValueError, match="row 3 of y is 2"):
+        learner.learn(X, np.where(np.arange(20) == 3, 2.0, y))
+    broken = X.copy()
+    broken[7, 2] = np.inf
+    with pytest.raises(ValueError, match="row 7 of X"):
+        learner.learn(broken, y)
+    assert learner.coef.tobytes() == before
+    assert learner.count == 20
+    for options in (
+        {"rate": 0.0},
+        {"rate": -1.0},
+        {"rate": 3.0, "rho": 1.0},
+        {"rate": "pegasos"},
+        {"rate": 1.0, "rho": -1.0},
+    ):
+        with pytest.raises(ValueError, match=r"rate|rho"):
+            SGD(Poisson(), **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="columns"):
+        RLS(3).learn(X, y)
