@@ -39,6 +39,16 @@ def test_what_a_link_points_to_is_replaced(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new"
 
 
+def test_what_has_no_name_is_written_to(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with replacing(Path(f"/dev/fd/{writing}")) as file:
+        file.write(b"new")
+    os.close(writing)
+    assert os.read(reading, 10) == b"new"
+    os.close(reading)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     pipe, came = tmp_path / "pipe", []
     os.mkfifo(pipe)

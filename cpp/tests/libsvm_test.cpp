@@ -143,6 +143,6 @@ TEST_CASE("libsvm: hashed indices are themselves, as far as there are bits") {
   FeatureOptions options;
   options.space = Space::hashed, options.bits = 8;
   Block block;
-  odca::text::read_libsvm("1 3:0.5 255:1 256:0.5 259:0.25 7:1 8:1 9:1 10:1", options, false, block);
+  odca::text::read_libsvm("1 03:0.5 255:1 256:0.5 259:0.25 7:1 8:1 9:1 010:1", options, false, block);
   CHECK(features(block) == Lines{"0:0.5 3:0.75 7:1 8:1 9:1 10:1 255:1"});
 }

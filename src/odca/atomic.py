@@ -14,12 +14,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     Where a link points is what is replaced, and who may read it stays as it was. What is no file (a device, a pipe) is written to.
     """
-    to = Path(os.path.realpath(path))
-    mode = to.stat().st_mode if to.exists() else None
+    mode = path.stat().st_mode if path.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
-        with to.open("wb") as file:
+        with path.open("wb") as file:
             yield file
         return
+    to = Path(os.path.realpath(path))
     beside = to.with_name(f".{to.name}.{os.urandom(8).hex()}")
     try:
         with beside.open("xb") as file:

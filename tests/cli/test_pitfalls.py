@@ -113,6 +113,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.Capture
         ["predict", model, data, "-o", model],
         ["evaluate", model, data, "--curve", model],
         ["convert", data, "-o", data, "--label", "y"],
+        ["predict", model, str(tmp_path / "*.csv"), "-o", data],
     ):
         with pytest.raises(SystemExit):
             main(words)
@@ -150,6 +151,19 @@ def test_true_and_false_are_the_same_in_csv_and_parquet(tmp_path: Path, capsys: 
     parquet.write_table(pa.table({"flag": flags}), tmp_path / "f.parquet")
     from_csv, _ = run(capsys, "predict", model, str(tmp_path / "f.csv"), "--raw")
     assert run(capsys, "predict", model, str(tmp_path / "f.parquet"), "--raw")[0] == from_csv
+
+
+def test_true_and_false_are_the_same_labels_in_csv_and_parquet(tmp_path: Path) -> None:
+    flags = [n % 3 == 0 for n in range(30)]
+    rows = "".join(f"{int(flag)},{str(flag).lower()}\n" for flag in flags)
+    model = trained(tmp_path, "f.csv", "x,y\n" + rows, "--label", "y")
+    parquet.write_table(pa.table({"x": [int(flag) for flag in flags], "y": flags}), tmp_path / "f.parquet")
+    assert main(["train", str(tmp_path / "f.parquet"), "--label", "y", "-o", str(tmp_path / "p"), "--quiet"]) == 0
+    assert StreamModel.load(model).classes == StreamModel.load(tmp_path / "p").classes == ("false", "true")
+
+
+def test_a_header_within_quotes_is_a_cell(tmp_path: Path) -> None:
+    trained(tmp_path, "q.csv", 'a,y\n"x\na,y\nz",1\nq,0\nq,1\n', "--label", "y")
 
 
 def test_a_header_that_comes_again_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

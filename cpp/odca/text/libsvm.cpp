@@ -64,7 +64,7 @@ class Reader {
       double value = 0.0;
       if (digits < 1 || digits > 8 || !read_plain(colon + 1, blank - colon - 1, value)) return p;
       const std::uint64_t name = eight::only(eight::load(p), digits), index = eight::number(name);
-      if (eight::others(name) || index > most_index || (numbers_ && *p == '0' && digits > 1)) return p;
+      if (eight::others(name) || index > most_index) return p;
       numbers_ ? builder_.numbered(index, value) : builder_.indexed(static_cast<std::int32_t>(index), value);
       p = blank + 1;
     }
@@ -82,7 +82,9 @@ class Reader {
     p = read_number(digits, end, value);
     if (p == digits || (p != end && !is_blank(*p)) || !std::isfinite(value))
       value = finite(token(digits, end), "a value"), p = digits + token(digits, end).size();
-    if (!indices_) {
+    if (numbers_ && name.size() <= 18) {
+      builder_.numbered(index, value);
+    } else if (!indices_) {
       builder_.named(plain_, name, value);
     } else if (index <= most_index) {
       builder_.indexed(static_cast<std::int32_t>(index), value);

@@ -1,6 +1,7 @@
 """Model files that commands take, and files that they write."""
 
 import argparse
+import glob
 import io
 import os
 import sys
@@ -63,8 +64,10 @@ def load_stream_model(path: str, output: Output) -> "StreamModel":
 
 def refuse_overwriting(options: Mapping[str, str | None], read: Sequence[str]) -> None:
     """ArgumentTypeError if a file that is to be written is one of those that are to be read."""
+    paths = [path for each in read for path in glob.glob(each, recursive=True) or [each]]  # noqa: PTH207 - as `expand` does
     for option, path in options.items():
-        if path not in {None, STANDARD_OUTPUT} and any(same_file(str(path), each) for each in read):
+        is_file = path not in {None, STANDARD_OUTPUT} and (Path(str(path)).is_file() or not Path(str(path)).exists())
+        if is_file and any(same_file(str(path), each) for each in paths):
             raise argparse.ArgumentTypeError(f"argument {option}: {path} is to be read. Name another file")
 
 

@@ -349,6 +349,7 @@ def _values(array: Any, role: str, kind: str) -> Any:
         return np.full(len(array), np.nan)
     is_date = types.is_timestamp(array.type) or types.is_date(array.type)
     names_something = role == "tag" or (role == "feature" and kind in {"category", "text"})
+    names_something |= role == "label" and types.is_boolean(array.type)
     if (
         _is_string(types, array.type)
         or types.is_dictionary(array.type)

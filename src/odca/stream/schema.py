@@ -233,7 +233,7 @@ def table_schema(
     fault = _core.header_fault(names)
     if fault:
         raise StreamError(fault, path=path, line=1)
-    if header and len(names) > 1:
+    if header and len(names) > 1 and b'"' not in sample:  # within quotes a line may be anything
         _refuse_second_header(sample, path)
     guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
     roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
