@@ -1,5 +1,7 @@
 """What O-DCA is compared with does what the literature says it does."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,6 +10,15 @@ from sklearn.linear_model import SGDClassifier, SGDRegressor
 from odca import Exponential, Hinge, Huber, Learner, LogLoss, Poisson, SquaredError
 from odca.baselines import NLMS, RLS, SGD, SPG
 from odca.losses import Loss
+
+ONE_PASS: dict[str, Any] = {
+    "learning_rate": "constant",
+    "fit_intercept": False,
+    "shuffle": False,
+    "max_iter": 1,
+    "tol": None,
+}
+"""What makes scikit-learn's SGD the plain recursion."""
 
 
 def problem(n: int = 500, d: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -44,18 +55,7 @@ def test_sgd_is_the_recursion_of_the_paper(loss: Loss) -> None:
 @pytest.mark.parametrize(("loss", "name"), [(Hinge(), "hinge"), (LogLoss(), "log_loss")])
 def test_sgd_is_scikit_learns_with_a_constant_rate(loss: Loss, name: str, rho: float) -> None:
     X, y, _ = problem()
-    theirs = SGDClassifier(
-        loss=name,
-        alpha=rho,
-        penalty="l2" if rho else None,
-        learning_rate="constant",
-        eta0=0.1,
-        fit_intercept=False,
-        shuffle=False,
-        max_iter=1,
-        tol=None,
-        average=False,
-    ).fit(X, y)
+    theirs = SGDClassifier(loss=name, alpha=rho, penalty="l2" if rho else None, eta0=0.1, **ONE_PASS).fit(X, y)
     ours = SGD(loss, rate=0.1, rho=rho)
     ours.learn(X, y)
     np.testing.assert_allclose(ours.coef, theirs.coef_[0], rtol=1e-10, atol=1e-10)
@@ -64,16 +64,7 @@ def test_sgd_is_scikit_learns_with_a_constant_rate(loss: Loss, name: str, rho: f
 
 def test_averages_are_scikit_learns() -> None:
     X, _, y = problem()
-    theirs = SGDRegressor(
-        alpha=0.01,
-        learning_rate="constant",
-        eta0=0.05,
-        fit_intercept=False,
-        shuffle=False,
-        max_iter=1,
-        tol=None,
-        average=True,
-    ).fit(X, y)
+    theirs = SGDRegressor(alpha=0.01, eta0=0.05, average=True, **ONE_PASS).fit(X, y)
     ours = SGD(SquaredError(), rate=0.05, rho=0.01)
     ours.learn(X, y)
     np.testing.assert_allclose(ours.mean_coef, theirs.coef_, rtol=1e-10)

@@ -14,22 +14,38 @@ namespace {
 
 using Array = nb::ndarray<nb::numpy, double>;
 
-// The weight and the loss so far, before the first event and after each.
-std::pair<Array, Array> add(ClassTally& self, const Vector<std::int32_t>& label, const Vector<std::int32_t>& chosen,
-                            const Vector<double>& loss, const Vector<double>& weight,
-                            const std::optional<Vector<double>>& margin, const std::optional<Matrix2>& probability,
-                            bool of_second) {
+using Sums = std::pair<Array, Array>;
+
+// Adds event(k) for each label; returns the weight and the loss so far, before the first event and after each.
+template <class EventAt>
+Sums add_each(ClassTally& self, const Vector<std::int32_t>& label, bool fits, EventAt event) {
   const std::size_t n = label.shape(0);
-  const bool fits = chosen.shape(0) == n && loss.shape(0) == n && weight.shape(0) == n &&
-                    (!margin || margin->shape(0) == n) && (!probability || probability->shape(0) == n);
-  if (!fits || (of_second && probability && probability->shape(1) != 1))
-    throw InputError("there must be as many of all as there are events");
+  if (!fits) throw InputError("there must be as many of all as there are events");
   if (std::any_of(label.data(), label.data() + n, [](std::int32_t code) { return code < 0; }))
     throw InputError("labels must not be negative");
-  const std::int64_t stride = probability ? probability->shape(1) : 0;
   std::vector<double> weights{self.weight}, losses{self.loss};
   weights.reserve(n + 1), losses.reserve(n + 1);
   for (std::size_t k = 0; k < n; ++k) {
+    event(k);
+    weights.push_back(self.weight), losses.push_back(self.loss);
+  }
+  return {to_numpy(std::move(weights)), to_numpy(std::move(losses))};
+}
+
+// Whether an array has n entries, or is not there.
+template <class Any>
+bool has(const std::optional<Any>& array, std::size_t n) {
+  return !array || array->shape(0) == n;
+}
+
+Sums add(ClassTally& self, const Vector<std::int32_t>& label, const Vector<std::int32_t>& chosen,
+         const Vector<double>& loss, const Vector<double>& weight, const std::optional<Vector<double>>& margin,
+         const std::optional<Matrix2>& probability, bool of_second) {
+  const std::size_t n = label.shape(0);
+  const bool fits = chosen.shape(0) == n && loss.shape(0) == n && weight.shape(0) == n && has(margin, n) &&
+                    has(probability, n) && !(of_second && probability && probability->shape(1) != 1);
+  const std::int64_t stride = probability ? probability->shape(1) : 0;
+  return add_each(self, label, fits, [&](std::size_t k) {
     self.add({.label = label.data()[k],
               .chosen = chosen.data()[k],
               .loss = loss.data()[k],
@@ -37,30 +53,21 @@ std::pair<Array, Array> add(ClassTally& self, const Vector<std::int32_t>& label,
               .margin = margin ? margin->data() + k : nullptr,
               .probability = probability ? probability->data() + k * stride : nullptr,
               .columns = of_second ? 0 : stride});
-    weights.push_back(self.weight), losses.push_back(self.loss);
-  }
-  return {to_numpy(std::move(weights)), to_numpy(std::move(losses))};
+  });
 }
 
 // The same of two classes, from the margins of the second one against the first: what was chosen, what it cost, and, unless it is
 // given, the probability of the second class, follow from them. A class that is neither of the two costs the most.
-std::pair<Array, Array> add_margins(ClassTally& self, const Vector<std::int32_t>& label, const Vector<double>& margin,
-                                    const PyLoss& loss, const std::optional<Vector<double>>& probability,
-                                    const std::optional<Vector<double>>& weight) {
+Sums add_margins(ClassTally& self, const Vector<std::int32_t>& label, const Vector<double>& margin, const PyLoss& loss,
+                 const std::optional<Vector<double>>& probability, const std::optional<Vector<double>>& weight) {
   const std::size_t n = label.shape(0);
-  if (margin.shape(0) != n || (probability && probability->shape(0) != n) || (weight && weight->shape(0) != n))
-    throw InputError("there must be as many of all as there are events");
-  if (std::any_of(label.data(), label.data() + n, [](std::int32_t code) { return code < 0; }))
-    throw InputError("labels must not be negative");
-  std::vector<double> weights{self.weight}, losses{self.loss};
-  weights.reserve(n + 1), losses.reserve(n + 1);
-  std::visit(
+  const bool fits = margin.shape(0) == n && has(probability, n) && has(weight, n);
+  return std::visit(
       [&](const auto& rule) {
-        for (std::size_t k = 0; k < n; ++k) {
-          const double z = margin.data()[k];
-          const std::int32_t code = label.data()[k];
-          const double e = exp(-std::fabs(z));
+        return add_each(self, label, fits, [&](std::size_t k) {
+          const double z = margin.data()[k], e = exp(-std::fabs(z));
           const double p = probability ? probability->data()[k] : (z >= 0.0 ? 1.0 : e) / (1.0 + e);
+          const std::int32_t code = label.data()[k];
           double cost = rule.value(z, code == 1 ? 1.0 : -1.0);
           if (code > 1) cost = std::max(cost, rule.value(z, 1.0));
           self.add({.label = code,
@@ -70,11 +77,9 @@ std::pair<Array, Array> add_margins(ClassTally& self, const Vector<std::int32_t>
                     .margin = &z,
                     .probability = &p,
                     .columns = 0});
-          weights.push_back(self.weight), losses.push_back(self.loss);
-        }
+        });
       },
       loss.loss);
-  return {to_numpy(std::move(weights)), to_numpy(std::move(losses))};
 }
 
 // A vector of the tally's, whose length stays if it must.

@@ -1,7 +1,6 @@
 #include "odca/text/libsvm.hpp"
 
 #include "odca/text/builder.hpp"
-#include "odca/text/parts.hpp"
 #include "odca/text/tokens.hpp"
 
 namespace odca::text {
@@ -29,8 +28,7 @@ class Reader {
       builder_.group(query_of(query));
       p = behind_blanks(query.data() + query.size(), end);
     }
-    while ((p = behind_blanks(indices_ || numbers_ ? read_plain_features(p, end) : p, end)) != end)
-      p = read_feature(p, end);
+    while ((p = behind_blanks(indices_ || numbers_ ? read_plain(p, end) : p, end)) != end) p = read_feature(p, end);
     builder_.finish(line);
   }
 
@@ -54,20 +52,16 @@ class Reader {
     return query;
   }
 
-  // As many as are written plainly, index:value and a blank, from here on; returns what follows them.
-  const char* read_plain_features(const char* p, const char* const end) {
-    Parts<' ', '\t', ':'> parts(p, end);
-    while (true) {
-      const char *const colon = parts.next(), *const blank = parts.next();
-      if (end - colon <= read_ahead || blank == end || *colon != ':' || *blank != ' ') return p;
-      const std::int64_t digits = colon - p;
-      double value = 0.0;
-      if (digits < 1 || digits > 8 || !read_plain(colon + 1, blank - colon - 1, value)) return p;
-      const std::uint64_t name = eight::only(eight::load(p), digits), index = eight::number(name);
-      if (eight::others(name) || index > most_index) return p;
-      numbers_ ? builder_.numbered(index, value) : builder_.indexed(static_cast<std::int32_t>(index), value);
-      p = blank + 1;
-    }
+  const char* read_plain(const char* p, const char* const end) {
+    return read_plain_features<' ', '\t', ':'>(p, end, [this](std::string_view name, double value) {
+      const std::int64_t index = plain_number(name);
+      if (index < 0 || index > static_cast<std::int64_t>(most_index)) return false;
+      if (numbers_)
+        builder_.numbered(static_cast<std::uint64_t>(index), value);
+      else
+        builder_.indexed(static_cast<std::int32_t>(index), value);
+      return true;
+    });
   }
 
   const char* read_feature(const char* const from, const char* const end) {

@@ -8,6 +8,7 @@
 
 #include "odca/text/lines.hpp"
 #include "odca/text/number.hpp"
+#include "odca/text/parts.hpp"
 
 namespace odca::text {
 
@@ -55,6 +56,28 @@ inline double finite(std::string_view token, const char* what) {
     throw Fault{std::string(what) + " must be a number; got " + shown(token), token};
   if (!std::isfinite(number)) throw Fault{std::string(what) + " is too large for a float: " + shown(token), token};
   return number;
+}
+
+// Features that are written plainly, name:value and a blank, from here on: take(name, value) as long as it returns true. Returns what
+// follows them, which may be such a feature too, near the end of the line. Eight characters from a name on can be read.
+template <char... parting, class Take>
+const char* read_plain_features(const char* p, const char* const end, Take take) {
+  Parts<parting...> parts(p, end);
+  while (true) {
+    const char *const colon = parts.next(), *const blank = parts.next();
+    if (colon == p || end - colon <= read_ahead || blank == end || *colon != ':' || *blank != ' ') return p;
+    double value = 0.0;
+    if (!read_plain(colon + 1, blank - colon - 1, value)) return p;
+    if (!take(std::string_view(p, static_cast<std::size_t>(colon - p)), value)) return p;
+    p = blank + 1;
+  }
+}
+
+// The number that such a name is, if it is one of at most eight digits; else -1.
+inline std::int64_t plain_number(std::string_view name) {
+  if (name.size() > 8) return -1;
+  const std::uint64_t digits = eight::only(eight::load(name.data()), static_cast<std::int64_t>(name.size()));
+  return eight::others(digits) ? -1 : static_cast<std::int64_t>(eight::number(digits));
 }
 
 }  // namespace odca::text

@@ -1,10 +1,8 @@
 #include "odca/text/vw.hpp"
 
-#include <algorithm>
 #include <deque>
 
 #include "odca/text/builder.hpp"
-#include "odca/text/parts.hpp"
 #include "odca/text/tokens.hpp"
 
 namespace odca::text {
@@ -79,30 +77,22 @@ class Reader {
     const bool plain = field->kept && factor == 1.0;
     while (true) {
       p = behind_blanks(p, end);
-      if (plain) p = behind_blanks(read_plain_features(*field, p, end), end);
+      if (plain) p = behind_blanks(read_plain(*field, p, end), end);
       if (p == end || *p == '|') return p;
       p = read_feature(*field, factor, p, end);
     }
   }
 
-  // As many as are written plainly, name:value and a blank, from here on; returns what follows them.
-  const char* read_plain_features(Field& field, const char* p, const char* const end) {
-    Parts<' ', '\t', ':', '|'> parts(p, end);
+  const char* read_plain(const Field& field, const char* p, const char* const end) {
     const bool numbers = builder_.takes_numbers(field);
-    while (true) {
-      const char *const colon = parts.next(), *const blank = parts.next();
-      double value = 0.0;
-      if (colon == p || end - colon <= read_ahead || blank == end || *colon != ':' || *blank != ' ' ||
-          !read_plain(colon + 1, blank - colon - 1, value))
-        return p;
-      const std::int64_t length = colon - p;
-      const std::uint64_t name = eight::only(eight::load(p), std::min<std::int64_t>(length, 8));
-      if (numbers && length <= 8 && !eight::others(name) && (*p != '0' || length == 1))
-        builder_.numbered(eight::number(name), value);
+    return read_plain_features<' ', '\t', ':', '|'>(p, end, [&](std::string_view name, double value) {
+      const std::int64_t number = numbers && (name.front() != '0' || name.size() == 1) ? plain_number(name) : -1;
+      if (number >= 0)
+        builder_.numbered(static_cast<std::uint64_t>(number), value);
       else
-        builder_.named(field, {p, static_cast<std::size_t>(length)}, value);
-      p = blank + 1;
-    }
+        builder_.named(field, name, value);
+      return true;
+    });
   }
 
   const char* read_feature(Field& field, double factor, const char* p, const char* const end) {
