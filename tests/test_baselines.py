@@ -1,14 +1,15 @@
 """What O-DCA is compared with does what the literature says it does."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.svm import LinearSVC
 
 from odca import Exponential, Hinge, Huber, Learner, LogLoss, Poisson, SquaredError
-from odca.baselines import NLMS, RLS, SGD, SPG
+from odca.baselines import NLMS, RLS, SDCA, SGD, SPG
 from odca.losses import Loss
 
 ONE_PASS: dict[str, Any] = {
@@ -171,3 +172,52 @@ def test_what_cannot_be_is_refused_and_leaves_the_model() -> None:
             SGD(Poisson(), **options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="columns"):
         RLS(3).learn(X, y)
+
+
+@pytest.mark.parametrize("order", ["random", "permuted"])
+def test_sdca_converges_to_liblinears_optimum(order: Literal["random", "permuted"]) -> None:
+    X, y, _ = problem()
+    rho = 0.02
+    strength: dict[str, Any] = {"C": 1.0 / (rho * len(X)), "fit_intercept": False, "tol": 1e-9, "max_iter": 100_000}
+    machine = LinearSVC(loss="hinge", **strength).fit(X, y)
+    hinge = SDCA(Hinge(), X, y, rho=rho, order=order)
+    hinge.ascend(2_000 * len(X))
+    np.testing.assert_allclose(hinge.coef, machine.coef_[0], atol=1e-6)
+    regression = LogisticRegression(solver="newton-cholesky", **strength).fit(X, y)
+    logistic = SDCA(LogLoss(), sp.csr_array(X), y, rho=rho, order=order)
+    logistic.ascend(200 * len(X))
+    np.testing.assert_allclose(logistic.coef, regression.coef_[0], atol=1e-8)
+    assert logistic.predict(X).shape == y.shape
+
+
+def test_the_weights_of_sdca_are_the_sum_of_its_duals() -> None:
+    X, y, _ = problem()
+    learner = SDCA(Hinge(), X, y, rho=0.1)
+    learner.ascend(321)
+    np.testing.assert_allclose(learner.coef, X.T @ learner.duals / (0.1 * len(X)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["random", "permuted"])
+def test_portions_do_not_change_what_sdca_does(order: Literal["random", "permuted"]) -> None:
+    X, y, _ = problem()
+    whole, parts = (SDCA(Hinge(), X, y, rho=0.1, order=order, seed=3) for _ in range(2))
+    whole.ascend(1_100)
+    for steps in (1, 499, 0, 600):
+        parts.ascend(steps)
+    assert np.array_equal(whole.coef, parts.coef)
+    assert whole.count == parts.count == 1_100
+
+
+def test_sdca_refuses_what_makes_no_sense() -> None:
+    X, y, _ = problem(20)
+    with pytest.raises(ValueError, match="rho must be a number > 0"):
+        SDCA(Hinge(), X, y, rho=0.0)
+    with pytest.raises(ValueError, match="order must be 'random' or 'permuted'"):
+        SDCA(Hinge(), X, y, rho=0.1, order="cyclic")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="X has no rows"):
+        SDCA(Hinge(), X[:0], y[:0], rho=0.1)
+    with pytest.raises(ValueError, match="row 3 of y is 7"):
+        SDCA(Hinge(), X, np.where(np.arange(20) == 3, 7.0, y), rho=0.1)
+    learner = SDCA(SquaredError(), np.where(X == X[0, 0], 1e200, X), y, rho=0.1)
+    with pytest.raises(ValueError, match="not finite"):
+        learner.ascend(500)

@@ -30,6 +30,6 @@ NB_MODULE(_core, m) {
   odca::bind::bind_text(m);
   odca::bind::bind_tables(m);
   odca::bind::bind_metrics(m);
-  odca::bind::bind_primal(m);
+  odca::bind::bind_baselines(m);
   m.def("keep_freed_memory", &keep_freed_memory);
 }

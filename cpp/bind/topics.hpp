@@ -38,6 +38,6 @@ void bind_events(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tables(nanobind::module_& m);
 void bind_metrics(nanobind::module_& m);
-void bind_primal(nanobind::module_& m);
+void bind_baselines(nanobind::module_& m);
 
 }  // namespace odca::bind

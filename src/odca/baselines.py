@@ -14,7 +14,8 @@ to 0, as everywhere in odca. What comes first is w = 0.
     averaged SGD     the same learner's `mean_coef`: the mean of w_1 ... w_N
     NLMS             NLMS(rate=μ): μ/(ε + ‖h‖²)
 
-LIBSVM and LIBLINEAR are scikit-learn's; S-DCA is `Learner.fit` and `refine`.
+S-DCA ascends the dual of a finite set, a row at a time (`SDCA`; `Learner.fit` and `refine` are odca's own, and faster). LIBSVM and LIBLINEAR
+are scikit-learn's.
 """
 
 import math
@@ -26,7 +27,7 @@ import numpy.typing as npt
 from odca import _core
 from odca.inputs import Array, as_columns, as_floats, as_matrix
 from odca.losses import Loss, SquaredError, as_native
-from odca.scalars import real
+from odca.scalars import real, whole
 
 Rate: TypeAlias = float | Literal["pegasos"]
 
@@ -65,12 +66,7 @@ class _Primal:
         An error leaves the model as it was.
         """
         matrix, rows, _ = as_matrix(X)
-        labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
-        valid = np.asarray(self._loss.valid(labels), dtype=bool)
-        if not valid.all():
-            row = int(np.argmin(valid))
-            raise ValueError(f"row {row} of y is {labels[row]:g}, which {self.loss!r} is not defined for.")
-        return self._core.learn(matrix, labels)
+        return self._core.learn(matrix, _labels(y, rows, self.loss, self._loss))
 
     def predict(self, X: Any) -> Array:
         """The margins Xw."""
@@ -113,6 +109,65 @@ class NLMS(_Primal):
         super().__init__(SquaredError(), rate, 0.0, epsilon=epsilon)
 
 
+class SDCA:
+    """Stochastic dual coordinate ascent on a finite set: min (1/N) Σ Q(h_nᵀw; y_n) + ρ/2·‖w‖².
+
+    Each step solves for the dual of one row, with all others held. order: "random" draws every row anew, "permuted" draws an order of all
+    rows for each epoch. Steps may be taken in any portions: the rows drawn are the same.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        rho: float,
+        order: Literal["random", "permuted"] = "random",
+        seed: int = 0,
+    ) -> None:
+        if not 0.0 < real(rho) < math.inf:
+            raise ValueError(f"rho must be a number > 0; got {rho!r}.")
+        if order not in {"random", "permuted"}:
+            raise ValueError(f"order must be 'random' or 'permuted'; got {order!r}.")
+        native = as_native(loss)
+        self._matrix, self._rows, features = as_matrix(X)
+        if not self._rows:
+            raise ValueError("SDCA needs events; X has no rows.")
+        self._y = _labels(y, self._rows, loss, native)
+        self.loss, self.rho, self.order, self.count = loss, float(rho), order, 0
+        self._random = np.random.default_rng(whole(seed, "seed", least=0))
+        self._drawn = np.empty(0, dtype=np.int64)
+        self._core = _core.DualAscent(loss=native, rho=self.rho, rows=self._rows, features=features)
+
+    def ascend(self, steps: int) -> None:
+        """Take so many steps; as many as there are rows are an epoch."""
+        while len(self._drawn) < steps:
+            epoch = (
+                self._random.permutation(self._rows)
+                if self.order == "permuted"
+                else self._random.integers(self._rows, size=self._rows)
+            )
+            self._drawn = np.concatenate([self._drawn, epoch])
+        now, self._drawn = self._drawn[:steps], self._drawn[steps:]
+        self._core.visit(self._matrix, self._y, now)
+        self.count += steps
+
+    def predict(self, X: Any) -> Array:
+        """The margins Xw."""
+        return _margins(X, self.coef)
+
+    @property
+    def coef(self) -> Array:
+        """w."""
+        return self._core.weights()
+
+    @property
+    def duals(self) -> Array:
+        """λ, one for each row."""
+        return self._core.duals()
+
+
 class RLS:
     """Recursive least squares: after N events w minimises Σ_n β^(N-n)·(y_n - h_nᵀw)² + β^N·δ·‖w‖², exactly.
 
@@ -149,6 +204,15 @@ class RLS:
     def predict(self, X: npt.ArrayLike) -> Array:
         """The margins Xw."""
         return _margins(X, self.coef)
+
+
+def _labels(y: npt.ArrayLike, rows: int, loss: Loss, native: _core.Loss) -> Array:
+    labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
+    valid = np.asarray(native.valid(labels), dtype=bool)
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(f"row {row} of y is {labels[row]:g}, which {loss!r} is not defined for.")
+    return labels
 
 
 def _margins(X: Any, w: Array) -> Array:

@@ -6,6 +6,7 @@
 
 #include "bind/arrays.hpp"
 #include "bind/topics.hpp"
+#include "odca/ascent.hpp"
 
 namespace odca::bind {
 
@@ -34,9 +35,26 @@ nb::ndarray<nb::numpy, double> learn(PyPrimal& self, const PyMatrix& x, const Ve
   return to_numpy(std::move(margins));
 }
 
+struct PyAscent {
+  DualAscent ascent;
+  nb::object loss;
+  std::int64_t rows, features;
+};
+
+void visit(PyAscent& self, const PyMatrix& x, const Vector<double>& y, const Vector<std::int64_t>& order) {
+  if (x.batch.rows != self.rows || y.shape(0) != static_cast<std::size_t>(self.rows) ||
+      x.batch.features() > self.features)
+    throw InputError("X and y must be those that the ascent was made for");
+  const std::span<const std::int64_t> rows(order.data(), order.shape(0));
+  for (const std::int64_t row : rows)
+    if (row < 0 || row >= self.rows) throw InputError("order must hold rows of X");
+  const nb::gil_scoped_release free_threads;
+  self.ascent.visit(x.batch, y.data(), rows);
+}
+
 }  // namespace
 
-void bind_primal(nb::module_& m) {
+void bind_baselines(nb::module_& m) {
   nb::class_<PyPrimal>(m, "PrimalLearner")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("implicit"), nb::arg("kind"), nb::arg("rate"),
            nb::arg("rho"), nb::arg("epsilon"), nb::arg("average"))
@@ -44,6 +62,14 @@ void bind_primal(nb::module_& m) {
       .def_prop_ro("count", [](const PyPrimal& self) { return self.learner.count(); })
       .def("weights", [](const PyPrimal& self) { return to_numpy(self.learner.weights()); })
       .def("mean_weights", [](const PyPrimal& self) { return to_numpy(self.learner.mean_weights()); });
+  nb::class_<PyAscent>(m, "DualAscent")
+      .def(nb::new_([](const nb::object& loss, double rho, std::int64_t rows, std::int64_t features) {
+             return PyAscent{{nb::cast<const PyLoss&>(loss).loss, rho, rows, features}, loss, rows, features};
+           }),
+           nb::kw_only(), nb::arg("loss"), nb::arg("rho"), nb::arg("rows"), nb::arg("features"))
+      .def("visit", &visit, nb::arg("x"), nb::arg("y"), nb::arg("order"))
+      .def("weights", [](const PyAscent& self) { return to_numpy(self.ascent.weights()); })
+      .def("duals", [](const PyAscent& self) { return to_numpy(self.ascent.duals()); });
 }
 
 }  // namespace odca::bind
