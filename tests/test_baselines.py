@@ -218,6 +218,6 @@ def test_sdca_refuses_what_makes_no_sense() -> None:
         SDCA(Hinge(), X[:0], y[:0], rho=0.1)
     with pytest.raises(ValueError, match="row 3 of y is 7"):
         SDCA(Hinge(), X, np.where(np.arange(20) == 3, 7.0, y), rho=0.1)
-    learner = SDCA(SquaredError(), np.where(X == X[0, 0], 1e200, X), y, rho=0.1)
+    learner = SDCA(SquaredError(), np.where(X[0, 0] == X, 1e200, X), y, rho=0.1)
     with pytest.raises(ValueError, match="not finite"):
         learner.ascend(500)

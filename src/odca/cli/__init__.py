@@ -29,6 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "merge": ("odca.cli.merge", "make one model of several that learned from different data"),
     "convert": ("odca.cli.convert", "convert data to another format, or a model to JSON or ONNX"),
     "demo": ("odca.cli.demo", "stream a drifting problem through three windows, side by side, in a few seconds"),
+    "reproduce": (
+        "odca.cli.reproduce",
+        "run the paper's experiments, and ours: figures, curves, a verdict for each claim",
+    ),
     "bench": ("odca.cli.bench", "measure how fast data are parsed and learned here"),
     "completion": ("odca.cli.completion", "print a script that completes commands and options in your shell"),
 }

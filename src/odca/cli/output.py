@@ -192,25 +192,39 @@ class LiveLine:
 
     def update(self, events: int, n_bytes: int | None = None) -> None:
         """Tell how many events, and how many bytes, are done."""
-        if not self._shown:
-            return
+        if self._is_due():
+            self._draw(self._text(events, n_bytes, self._drawn - self._started))
+
+    def step(self, done: int, what: str) -> None:
+        """Tell how many parts of the total are done, and which was the last."""
+        if self._is_due():
+            parts = [what, f"{done} of {self._total}", *self._left(done, self._drawn - self._started)]
+            self._draw("  ".join(parts))
+
+    def _is_due(self) -> bool:
+        """Whether it is time to draw again."""
         now = time.monotonic()
-        if now - self._drawn < SECONDS_PER_FRAME:
-            return
-        self._drawn, self._visible = now, True
-        line = self._text(events, n_bytes, now - self._started)
-        columns = _columns()
-        print(f"\r{line[: columns - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
+        if not self._shown or now - self._drawn < SECONDS_PER_FRAME:
+            return False
+        self._drawn = now
+        return True
+
+    def _draw(self, line: str) -> None:
+        self._visible = True
+        print(f"\r{line[: _columns() - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def _text(self, events: int, n_bytes: int | None, seconds: float) -> str:
         parts = [f"{human.count(events)} events", human.rate(events / seconds)]
         if n_bytes is not None:
             parts.append(human.rate(n_bytes / seconds, "B"))
-        done = events if n_bytes is None else n_bytes
-        if self._total and 0 < done <= self._total:
-            left = seconds * (self._total - done) / done
-            parts += [f"{100 * done // self._total} %", f"{human.duration(left)} left"]
+        parts += self._left(events if n_bytes is None else n_bytes, seconds)
         return "  ".join([*parts, human.size(resident_memory())])
+
+    def _left(self, done: int, seconds: float) -> list[str]:
+        if not self._total or not 0 < done <= self._total:
+            return []
+        left = seconds * (self._total - done) / done
+        return [f"{100 * done // self._total} %", f"{human.duration(left)} left"]
 
     def erase(self) -> None:
         """Take the line away, until the next update."""

@@ -21,15 +21,23 @@ class Drift:
 
 
 def random_walk(
-    events: int, features: int, *, step: float = 0.01, noise: float = 0.1, jump_at: int | None = None, seed: int = 0
+    events: int,
+    features: int,
+    *,
+    step: float = 0.01,
+    noise: float = 0.1,
+    jump_at: int | None = None,
+    gaps: Array | None = None,
+    seed: int = 0,
 ) -> Drift:
     """Regression onto a target that walks at random: y_n = h_nᵀw_n + noise·v_n, w_n = w_{n-1} + step·q_n.
 
     h_n, v_n and q_n are standard normal, w_0 is of length one. jump_at: from this event on the target is the negative of what it was.
+    gaps: how much time passed before each event, where it is not one unit: the target walks with time, by step·√gap.
     """
     rng = np.random.default_rng(seed)
     start = rng.normal(size=features)
-    steps = step * rng.normal(size=(events, features))
+    steps = step * rng.normal(size=(events, features)) * (1.0 if gaps is None else np.sqrt(gaps)[:, None])
     targets = start / np.linalg.norm(start) + np.cumsum(steps, axis=0)
     if jump_at is not None:
         targets[jump_at:] -= 2.0 * targets[jump_at]

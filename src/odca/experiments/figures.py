@@ -1,0 +1,79 @@
+"""Figures of a study, as PNG and SVG: the same bytes for the same numbers.
+
+Colours are those of Okabe and Ito, which people tell apart who see fewer colours; what is not ours is dashed too. Legends stand below the
+axes, never over the data.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from odca.experiments.study import Line, Panel, Study
+
+BLACK, GREY = "#000000", "#777777"
+OURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+PEERS = ("#E69F00", "#56B4E9", "#000000", "#8C6D31", "#999999")
+DASHES: tuple[Any, ...] = ("--", "-.", (0, (3, 1, 1, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
+COLUMNS = 2
+WIDTH, HEIGHT, DPI = 6.0, 4.9, 120
+
+
+def draw(study: Study, folder: Path) -> list[Path]:
+    """All panels of a study in one figure; return the files."""
+    import matplotlib as mpl  # noqa: PLC0415 - optional, and slow
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+
+    rows = -(-len(study.panels) // COLUMNS)
+    columns = min(COLUMNS, len(study.panels))
+    style = {"svg.hashsalt": "odca", "font.size": 10.0, "axes.spines.top": False, "axes.spines.right": False}
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
+        axes = np.atleast_1d(np.asarray(figure.subplots(rows, columns))).ravel()
+        for axis, panel in zip(axes, study.panels, strict=False):
+            _draw_panel(axis, panel)
+        for axis in axes[len(study.panels) :]:
+            axis.set_axis_off()
+        paths = [folder / f"{study.name}.png", folder / f"{study.name}.svg"]
+        figure.savefig(paths[0], dpi=DPI, metadata={"Software": None})
+        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    return paths
+
+
+def _draw_panel(axis: Any, panel: Panel) -> None:
+    colours: dict[str, str] = {}
+    counts = {"ours": 0, "peer": 0}
+    for line in panel.lines:
+        if line.kind == "known":
+            _draw_known(axis, line, colours)
+            continue
+        number = counts[line.kind]
+        counts[line.kind] += 1
+        palette = OURS if line.kind == "ours" else PEERS
+        colour = colours[line.label] = palette[number % len(palette)]
+        style = "-" if line.kind == "ours" else DASHES[number % len(DASHES)]
+        axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=style, linewidth=1.8)
+        if line.low is not None and line.high is not None and not panel.y_log:  # there an interval may reach below zero
+            axis.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
+    axis.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    if panel.x_log:
+        axis.set_xscale("log")
+    if panel.y_log:
+        axis.set_yscale("log")
+    if panel.y_range:
+        axis.set_ylim(*panel.y_range)
+    axis.grid(visible=True, color="#dddddd", linewidth=0.6)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=8.5)
+
+
+def _draw_known(axis: Any, line: Line, colours: dict[str, str]) -> None:
+    """A theory has the colour of what it is of, and is dotted."""
+    colour = next((each for name, each in colours.items() if line.label.startswith(name + ":")), GREY)
+    axis.plot(
+        line.x,
+        line.y,
+        label=line.label,
+        color=colour,
+        linestyle=(0, (1, 1.2)),
+        linewidth=2.4 if colour == GREY else 1.4,
+    )

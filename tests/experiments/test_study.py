@@ -1,0 +1,110 @@
+"""Verdicts and intervals say what they claim to say."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from odca.experiments import Claim, Interval, Line, Panel, Study, report
+from odca.experiments.study import beside, over_seeds
+
+BELOW, ABOVE, AROUND = Interval(-2.0, -3.0, -1.0), Interval(2.0, 1.0, 3.0), Interval(0.5, -1.0, 2.0)
+
+
+def test_an_interval_is_students() -> None:
+    values = np.random.default_rng(0).normal(size=10)
+    low, high = stats.t.interval(0.95, 9, loc=values.mean(), scale=stats.sem(values))
+    interval = Interval.of(values)
+    np.testing.assert_allclose([interval.mean, interval.low, interval.high], [values.mean(), low, high])
+    with pytest.raises(ValueError, match="at least two values"):
+        Interval.of([1.0])
+
+
+def test_the_interval_of_a_series_covers_its_mean_as_often_as_it_should() -> None:
+    """A series whose neighbours depend on each other; an interval for independent values would miss far more often."""
+    rng = np.random.default_rng(1)
+    hits = 0
+    for k in range(200):
+        noise = rng.normal(size=2_000)
+        series = np.convolve(noise, np.ones(8) / 8.0, mode="valid")
+        interval = Interval.of_series(series, block=50, draws=400, seed=k)
+        assert interval.low <= interval.mean <= interval.high
+        hits += interval.low <= 0.0 <= interval.high
+    assert 178 <= hits <= 200  # 95 % of 200 is 190; blocks make it a little narrow
+
+
+@pytest.mark.parametrize(
+    ("difference", "good", "margin", "smoothed", "verdict"),
+    [
+        (BELOW, "below", 0.0, None, "holds"),
+        (ABOVE, "below", 0.0, None, "does not hold"),
+        (AROUND, "below", 0.0, None, "does not hold"),
+        (AROUND, "below", 2.5, None, "holds"),
+        (ABOVE, "above", 0.0, None, "holds"),
+        (BELOW, "above", 0.0, None, "does not hold"),
+        (AROUND, "above", 1.5, None, "holds"),
+        (AROUND, "within", 2.5, None, "holds"),
+        (AROUND, "within", 1.5, None, "does not hold"),
+        (BELOW, "within", 2.5, None, "does not hold"),
+        (AROUND, "below", 0.0, BELOW, "needs smoothing"),
+        (ABOVE, "below", 0.0, AROUND, "does not hold"),
+        (BELOW, "below", 0.0, ABOVE, "holds"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(
+    difference: Interval, good: str, margin: float, smoothed: Interval | None, verdict: str
+) -> None:
+    claim = Claim("it is so", "odca", difference, "points", good, margin, smoothed)  # type: ignore[arg-type]
+    assert claim.verdict == verdict
+
+
+def test_seeds_come_back_in_their_order() -> None:
+    told: list[str] = []
+    assert over_seeds(lambda seed: seed**2, range(8), told.append, "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert sorted(told) == [f"squares, seed {seed}" for seed in range(8)]
+
+
+def test_what_goes_wrong_beside_is_raised_where_it_is_asked_for() -> None:
+    assert beside(lambda: 3).result() == 3
+    with pytest.raises(ZeroDivisionError):
+        beside(lambda: 1 // 0).result()
+
+
+def test_a_report_states_everything(tmp_path: Path) -> None:
+    curves = np.array([[1.0, 2.0], [3.0, 4.0], [2.0, 2.0]])
+    study = Study(
+        name="made",
+        title="Made up",
+        data="none",
+        parameters={"ρ": "0.1"},
+        seeds=range(3),
+        claims=[Claim("it is so", "paper, Figure 9", BELOW, "points", smoothed=AROUND)],
+        panels=[
+            Panel(
+                "made-up", "t", "events", "error", [Line.of("ours", [1, 2], curves), Line.known("level", [1, 2], 5.0)]
+            )
+        ],
+        columns=("error",),
+        results={"ours": [Interval.of(curves[:, 1])], "level": [5.0]},
+        notes=["A note."],
+    )
+    paths = report.write([study], tmp_path)
+    assert [path.name for path in paths] == ["report.md", "claims.csv", "made-up.csv"]
+    text = paths[0].read_text(encoding="utf-8")
+    for part in (
+        "| made | it is so | paper, Figure 9 | -2 [-3, -1] points | +0.5 [-1, +2] | **holds** |",
+        "- ρ: 0.1",
+        "Seeds: seeds 0, 1, 2.",
+        "| level | 5 |",
+        "A note.",
+        "![Made up](made.png)",
+    ):
+        assert part in text
+    with paths[2].open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["line"] for row in rows] == ["ours", "ours", "level", "level"]
+    assert float(rows[1]["error"]) == pytest.approx(8.0 / 3.0)
+    assert float(rows[1]["low"]) < float(rows[1]["error"]) < float(rows[1]["high"])
+    assert rows[2]["low"] == ""
