@@ -1,7 +1,7 @@
 """Figures of a study, as PNG and SVG: the same bytes for the same numbers.
 
-Colours are those of Okabe and Ito, which people tell apart who see fewer colours; what is not ours is dashed too. Legends stand below the
-axes, never over the data.
+Colours begin with those of Okabe and Ito, which people tell apart who see fewer colours; what is not ours is dashed too. A method has one colour
+in all panels of a figure. Legends stand below the axes, never over the data.
 """
 
 from pathlib import Path
@@ -11,12 +11,12 @@ import numpy as np
 
 from odca.experiments.study import Line, Panel, Study
 
-BLACK, GREY = "#000000", "#777777"
-OURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-PEERS = ("#E69F00", "#56B4E9", "#000000", "#8C6D31", "#999999")
-DASHES: tuple[Any, ...] = ("--", "-.", (0, (3, 1, 1, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)))
+GREY = "#777777"
+OURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#332288", "#882255")
+PEERS = ("#E69F00", "#56B4E9", "#000000", "#8C6D31", "#999999", "#44AA99")
+DASHES: tuple[Any, ...] = ("--", "-.", (0, (3, 1, 1, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)), (0, (6, 1, 1, 1)))
 COLUMNS = 2
-WIDTH, HEIGHT, DPI = 6.0, 4.9, 120
+WIDTH, HEIGHT, DPI = 6.0, 4.9, 100
 
 
 def draw(study: Study, folder: Path) -> list[Path]:
@@ -30,8 +30,9 @@ def draw(study: Study, folder: Path) -> list[Path]:
     with mpl.rc_context(style):
         figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
         axes = np.atleast_1d(np.asarray(figure.subplots(rows, columns))).ravel()
+        looks = _looks(study)
         for axis, panel in zip(axes, study.panels, strict=False):
-            _draw_panel(axis, panel)
+            _draw_panel(axis, panel, looks)
         for axis in axes[len(study.panels) :]:
             axis.set_axis_off()
         paths = [folder / f"{study.name}.png", folder / f"{study.name}.svg"]
@@ -40,19 +41,28 @@ def draw(study: Study, folder: Path) -> list[Path]:
     return paths
 
 
-def _draw_panel(axis: Any, panel: Panel) -> None:
-    colours: dict[str, str] = {}
+def _looks(study: Study) -> dict[str, tuple[str, Any]]:
+    """Colour and dashes of each method."""
+    out: dict[str, tuple[str, Any]] = {}
     counts = {"ours": 0, "peer": 0}
+    for line in (line for panel in study.panels for line in panel.lines if line.kind != "known"):
+        if line.label not in out:
+            number = counts[line.kind]
+            counts[line.kind] += 1
+            if line.kind == "ours":
+                out[line.label] = OURS[number % len(OURS)], "-"
+            else:
+                out[line.label] = PEERS[number % len(PEERS)], DASHES[number % len(DASHES)]
+    return out
+
+
+def _draw_panel(axis: Any, panel: Panel, looks: dict[str, tuple[str, Any]]) -> None:
     for line in panel.lines:
         if line.kind == "known":
-            _draw_known(axis, line, colours)
+            _draw_known(axis, line, looks)
             continue
-        number = counts[line.kind]
-        counts[line.kind] += 1
-        palette = OURS if line.kind == "ours" else PEERS
-        colour = colours[line.label] = palette[number % len(palette)]
-        style = "-" if line.kind == "ours" else DASHES[number % len(DASHES)]
-        axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=style, linewidth=1.8)
+        colour, dashes = looks[line.label]
+        axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=dashes, linewidth=1.8)
         if line.low is not None and line.high is not None and not panel.y_log:  # there an interval may reach below zero
             axis.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
     axis.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
@@ -66,14 +76,8 @@ def _draw_panel(axis: Any, panel: Panel) -> None:
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=8.5)
 
 
-def _draw_known(axis: Any, line: Line, colours: dict[str, str]) -> None:
+def _draw_known(axis: Any, line: Line, looks: dict[str, tuple[str, Any]]) -> None:
     """A theory has the colour of what it is of, and is dotted."""
-    colour = next((each for name, each in colours.items() if line.label.startswith(name + ":")), GREY)
-    axis.plot(
-        line.x,
-        line.y,
-        label=line.label,
-        color=colour,
-        linestyle=(0, (1, 1.2)),
-        linewidth=2.4 if colour == GREY else 1.4,
-    )
+    of = line.label.partition(":")[0]
+    colour, width = (looks[of][0], 1.4) if of in looks else (GREY, 2.4)
+    axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=(0, (1, 1.2)), linewidth=width)

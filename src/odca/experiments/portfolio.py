@@ -22,6 +22,8 @@ HALF_LIFE = 250.0  # days: about a year
 BLOCK = 20
 EVERY = 10
 BASIS_POINTS = 1e4
+UNIFORM = "uniform, rebalanced"
+DAYS = "trading days since July 1962"
 
 
 class LogWealth:
@@ -50,13 +52,12 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
     growth[f"O-DCA, strength {1.0 / RATES[1]:g}, half-life a year"] = odca(
         relatives, RATES[1], Exponential(half_life=HALF_LIFE)
     )
-    growth["uniform, rebalanced"] = relatives.mean(axis=1)
+    growth[UNIFORM] = relatives.mean(axis=1)
     growth["uniform, held"] = _ratios(np.cumprod(relatives, axis=0).mean(axis=1))
     growth["best stock, in hindsight"] = relatives[:, np.prod(relatives, axis=0).argmax()]
     growth["best fixed weights, in hindsight"] = relatives @ best_fixed_weights(relatives)
     tell("portfolio")
     logs = {name: np.log(each) for name, each in growth.items()}
-    days = np.arange(0, len(relatives), EVERY)
     mild, bold = (f"O-DCA, strength {1.0 / rate:g}" for rate in RATES)
 
     def against(ours: str, theirs: str) -> Interval:
@@ -73,12 +74,8 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
         },
         seeds=seeds[:0],
         claims=[
-            Claim(
-                f"{mild} beats uniform rebalancing", "odca", against(mild, "uniform, rebalanced"), unit, good="above"
-            ),
-            Claim(
-                f"{bold} beats uniform rebalancing", "odca", against(bold, "uniform, rebalanced"), unit, good="above"
-            ),
+            Claim(f"{mild} beats uniform rebalancing", "odca", against(mild, UNIFORM), unit, good="above"),
+            Claim(f"{bold} beats uniform rebalancing", "odca", against(bold, UNIFORM), unit, good="above"),
             *(
                 Claim(
                     f"{name} beats exponentiated gradient of the same η",
@@ -98,22 +95,14 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
             ),
         ],
         panels=[
+            Panel("portfolio-wealth", "Wealth, from 1", DAYS, "wealth", _lines(logs), y_log=True),
             Panel(
-                "portfolio",
-                "Wealth, from 1",
-                "trading days since July 1962",
-                "wealth",
-                [
-                    Line(
-                        name,
-                        days.astype(np.float64),
-                        np.exp(np.cumsum(each))[days],
-                        kind="ours" if name.startswith("O-DCA") else "peer",
-                    )
-                    for name, each in logs.items()
-                ],
-                y_log=True,
-            )
+                "portfolio-against-uniform",
+                "Wealth over that of uniform rebalancing",
+                DAYS,
+                "ratio",
+                _lines({name: each - logs[UNIFORM] for name, each in logs.items() if "hindsight" not in name}),
+            ),
         ],
         columns=("wealth at the end", "growth, basis points a day"),
         results={
@@ -122,6 +111,19 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
         },
         notes=["The weights of the day are those from before it, for all but the two that are named in hindsight."],
     )
+
+
+def _lines(logs: dict[str, Array]) -> list[Line]:
+    """Wealth at every few days, from the logarithms of its daily growth."""
+    return [
+        Line(
+            name,
+            np.arange(0.0, len(each), EVERY),
+            np.exp(np.cumsum(each))[::EVERY],
+            kind="ours" if name.startswith("O-DCA") else "peer",
+        )
+        for name, each in logs.items()
+    ]
 
 
 def odca(relatives: Array, rate: float, window: Window) -> Array:

@@ -32,7 +32,7 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
 
     def lines(measure: int) -> list[Line]:
         return [
-            Line.of(name, looks, each[:, :, measure], "ours" if name == ODCA else "peer")
+            Line.of(name, looks, each[:, :, measure], "ours" if name.startswith(ODCA) else "peer")
             for name, each in curves.items()
         ]
 

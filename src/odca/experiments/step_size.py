@@ -72,10 +72,10 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
                 "test error, %",
                 lines(ours=True),
                 x_log=True,
-                y_range=(14.0, 45.0),
+                y_range=(14.0, 30.0),
             ),
             Panel(
-                "step-size-sgd", "SGD over μ", "μ", "test error, %", lines(ours=False), x_log=True, y_range=(14.0, 45.0)
+                "step-size-sgd", "SGD over μ", "μ", "test error, %", lines(ours=False), x_log=True, y_range=(14.0, 30.0)
             ),
         ],
         columns=("best test error, %", "decades forgiven"),
