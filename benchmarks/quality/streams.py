@@ -114,7 +114,9 @@ def adult_alone() -> Stream:
 
 
 def rcv1() -> Stream:
-    return of_set("rcv1", "rcv1sub", dense=False, numeric=47_236, about="news by topic, tf-idf: rcv1sub, then rcv1sub.t")
+    return of_set(
+        "rcv1", "rcv1sub", dense=False, numeric=47_236, about="news by topic, tf-idf: rcv1sub, then rcv1sub.t"
+    )
 
 
 def spam() -> Stream:
@@ -139,7 +141,9 @@ def letter() -> Stream:
 
 @functools.cache
 def forest() -> Stream:
-    return of_set("covtype", "covtype7", dense=True, numeric=10, about="forest cover in the order of the file, 7 classes")
+    return of_set(
+        "covtype", "covtype7", dense=True, numeric=10, about="forest cover in the order of the file, 7 classes"
+    )
 
 
 def spruce_or_not() -> Stream:
@@ -193,7 +197,9 @@ def stations() -> Stream:
     numbers = np.column_stack([hours, np.sin(turn), np.cos(turn), weekdays, weather])
     categories = [[row[name] for row in rows] for name in ("station", "description")]
     y = np.array([float(row["bikes"]) for row in rows])
-    about = "bikes at a station: hour (and its sine and cosine), weekday, weather; station and description as categories"
+    about = (
+        "bikes at a station: hour (and its sine and cosine), weekday, weather; station and description as categories"
+    )
     return Stream("toulouse_bikes", NUMBER, *_with(from_columns(numbers, categories), y), dense=True, about=about)
 
 
@@ -201,7 +207,11 @@ def transformer(*, with_last: bool) -> Stream:
     rows = [line.split(",")[1:] for line in lines_of("ETTh1.csv.gz")[1:] if line]
     values = np.array(rows, dtype=float)
     if with_last:
-        numbers, name, behind = np.column_stack([values[1:, :-1], values[:-1, -1]]), "ETTh1-lag", " and that of an hour ago"
+        numbers, name, behind = (
+            np.column_stack([values[1:, :-1], values[:-1, -1]]),
+            "ETTh1-lag",
+            " and that of an hour ago",
+        )
     else:
         numbers, name, behind = values[1:, :-1], "ETTh1", ""
     about = f"temperature of a transformer's oil from 6 loads{behind}"
