@@ -153,7 +153,7 @@ def by_stream(
 
 def share_explained(r2: float) -> str:
     """R², where it is worth its digits."""
-    return f"{r2:.3f}" if r2 > -1.0 else "< -1"
+    return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
 
 
 KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {

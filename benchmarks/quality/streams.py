@@ -72,13 +72,23 @@ def indicators(values: Sequence[str]) -> csr_array:
     return csr_array((np.ones(len(rows)), (rows, np.array(columns)[rows])), shape=(len(values), len(known)))
 
 
-def from_columns(numbers: Array, categories: Sequence[Sequence[str]] = ()) -> tuple[csr_array, npt.NDArray[np.bool_]]:
-    """Columns side by side, and which of them are numbers. A number that is missing is 0, and an indicator says so."""
+def of_columns(
+    name: str,
+    y: npt.NDArray[Any],
+    numbers: Array,
+    categories: Sequence[Sequence[str]] = (),
+    *,
+    task: str = NUMBER,
+    dense: bool = True,
+    about: str,
+) -> Stream:
+    """Columns side by side. A number that is missing is 0, and an indicator says so."""
     gaps = np.isnan(numbers)
     gaps = gaps[:, gaps.any(axis=0)]
     parts = [csr_array(np.nan_to_num(numbers)), csr_array(gaps.astype(float)), *map(indicators, categories)]
     X = narrow(hstack(parts, format="csr"))
-    return X, np.arange(X.shape[1]) < numbers.shape[1]
+    is_numeric = np.arange(X.shape[1]) < numbers.shape[1]
+    return Stream(name, task, X, y, is_numeric, dense, about, 2 if task == BINARY else 0)
 
 
 def codes_of(labels: Any) -> npt.NDArray[np.int64]:
@@ -173,7 +183,7 @@ def clicks() -> Stream:
     categories = [[row[at] for row in rows] for at in range(14, 40)]
     y = np.array([int(row[0]) for row in rows])
     about = "clicks: 13 numbers as they are, with an indicator each for gaps, 26 categories"
-    return Stream("criteo", BINARY, *_with(from_columns(numbers, categories), y), dense=False, about=about, classes=2)
+    return of_columns("criteo", y, numbers, categories, task=BINARY, dense=False, about=about)
 
 
 def rentals() -> Stream:
@@ -184,7 +194,7 @@ def rentals() -> Stream:
     categories = [[row[name] for row in rows] for name in ("hr", "weekday")]
     y = np.array([float(row["cnt"]) for row in rows])
     about = "bikes rented in an hour: 12 numbers, hour and weekday as categories too"
-    return Stream("bike_hour", NUMBER, *_with(from_columns(numbers, categories), y), dense=True, about=about)
+    return of_columns("bike_hour", y, numbers, categories, about=about)
 
 
 def stations() -> Stream:
@@ -200,7 +210,7 @@ def stations() -> Stream:
     about = (
         "bikes at a station: hour (and its sine and cosine), weekday, weather; station and description as categories"
     )
-    return Stream("toulouse_bikes", NUMBER, *_with(from_columns(numbers, categories), y), dense=True, about=about)
+    return of_columns("toulouse_bikes", y, numbers, categories, about=about)
 
 
 def transformer(*, with_last: bool) -> Stream:
@@ -215,7 +225,7 @@ def transformer(*, with_last: bool) -> Stream:
     else:
         numbers, name, behind = values[1:, :-1], "ETTh1", ""
     about = f"temperature of a transformer's oil from 6 loads{behind}"
-    return Stream(name, NUMBER, *_with(from_columns(numbers), values[1:, -1]), dense=True, about=about)
+    return of_columns(name, values[1:, -1], numbers, about=about)
 
 
 def vibration() -> Stream:
@@ -223,11 +233,7 @@ def vibration() -> Stream:
     signals = np.column_stack([data.X, data.y])
     numbers = np.column_stack([signals[LAGS - lag : len(signals) - lag] for lag in range(1, LAGS + 1)])
     about = f"acceleration of an F-16 that is shaken, from {LAGS} lags of force, voltage and itself"
-    return Stream("sysid_f16", NUMBER, *_with(from_columns(numbers), data.y[LAGS:]), dense=True, about=about)
-
-
-def _with(columns: tuple[csr_array, npt.NDArray[np.bool_]], y: npt.NDArray[Any]) -> tuple[Any, ...]:
-    return columns[0], y, columns[1]
+    return of_columns("sysid_f16", data.y[LAGS:], numbers, about=about)
 
 
 STREAMS: dict[str, Callable[[], Stream]] = {
