@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "speed.md", ROOT / "docs" / "estimators.md")
-RESULTS = ("engine", "events", "fit", "estimators", "versus")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality")))
+RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality")
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
@@ -124,6 +124,38 @@ def options(rows: list[dict[str, Any]]) -> str:
     return by_set([row for row in rows if row["part"] == "options"], key, cell)
 
 
+def by_stream(
+    score: str, show: Callable[[float], str], *, best: Callable[..., float] = min
+) -> Callable[[list[dict[str, Any]]], str]:
+    """One line for each stream, one column for each method that has such a score somewhere; the best of a line is bold."""
+
+    def lines(rows: list[dict[str, Any]]) -> str:
+        own = [row for row in rows if score in row]
+        tasks, scored = {row["task"] for row in own}, {row["method"] for row in own if row[score] is not None}
+        taking_part = dict.fromkeys(row["method"] for row in rows if row["task"] in tasks)
+        methods = [method for method in taking_part if method in scored]
+        out = [f"| | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+        for stream in dict.fromkeys(row["stream"] for row in own):
+            of_stream = {row["method"]: row[score] for row in own if row["stream"] == stream}
+            winner = show(best(value for value in of_stream.values() if value is not None))
+            cells = [cell(method, of_stream) for method in methods]
+            out.append(f"| {stream} | {' | '.join(f'**{each}**' if each == winner else each for each in cells)} |")
+        return "\n".join(out)
+
+    def cell(method: str, of_stream: dict[str, float | None]) -> str:
+        value = of_stream.get(method)
+        if value is not None:
+            return show(value)
+        return "diverges" if method in of_stream and score != "log_loss" else ""
+
+    return lines
+
+
+def share_explained(r2: float) -> str:
+    """R², where it is worth its digits."""
+    return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
+
+
 KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "full": full,
     "short": short,
@@ -134,6 +166,10 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "tuned": scores("tuned"),
     "calibration": calibration,
     "options": options,
+    "log_loss": by_stream("log_loss", "{:.3f}".format),
+    "error": by_stream("error", "{:.1%}".format),
+    "r2": by_stream("r2", share_explained, best=max),
+    "absolute_error": by_stream("absolute_error", "{:.3g}".format),
 }
 
 
