@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "odca/ascent.hpp"
 #include "random.hpp"
 
 using namespace odca;
@@ -87,4 +88,24 @@ TEST_CASE("a row that is no number leaves the learner as it was") {
   CHECK_THROWS_AS(learner.learn(problem.batch(), problem.y.data(), margins.data()), InputError);
   CHECK(learner.weights() == before);
   CHECK(learner.count() == rows);
+}
+
+TEST_CASE("coordinate ascent ends where every dual is the slope at its own margin") {
+  const Problem problem(7);
+  DualAscent ascent(named_loss("log_loss", 0.0), 0.05, rows, width);
+  Random random(8);
+  std::vector<std::int64_t> order(100 * rows);
+  for (std::int64_t& row : order) row = random.below(rows);
+  ascent.visit(problem.batch(), problem.y.data(), order);
+  const std::vector<double> w = ascent.weights();
+  std::vector<double> sum(width);
+  for (std::size_t i = 0; i < rows; ++i) {
+    double z = 0.0;
+    for (auto k = static_cast<std::size_t>(problem.start[i]); k < static_cast<std::size_t>(problem.start[i + 1]); ++k) {
+      z += problem.value[k] * w[static_cast<std::size_t>(problem.index[k])];
+      sum[static_cast<std::size_t>(problem.index[k])] += ascent.duals()[i] * problem.value[k];
+    }
+    REQUIRE(ascent.duals()[i] == doctest::Approx(problem.y[i] / (1.0 + std::exp(problem.y[i] * z))).epsilon(1e-8));
+  }
+  for (std::size_t j = 0; j < width; ++j) REQUIRE(w[j] == doctest::Approx(sum[j] / (0.05 * rows)).epsilon(1e-10));
 }
