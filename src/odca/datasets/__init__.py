@@ -8,8 +8,9 @@ A file is looked for in $ODCA_DATA, in ../shared/data, and in the cache; what is
 from (`pip install 'odca[datasets]'`). Every set says where it came from, and whether it is the one that the paper used.
 """
 
+from odca.datasets.documents import rcv1_like
 from odca.datasets.files import MissingDataError, cache
-from odca.datasets.generators import Drift, drifting_hyperplane, random_walk, rcv1_like
+from odca.datasets.generators import Drift, drifting_hyperplane, random_walk
 from odca.datasets.sets import SETS, Dataset, load
 
 __all__ = [

@@ -4,11 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 Array = npt.NDArray[np.float64]
-
-ZIPF_SHIFT = 50.0  # the most frequent word is then in about a fifth of the documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +56,3 @@ def drifting_hyperplane(
     X = rng.normal(size=(events, features))
     y = np.where(np.einsum("nj,nj->n", X, targets) >= 0.0, 1.0, -1.0)
     return Drift(X, np.where(rng.random(events) < flipped, -y, y), targets)
-
-
-def rcv1_like(
-    rows: int, features: int = 47_236, *, nonzeros: int = 73, noise: float = 0.2, seed: int = 0
-) -> tuple[csr_array, Array]:
-    """Documents in the shape of RCV1: words by Zipf's law, tf-idf, every row of length one; classes ±1 by a sparse teacher.
-
-    noise: what is added to the teacher's margin, in its standard deviations.
-    """
-    rng = np.random.default_rng(seed)
-    lengths = np.clip(rng.lognormal(np.log(nonzeros) - 0.125, 0.5, rows), 5, features).astype(np.int64)
-    ranks = (ZIPF_SHIFT * ((1.0 + features / ZIPF_SHIFT) ** rng.random(int(lengths.sum())) - 1.0)).astype(np.int64)
-    words = rng.permutation(features)[ranks]
-    cells = np.unique(np.repeat(np.arange(rows), lengths) * features + words)
-    indices = cells % features
-    starts = np.searchsorted(cells, np.arange(rows + 1) * features)
-    frequency = np.bincount(indices, minlength=features)
-    values = np.log(1.0 + rows / frequency[indices]) * (1.0 + np.log(rng.geometric(0.6, len(indices))))
-    values /= np.repeat(np.sqrt(np.add.reduceat(values * values, starts[:-1])), np.diff(starts))
-    X = csr_array((values, indices, starts), shape=(rows, features))
-    teacher = np.zeros(features)
-    frequent = np.argsort(-frequency, kind="stable")[: min(2_000, features)]
-    telling = rng.choice(frequent, size=max(1, len(frequent) // 4), replace=False)
-    teacher[telling] = rng.normal(size=len(telling))
-    margins = X @ teacher
-    margins += noise * margins.std() * rng.normal(size=rows)
-    return X, np.where(margins > np.median(margins), 1.0, -1.0)
