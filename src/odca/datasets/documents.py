@@ -28,8 +28,8 @@ def rcv1_like(
     """
     rng = np.random.default_rng(seed)
     of_world = rng if world is None else np.random.default_rng((world, 0))
-    lengths = rng.lognormal(np.log(nonzeros) - 0.5 * 0.5**2, 0.5, rows)
-    lengths = np.clip(np.rint(1.02 * lengths), 5, 800).astype(np.int64)  # 2 % are words drawn twice
+    drawn = 1.02 * rng.lognormal(np.log(nonzeros) - 0.5 * 0.5**2, 0.5, rows)  # 2 % are words drawn twice
+    lengths: npt.NDArray[np.int64] = np.clip(np.rint(drawn), 5, 800).astype(np.int64)
     names = of_world.permutation(features)
     words = names[_draw_ranks(int(lengths.sum()), features, rng)]
     documents = np.repeat(np.arange(rows, dtype=np.int64), lengths)
@@ -53,8 +53,8 @@ def rcv1_like(
 def _draw_ranks(count: int, features: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Ranks with probability ∝ 1/(rank + shift), by the inverse of their distribution."""
     spread = np.log((features + ZIPF_SHIFT) / ZIPF_SHIFT)
-    ranks = (ZIPF_SHIFT * np.exp(spread * rng.random(count)) - ZIPF_SHIFT).astype(np.int64)
-    return np.minimum(ranks, features - 1)
+    ranks: npt.NDArray[np.int64] = (ZIPF_SHIFT * np.exp(spread * rng.random(count)) - ZIPF_SHIFT).astype(np.int64)
+    return np.asarray(np.minimum(ranks, features - 1))
 
 
 def _teachers(features: int, teachers: int, popular: npt.NDArray[np.int64], rng: np.random.Generator) -> Array:
