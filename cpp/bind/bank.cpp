@@ -1,0 +1,102 @@
+#include "odca/bank/bank.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "bind/arrays.hpp"
+#include "bind/signals.hpp"
+#include "bind/topics.hpp"
+
+namespace odca::bind {
+
+namespace {
+
+using bank::Bank;
+using bank::Task;
+using State = nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy, double>>;
+
+std::unique_ptr<Bank> make(const std::string& task, int classes) {
+  return std::make_unique<Bank>(task == "numbers" ? Task::numbers
+                                : classes > 2     ? Task::classes
+                                                  : Task::two_classes,
+                                classes);
+}
+
+nb::ndarray<nb::numpy, double> learn(Bank& self, const PyMatrix& x, const Vector<double>& y,
+                                     const std::optional<Vector<double>>& weight,
+                                     const std::optional<Vector<double>>& time) {
+  const auto rows = static_cast<std::size_t>(x.batch.rows), heads = static_cast<std::size_t>(self.heads());
+  for (const auto* each : {&weight, &time})
+    if (*each && (*each)->shape(0) != rows) throw InputError("sample_weight and time must be as long as X");
+  if (y.shape(0) != rows) throw InputError("y must be as long as X");
+  std::vector<double> told(rows * heads);
+  {
+    const nb::gil_scoped_release free_threads;
+    self.learn({x.batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr}, told.data(),
+               signal_arrived);
+  }
+  raise_if_interrupted();
+  return to_numpy(std::move(told), {rows, heads});
+}
+
+nb::ndarray<nb::numpy, double> predict(const Bank& self, const PyMatrix& x) {
+  const auto rows = static_cast<std::size_t>(x.batch.rows), heads = static_cast<std::size_t>(self.heads());
+  std::vector<double> told(rows * heads);
+  {
+    const nb::gil_scoped_release free_threads;
+    self.predict(x.batch, told.data(), signal_arrived);
+  }
+  raise_if_interrupted();
+  return to_numpy(std::move(told), {rows, heads});
+}
+
+State get_state(const Bank& self) {
+  Bank::State parts;
+  {
+    const nb::gil_scoped_release free_threads;
+    parts = self.state();
+  }
+  State out;
+  for (auto& [name, values] : parts) out[nb::str(name.c_str())] = to_numpy(std::move(values));
+  return out;
+}
+
+void set_state(Bank& self, const nb::typed<nb::dict, nb::str, Vector<double>>& state) {
+  Bank::State parts;
+  for (const auto& [name, values] : nb::dict(state))
+    parts.emplace_back(nb::cast<std::string>(name), to_vector(nb::cast<Vector<double>>(values)));
+  const nb::gil_scoped_release free_threads;
+  self.restore(parts);
+}
+
+}  // namespace
+
+void bind_bank(nb::module_& m) {
+  nb::class_<Bank>(m, "Bank")
+      .def(nb::new_(&make), nb::kw_only(), nb::arg("task"), nb::arg("classes"))
+      .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("time").none())
+      .def("predict", &predict, nb::arg("x"))
+      .def("rearrange", &Bank::rearrange, nb::arg("source"), nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("count", &Bank::count, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("features", &Bank::features, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("classes", &Bank::classes)
+      .def("weights",
+           [](const Bank& self) {
+             const bank::PerLaneArray weights = self.weights();
+             return to_numpy(std::vector<double>(weights.begin(), weights.end()));
+           })
+      .def("history",
+           [](const Bank& self) {
+             std::vector<double> rows = self.history();
+             const std::size_t count = rows.size() / bank::History::width;
+             return to_numpy(std::move(rows), {count, bank::History::width});
+           })
+      .def("state", &get_state)
+      .def("restore", &set_state, nb::arg("state"));
+}
+
+}  // namespace odca::bind
