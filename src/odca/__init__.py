@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from odca.auto import AutoLearner
+    from odca.auto_report import AutoReport
     from odca.events import EventLearner
     from odca.learner import Learner
     from odca.loading import load
@@ -44,6 +46,8 @@ __all__ = [
     "KL",
     "L2",
     "AbsoluteError",
+    "AutoLearner",
+    "AutoReport",
     "Box",
     "CompiledLoss",
     "Delta",
@@ -75,6 +79,8 @@ __all__ = [
 
 # Where each name is at home. It is imported when it is first asked for: the command line begins without NumPy.
 _NAMES = {
+    "auto": ("AutoLearner",),
+    "auto_report": ("AutoReport",),
     "events": ("EventLearner",),
     "learner": ("Learner",),
     "loading": ("load",),
@@ -97,7 +103,7 @@ _NAMES = {
     "penalties": ("KL", "L2", "Box", "ElasticNet", "NonNegative"),
     "reports": ("Delta", "Diagnostics", "FitReport"),
     "windows": ("Exponential", "HalfLife", "Infinite", "Sliding"),
-    "sklearn": ("ODCAClassifier", "ODCARegressor"),
+    "sklearn": ("AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -280,8 +280,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         arrays = state | {
             f"{_PREFIX}{name}": array
             for name, array in {
-                **model_file.pack_texts([text for feature in features for text in _texts(feature)]),
-                "kinds": np.array([_KINDS.index(_kind(feature)) for feature in features], np.uint8),
+                **packed_features(features),
                 "pending": np.frombuffer(json.dumps(pending, allow_nan=False).encode(), np.uint8),
                 "dropped": np.array([dropped], np.int64),
             }.items()
@@ -295,7 +294,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         ours = {name.removeprefix(_PREFIX): array for name, array in saved.arrays.items() if name not in arrays}
         learner = cls(**saved_options(saved.options, arrays, loss))
         learner.learner.set_state(arrays)
-        learner._restore_names(_features(ours))
+        learner._restore_names(unpacked_features(ours))
         pending = json.loads(ours["pending"].astype(np.uint8).tobytes(), object_pairs_hook=model_file.without_repeats)
         learner._shelve(pending, int(ours["dropped"].item()))
         return learner
@@ -413,8 +412,16 @@ def _texts(feature: Feature) -> tuple[str, ...]:
     return (feature,) if isinstance(feature, str) else tuple(text for text in feature if text is not None)
 
 
-def _features(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Feature]:
-    """The features of a file: a text for each, two for a category."""
+def packed_features(features: Sequence[Feature]) -> dict[str, npt.NDArray[Any]]:
+    """Features as arrays: a text for each, two for a category."""
+    return {
+        **model_file.pack_texts([text for feature in features for text in _texts(feature)]),
+        "kinds": np.array([_KINDS.index(_kind(feature)) for feature in features], np.uint8),
+    }
+
+
+def unpacked_features(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Feature]:
+    """The reverse; ValueError for what `packed_features` cannot have made."""
     texts = iter(model_file.unpack_texts(arrays))
     made: dict[str, Callable[[], Feature]] = {
         "number": lambda: next(texts),

@@ -7,10 +7,16 @@ from typing import Any
 from odca import model_file
 
 KINDS = {
+    "AutoLearner": "odca.auto",
     "Learner": "odca.learner",
     "EventLearner": "odca.events",
+    "sklearn.AutoClassifier": "odca.sklearn",
+    "sklearn.AutoRegressor": "odca.sklearn",
     "sklearn.ODCAClassifier": "odca.sklearn",
     "sklearn.ODCARegressor": "odca.sklearn",
+    "AutoEvents": "odca.auto_events",
+    "river.AutoClassifier": "odca.river",
+    "river.AutoRegressor": "odca.river",
     "river.ODCAClassifier": "odca.river",
     "river.ODCARegressor": "odca.river",
     "StreamModel": "odca.stream.model",

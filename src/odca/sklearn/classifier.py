@@ -19,7 +19,8 @@ from odca.model_file import ModelFile
 from odca.names import as_loss, as_penalty, prior_strength_for
 from odca.penalties import Penalty
 from odca.progress import Progress
-from odca.sklearn.base import Estimator, all_or_nothing
+from odca.sklearn.base import Estimator
+from odca.sklearn.columns import all_or_nothing
 from odca.windows import Infinite, Window
 
 CLASSIFIERS = (*MARGIN_LOSSES, SquaredError)
@@ -211,7 +212,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
         estimator = super().restored(saved, loss)
         classes = saved.options["classes"]
-        estimator.classes_ = _restored_classes(classes["values"], classes["dtype"])
+        estimator.classes_ = restored_classes(classes["values"], classes["dtype"])
         lanes = len(estimator.classes_)
         if classes["spare"] is not None:
             estimator._layout = OneAgainstRest(tuple(estimator.classes_.tolist()), bool(classes["spare"]))
@@ -384,7 +385,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return tags
 
 
-def _restored_classes(values: tuple[Any, ...], name: str) -> npt.NDArray[Any]:
+def restored_classes(values: tuple[Any, ...], name: str) -> npt.NDArray[Any]:
     """The classes of a file: sorted, each once, of a type that takes no more memory than they do."""
     dtype = np.dtype(name)
     if dtype.kind not in "biufUO" or (dtype.kind == "O" and not all(isinstance(each, str) for each in values)):

@@ -13,7 +13,8 @@ from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, Sq
 from odca.model_file import ModelFile
 from odca.names import as_loss
 from odca.progress import Progress
-from odca.sklearn.base import Estimator, all_or_nothing
+from odca.sklearn.base import Estimator
+from odca.sklearn.columns import all_or_nothing
 
 SQUARES = (SquaredError, Expectile, SquaredEpsilonInsensitive)  # losses that scale with the square of y
 

@@ -1,4 +1,4 @@
-"""Estimators for river: events are dictionaries, learned one at a time or many at once, with the same result to the bit."""
+"""Linear models for river, by online dual coordinate ascent."""
 
 import contextlib
 import functools
@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
+from river import base
 
 from odca import _core
 from odca.calibration import Calibration, sigmoid
@@ -18,11 +19,6 @@ from odca.model_file import ModelFile, Savable
 from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for, unless_auto
 from odca.penalties import Penalty
 from odca.windows import Window
-
-try:
-    from river import base
-except ModuleNotFoundError as error:
-    raise ImportError("odca.river needs river >= 0.21: pip install 'odca[river]'.") from error
 
 BOTH = (False, True)
 MOST_WAITING = 1000

@@ -1,0 +1,92 @@
+"""The columns of X, by number or by name, as every estimator here takes them."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight, validate_data
+
+from odca.inputs import Array
+
+FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def all_or_nothing(method: Callable[P, R]) -> Callable[P, R]:
+    """A call that is refused or interrupted leaves the estimator as it was, but for what its learner learned until then."""
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        estimator: Any = args[0]
+        before = dict(estimator.__dict__)
+        try:
+            return method(*args, **kwargs)
+        except BaseException:
+            estimator.__dict__ = before
+            raise
+
+    return call
+
+
+class Columns:
+    """An estimator that takes dense and sparse X, and, if `new_features` says so, columns that it has not seen before."""
+
+    new_features: str
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+
+    def _checked(self, X: Any, *, reset: bool, learning: bool = True) -> Any:
+        """X in a form that the learner reads, with the columns that it knows."""
+        if self.new_features not in ("error", "learn"):
+            raise ValueError(f"new_features must be 'error' or 'learn'; got {self.new_features!r}.")
+        if self.new_features == "error":
+            return validate_data(self, X, reset=reset, **FORM)
+        if reset:
+            _check_feature_names(self, X, reset=True)
+        names = list(X.columns) if hasattr(X, "columns") else None
+        array = check_array(X, **FORM, estimator=self)
+        if not reset and names and hasattr(self, "feature_names_in_"):
+            array = self._in_known_order(array, names, learning=learning)
+        elif not reset and not sp.issparse(array) and array.shape[1] < self.n_features_in_:  # what is not given is zero
+            array = np.pad(array, ((0, 0), (0, self.n_features_in_ - array.shape[1])))
+        if reset:
+            self.n_features_in_ = array.shape[1]
+        elif learning:
+            self.n_features_in_ = max(self.n_features_in_, array.shape[1])
+        return array
+
+    def _in_known_order(self, array: Any, names: list[str], *, learning: bool) -> Any:
+        """Columns by their names: those of a model that are missing become zero, new ones are put behind."""
+        known = list(self.feature_names_in_)
+        new = [name for name in names if name not in set(known)]
+        if learning and new:
+            self.feature_names_in_ = np.array([*known, *new], dtype=object)
+        columns = [*known, *new] if learning else known
+        place = {name: at for at, name in enumerate(columns)}
+        kept = [at for at, name in enumerate(names) if name in place]
+        if sp.issparse(array):
+            to = sp.csr_array(
+                (np.ones(len(kept)), (kept, [place[names[at]] for at in kept])), (len(names), len(columns))
+            )
+            return sp.csr_array(array) @ to
+        out = np.zeros((len(array), len(columns)), dtype=array.dtype)
+        out[:, [place[names[at]] for at in kept]] = array[:, kept]
+        return out
+
+    def _weights(self, sample_weight: Any, X: Any, *, online: bool) -> Array | None:
+        if sample_weight is None:
+            return None
+        if online and np.ndim(sample_weight) == 1 and not np.any(sample_weight):  # they only let the window tick
+            return np.zeros(len(sample_weight))
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc] # of BaseEstimator, which comes behind
+        tags.input_tags.sparse = True
+        return tags
