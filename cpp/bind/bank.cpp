@@ -29,28 +29,30 @@ std::unique_ptr<Bank> make(const std::string& task, int classes) {
 nb::ndarray<nb::numpy, double> learn(Bank& self, const PyMatrix& x, const Vector<double>& y,
                                      const std::optional<Vector<double>>& weight,
                                      const std::optional<Vector<double>>& time) {
-  const auto rows = static_cast<std::size_t>(x.batch.rows), heads = static_cast<std::size_t>(self.heads());
+  const auto rows = static_cast<std::size_t>(x.batch.rows);
   for (const auto* each : {&weight, &time})
     if (*each && (*each)->shape(0) != rows) throw InputError("sample_weight and time must be as long as X");
   if (y.shape(0) != rows) throw InputError("y must be as long as X");
-  std::vector<double> told(rows * heads);
+  std::vector<double> told;
   {
     const nb::gil_scoped_release free_threads;
-    self.learn({x.batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr}, told.data(),
-               signal_arrived);
+    told = self.learn({x.batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr},
+                      signal_arrived);
   }
   raise_if_interrupted();
+  const std::size_t heads = rows ? told.size() / rows : static_cast<std::size_t>(self.heads());
   return to_numpy(std::move(told), {rows, heads});
 }
 
 nb::ndarray<nb::numpy, double> predict(const Bank& self, const PyMatrix& x) {
-  const auto rows = static_cast<std::size_t>(x.batch.rows), heads = static_cast<std::size_t>(self.heads());
-  std::vector<double> told(rows * heads);
+  const auto rows = static_cast<std::size_t>(x.batch.rows);
+  std::vector<double> told;
   {
     const nb::gil_scoped_release free_threads;
-    self.predict(x.batch, told.data(), signal_arrived);
+    told = self.predict(x.batch, signal_arrived);
   }
   raise_if_interrupted();
+  const std::size_t heads = rows ? told.size() / rows : static_cast<std::size_t>(self.heads());
   return to_numpy(std::move(told), {rows, heads});
 }
 
@@ -80,7 +82,7 @@ void bind_bank(nb::module_& m) {
       .def(nb::new_(&make), nb::kw_only(), nb::arg("task"), nb::arg("classes"))
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("time").none())
       .def("predict", &predict, nb::arg("x"))
-      .def("rearrange", &Bank::rearrange, nb::arg("source"), nb::call_guard<nb::gil_scoped_release>())
+      .def("declare", &Bank::declare, nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("count", &Bank::count, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("features", &Bank::features, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("classes", &Bank::classes)

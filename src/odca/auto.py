@@ -20,8 +20,8 @@ class AutoLearner(model_file.Savable):
     priors and of a short memory, and the mean label of four memories. Three mixers (Bayes with a fixed share, KL on the simplex, a Kalman filter) mix what they say, and a mixture
     of the mixers is what is told. Features come to scale as they are seen, each by itself: their units do not matter.
 
-    task: "classes", whose labels are 0, 1, ... classes - 1, or "numbers".
-    classes: how many; more may come later (`with_classes`).
+    task: "classes", whose labels are 0, 1, 2, ..., or "numbers".
+    classes: how many are known; others may come later, each with the next label, and are told of from their first event on.
 
     What `learn` and `predict` return is, for each event, the log odds of class 1 where there are two classes, the log probabilities of all where
     there are more, or the number. Features may appear at any time. Any split of a stream into calls gives the same model. A call that raises
@@ -76,12 +76,9 @@ class AutoLearner(model_file.Savable):
         p = np.exp(told)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
-    def with_classes(self, source: list[int]) -> None:
-        """Make room for more classes: source[class] is the one it was before, or -1 for a new one."""
-        kept = sorted(each for each in source if each >= 0)
-        if self.task == "numbers" or kept != list(range(self.classes)) or len(source) < 2:
-            raise ValueError(f"every one of the {self.classes} classes must be among the sources once; got {source}.")
-        self._core.rearrange(source)
+    def declare(self, classes: int) -> None:
+        """Make room for so many classes, which may come later. One that was not declared is met when it comes."""
+        self._core.declare(classes)
 
     def report(self) -> AutoReport:
         """What carries the weight now, and how that came about."""

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double largest = 1e100;           // squares of it, summed over any stream, are still numbers
 constexpr std::int64_t constant_work = 16;  // of an event, in features
+constexpr double most_classes = 1 << 20;
 
 double log_odds(double p) { return log(std::max(p, least_probability) / std::max(1.0 - p, least_probability)); }
 
@@ -41,6 +42,21 @@ void solve(const Logistic& loss, int n, const double* p, const double* s, double
     const Pack lambda = loss.lambda_near(start, load(p + k), load(s + k), Pack{t, t});
     std::memcpy(out + k, &lambda, sizeof lambda);
   }
+}
+
+// What was said of `before` classes, as log probabilities of `after` ones.
+std::vector<double> with_more_classes(const std::vector<double>& told, int before, int after) {
+  const std::size_t heads = before == 2 ? 1 : static_cast<std::size_t>(before), wider = static_cast<std::size_t>(after);
+  std::vector<double> out(told.size() / heads * wider, log(least_probability));
+  for (std::size_t row = 0; row < told.size() / heads; ++row) {
+    const double* from = &told[row * heads];
+    double* to = &out[row * wider];
+    if (heads > 1)
+      std::copy(from, from + heads, to);
+    else
+      to[0] = -log(1.0 + exp(from[0])), to[1] = -log(1.0 + exp(-from[0]));
+  }
+  return out;
 }
 
 void softmax(int n, double* z) {
@@ -79,46 +95,59 @@ Bank::Bank(Task task, int classes)
 
 // Learning and predicting
 
-std::int64_t Bank::learn(const Events& events, double* told, const Interrupted& interrupted) {
+std::vector<double> Bank::learn(const Events& events, const Interrupted& interrupted) {
   const std::lock_guard inside(gate_);
   require_sound(events);
   const Batch& batch = events.batch;
   if (batch.rows > 0 && !batch.widens) features_.grow(batch.features());
+  std::vector<double> told;
+  told.reserve(static_cast<std::size_t>(batch.rows * heads()));
   Thought thought(heads());
   Lookout lookout(gate_, interrupted);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
+    const double y = events.y[row];
+    if (task_ != Task::numbers && y >= classes_) {
+      const int before = classes_;
+      meet(static_cast<int>(y) + 1);
+      told = with_more_classes(told, before, classes_);
+      thought = Thought(heads());
+    }
     const Row h = batch.row(row, thought.row);
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
     think(h, thought);
-    say(thought, told + row * heads());
-    learn_one(thought, events.y[row], events.weight ? events.weight[row] : 1.0,
-              events.time ? events.time[row] : std::nan(""));
-    if (lookout.look((h.size + constant_work) * row_lanes)) return row + 1;
+    say(thought, told);
+    learn_one(thought, y, events.weight ? events.weight[row] : 1.0, events.time ? events.time[row] : std::nan(""));
+    if (lookout.look((h.size + constant_work) * row_lanes)) break;
   }
-  return batch.rows;
+  return told;
 }
 
-void Bank::predict(const Batch& batch, double* told, const Interrupted& interrupted) const {
+std::vector<double> Bank::predict(const Batch& batch, const Interrupted& interrupted) const {
   const std::lock_guard inside(gate_);
+  std::vector<double> told;
+  told.reserve(static_cast<std::size_t>(batch.rows * heads()));
   Thought thought(heads());
   Lookout lookout(gate_, interrupted);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
     const Row h = batch.row(row, thought.row);
     require_numbers(h, row);
     think(h, thought);
-    say(thought, told + row * heads());
-    if (lookout.look((h.size + constant_work) * row_lanes)) return;
+    say(thought, told);
+    if (lookout.look((h.size + constant_work) * row_lanes)) break;
   }
+  return told;
 }
 
 void Bank::require_sound(const Events& events) const {
   Batch::Scratch scratch;
+  double known = classes_;
   for (std::int64_t row = 0; row < events.batch.rows; ++row) {
     require_numbers(events.batch.row(row, scratch), row);
     const double y = events.y[row];
-    if (task_ == Task::numbers ? !(std::fabs(y) <= largest) : !(y >= 0.0 && y < classes_ && y == std::floor(y)))
+    if (task_ == Task::numbers ? !(std::fabs(y) <= largest) : !(y >= 0.0 && y <= known && y == std::floor(y)))
       throw InputError(at_row(row) + " of y is " + std::to_string(y) + ", which is no " +
-                       (task_ == Task::numbers ? "number of at most 1e100" : "place of a class"));
+                       (task_ == Task::numbers ? "number of at most 1e100" : "place of a class, or of the next one"));
+    if (y == known && known < most_classes) ++known;
     if (events.weight && !(events.weight[row] >= 0.0 && events.weight[row] <= 1e6))
       throw InputError(at_row(row) + " of sample_weight must lie between 0 and 1e6");
     if (events.time && !std::isfinite(events.time[row])) throw InputError(at_row(row) + " of time must be finite");
@@ -126,11 +155,9 @@ void Bank::require_sound(const Events& events) const {
 }
 
 // Two classes: log odds of the second. Classes: log probabilities. Numbers: the number.
-void Bank::say(const Thought& thought, double* told) const {
-  for (int c = 0; c < heads(); ++c)
-    told[c] = task_ == Task::numbers       ? thought.mixed[c]
-              : task_ == Task::two_classes ? log_odds(thought.mixed[c])
-                                           : log(thought.mixed[c]);
+void Bank::say(const Thought& thought, std::vector<double>& told) const {
+  for (const double mixed : thought.mixed)
+    told.push_back(task_ == Task::numbers ? mixed : task_ == Task::two_classes ? log_odds(mixed) : log(mixed));
 }
 
 void Bank::think(const Row& row, Thought& thought) const {
@@ -364,22 +391,21 @@ void Bank::step_lanes(Thought& t, double y, double c, const Pace& pace) {
 
 // Classes that come later
 
-void Bank::rearrange(const std::vector<int>& source) {
+void Bank::declare(int classes) {
   const std::lock_guard inside(gate_);
-  const int n = static_cast<int>(source.size());
-  std::vector<int> from(source);
+  if (task_ != Task::numbers && classes > classes_) meet(classes);
+}
+
+void Bank::meet(int classes) {
+  std::vector<int> source(static_cast<std::size_t>(classes), -1);
   std::vector<double> factor(source.size(), 1.0);
-  if (n > 2) {
-    if (task_ == Task::two_classes)  // odds of two classes are the logits -z/2 and z/2
-      for (std::size_t c = 0; c < source.size(); ++c)
-        if (source[c] >= 0) factor[c] = source[c] == 1 ? 0.5 : -0.5, from[c] = 0;
-    features_ = features_.with_heads(from, factor);
-    task_ = Task::classes;
-  } else if (source == std::vector<int>{1, 0}) {
-    features_ = features_.with_heads({0}, {-1.0});
-  }
+  for (int c = 0; c < classes_; ++c) source[c] = c;
   classes_seen_ = classes_seen_.with_classes(source);
-  classes_ = n;
+  if (task_ == Task::two_classes)
+    source[0] = source[1] = 0, factor[0] = -0.5, factor[1] = 0.5;  // z is the logits -z/2, z/2
+  features_ = features_.with_heads(source, factor);
+  task_ = Task::classes;
+  classes_ = classes;
 }
 
 // What it knows

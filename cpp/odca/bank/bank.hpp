@@ -41,13 +41,14 @@ class Bank {
   // How many numbers the bank says of an event: log odds of the second class, log probabilities of all, or the number.
   int heads() const { return task_ == Task::classes ? classes_ : 1; }
 
-  // Learns the events in order; `told` gets what the bank said of each before, [event][head]. Returns how many were learned: all, unless it
-  // was interrupted. What cannot be learned from is refused before anything changes.
-  std::int64_t learn(const Events& events, double* told, const Interrupted& interrupted = {});
-  void predict(const Batch& batch, double* told, const Interrupted& interrupted = {}) const;
+  // Learns the events in order; returns what the bank said of each before, [event][head], of as many as were learned: all, unless it was
+  // interrupted. A class behind those that are known is met at its event: from there on it has a head. What cannot be learned from is refused
+  // before anything changes.
+  std::vector<double> learn(const Events& events, const Interrupted& interrupted = {});
+  std::vector<double> predict(const Batch& batch, const Interrupted& interrupted = {}) const;
 
-  // Room for more classes: source[class] is the one it was before, or -1 for a new one.
-  void rearrange(const std::vector<int>& source);
+  // Makes room for classes that have not come yet.
+  void declare(int classes);
 
   std::int64_t count() const;
   std::int64_t features() const;
@@ -78,8 +79,9 @@ class Bank {
   };
 
   void require_sound(const Events& events) const;
+  void meet(int classes);
   void think(const Row& row, Thought& thought) const;
-  void say(const Thought& thought, double* told) const;
+  void say(const Thought& thought, std::vector<double>& told) const;
   void mix_two(Thought& thought) const;
   void mix_classes(Thought& thought) const;
   void mix_number(Thought& thought) const;

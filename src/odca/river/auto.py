@@ -7,7 +7,6 @@ import numpy as np
 from river import base
 
 from odca.auto import Task
-from odca.auto_classes import make_room, stretches
 from odca.auto_events import AutoEvents
 from odca.auto_report import AutoReport
 from odca.events import Event, Missing, as_events
@@ -74,20 +73,10 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
     def learn_many(self, X: Iterable[Event], y: Iterable[Hashable], w: Any = None, *, time: Any = None) -> None:
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
         labels = [label.item() if isinstance(label, np.generic) else label for label in y]
-        rows = as_events(X)
-        parts = list(stretches(self.classes, labels))
-        is_known = len(parts) == 1 and len(parts[0][1]) == len(self.classes)
-        events = self.events if is_known else self.events.copy()
-        for part, known in parts:
-            make_room(events.learner, len(known))
-            codes = {label: code for code, label in enumerate(known)}
-            events.learn_many(
-                rows[part],
-                [codes[label] for label in labels[part]],
-                weight=None if w is None else np.asarray(w)[part],
-                time=None if time is None else np.asarray(time)[part],
-            )
-        self.events, self.classes = events, tuple(parts[-1][1]) if parts else self.classes
+        every = tuple(dict.fromkeys([*self.classes, *labels]))
+        codes = {label: code for code, label in enumerate(every)}
+        self.events.learn_many(X, [codes[label] for label in labels], weight=w, time=time)
+        self.classes = every
 
     def predict_proba_one(self, x: Event) -> dict[Hashable, float]:
         """P(class) of every class that came so far."""

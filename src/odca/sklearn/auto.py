@@ -1,6 +1,5 @@
 """Estimators with nothing to tune, for scikit-learn."""
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from odca import model_file
 from odca.auto import AutoLearner
-from odca.auto_classes import make_room, stretches
 from odca.auto_report import AutoReport
 from odca.inputs import Array
 from odca.model_file import ModelFile, Savable
@@ -156,29 +154,24 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
 
     def _learn(self, X: Any, y: npt.NDArray[Any], declared: Any, weight: Array | None, time: Any) -> None:
         labels, known = y.tolist(), list(self.__dict__.get("_known", ()))
-        known += [label for label in np.asarray(declared).tolist() if label not in known]
-        parts = list(stretches(known, labels))
-        every = parts[-1][1] if parts else known
+        with_declared = list(dict.fromkeys([*known, *np.asarray(declared).tolist()]))
+        every = list(dict.fromkeys([*with_declared, *labels]))
         classes = np.unique(np.array(every))
         if len({isinstance(label, str) for label in every}) > 1 or len(classes) != len(every):
             raise ValueError(f"the classes so far are {known}; labels must be of one type, and y holds others too.")
-        weight = self._by_class(weight, labels)
         learner = self.learner_ if hasattr(self, "learner_") else AutoLearner("classes")
-        if hasattr(self, "learner_") and (len(parts) > 1 or len(every) > learner.classes):
-            learner = learner.copy()  # all of it is learned, or nothing
-        progress = replace(self.__dict__.get("progress_", Progress()))
-        for part, now in parts:
-            make_room(learner, len(now))
-            places = {label: place for place, label in enumerate(now)}
-            codes = np.array([places[label] for label in labels[part]])
-            of_part = None if weight is None else weight[part]
-            moments = None if time is None else np.asarray(time)[part]
-            told = learner.learn(X[part], codes.astype(np.float64), sample_weight=of_part, time=moments)
-            p = learner.probabilities(told)
-            own = np.maximum(p[np.arange(len(codes)), codes], 1e-15)
-            progress.add(-np.log(own), (p.argmax(axis=1) == codes).astype(np.float64), of_part)
-        make_room(learner, len(every))
-        self.learner_, self.progress_, self._known, self.classes_ = learner, progress, every, classes
+        if len(with_declared) > learner.classes:
+            learner = learner.copy()  # a refused call must not leave room behind
+            learner.declare(len(with_declared))
+        places = {label: float(place) for place, label in enumerate(every)}
+        codes = np.array([places[label] for label in labels])
+        weight = self._by_class(weight, labels)
+        p = learner.probabilities(learner.learn(X, codes, sample_weight=weight, time=time))
+        own = np.maximum(p[np.arange(len(codes)), codes.astype(np.intp)], 1e-15)
+        self.__dict__.setdefault("progress_", Progress()).add(
+            -np.log(own), (p.argmax(axis=1) == codes).astype(np.float64), weight
+        )
+        self.learner_, self._known, self.classes_ = learner, every, classes
 
     def _by_class(self, weight: Array | None, labels: list[Any]) -> Array | None:
         if self.class_weight is None:
