@@ -65,6 +65,10 @@ class AutoReport:
     def __str__(self) -> str:
         return "\n".join([*self._sentences(), "", *self._table()])
 
+    def in_words(self) -> str:
+        """The sentences alone."""
+        return " ".join(self._sentences())
+
     def as_json(self) -> str:
         """The same for a machine: one JSON object."""
         looks = [

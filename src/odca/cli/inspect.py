@@ -10,9 +10,10 @@ from odca.cli.models import add_output, load_any, writing
 from odca.cli.options import takes_file, whole_number
 from odca.cli.output import Column, Fact, Output
 from odca.cli.telling import metrics_facts
-from odca.cli.weights import INTERCEPT, Weights, learner_of, weights_of
+from odca.cli.weights import INTERCEPT, Weights, automatic_report, learner_of, weights_of
 
 if TYPE_CHECKING:
+    from odca.auto_report import AutoReport
     from odca.inputs import Array
     from odca.learner import Learner
     from odca.stream.model import StreamModel
@@ -47,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--data", nargs="+", metavar="FILE", help="of a model with hashed features: find their names in these data"
         )
     )
+    takes_file(
+        parser.add_argument(
+            "--plot", metavar="FILE", help="of a model of --auto: what carried the weight over the stream, as a picture"
+        )
+    )
     add_output(parser, "the weights of --all")
     parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
 
@@ -56,6 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     arguments.data_on_stdout = arguments.all
     output = Output.of(arguments)
     model = load_any(arguments.model, output)
+    if (report := automatic_report(model)) is not None:
+        return _tell_automatic(model, report, arguments, output)
+    if arguments.plot is not None:
+        raise argparse.ArgumentTypeError("argument --plot: only an automatic model has something to plot")
     weights = weights_of(model)
     if arguments.data is not None:
         _find_names(model, arguments, weights)
@@ -67,6 +77,29 @@ def run(arguments: argparse.Namespace) -> int:
         output.summary(_facts(model, arguments.model) | _sizes_of_one(weights))
         _tell_sizes_of_several(weights, output)
         _tell_top(weights, arguments.top, output)
+    return 0
+
+
+def _tell_automatic(model: Any, report: "AutoReport", arguments: argparse.Namespace, output: Output) -> int:
+    """What an automatic model found out about its stream. It has no weights of its own: it is a mixture."""
+    if arguments.all or arguments.since is not None or arguments.data is not None:
+        raise argparse.ArgumentTypeError("an automatic model is a mixture of many, and has no weights to list")
+    sections = {"model": [Fact("file", arguments.model), Fact("kind", model.kind)]}
+    if model.kind == "StreamModel":
+        facts = [Fact("task", model.problem.task), Fact("memories count in", model.problem.auto, name="memory")]
+        facts += [Fact("events learned", model.learner.count, human.count, "events")]
+        facts += [Fact("features", model.learner.n_features, human.count)]
+        sections["model"] += facts
+        sections["data"] = _data(model)
+        if model.metrics.events:
+            sections |= metrics_facts(model, model.metrics)
+    lanes = [
+        Fact(name, share, human.percent) for name, share in sorted(report.lanes.items(), key=lambda each: -each[1])
+    ]
+    output.summary({**sections, "what carries the weight": lanes})
+    output.note(report.in_words())
+    if arguments.plot is not None:
+        report.plot(arguments.plot)
     return 0
 
 

@@ -82,6 +82,16 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--classes", metavar="A,B,...", help="all classes, if they are known (default: those of the first events)"
     )
+    parser.add_argument(
+        "--auto",
+        action="store_true",
+        help="choose nothing: many strengths and memories are learned side by side, and mixed as the stream decides",
+    )
+    parser.add_argument(
+        "--memory",
+        choices=("events", "time"),
+        help="what memories count in, with --auto (default: events)",
+    )
     add_learning_options(parser)
     add_feature_options(parser)
 
@@ -249,6 +259,8 @@ class _Training:
 
     def tell(self) -> None:
         """The summary."""
+        from odca.stream.auto import AutoLanes  # noqa: PLC0415 - after parsing
+
         metrics, seconds = self.model.metrics, time.monotonic() - self._started
         learned = metrics.events - self._events_before
         facts = [
@@ -259,6 +271,8 @@ class _Training:
             Fact("rate", learned / max(seconds, 1e-9), human.rate, "events_per_second"),
             Fact("model", self._arguments.output),
         ]
+        if isinstance(self.model.learner, AutoLanes):
+            self._output.note(self.model.learner.report().in_words())
         title = "interrupted" if self._interrupted and not self._arguments.follow else "learned"
         self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
 
@@ -271,7 +285,12 @@ def _problem(arguments: argparse.Namespace) -> "Problem":
     from odca.stream.problem import Problem  # noqa: PLC0415 - after parsing
 
     chosen = learning_options(arguments)
+    if arguments.memory is not None and not arguments.auto:
+        raise argparse.ArgumentTypeError("argument --memory: it goes with --auto. Choose a --window otherwise")
+    if arguments.auto:
+        _require_defaults(arguments)
     return Problem(
+        auto=(arguments.memory or "events") if arguments.auto else None,
         task=arguments.task,
         loss=chosen.loss,
         penalty=chosen.penalty,
@@ -283,6 +302,16 @@ def _problem(arguments: argparse.Namespace) -> "Problem":
         scale=chosen.scale,
         classes=tuple(_label(each) for each in arguments.classes.split(",")) if arguments.classes else (),
     )
+
+
+def _require_defaults(arguments: argparse.Namespace) -> None:
+    """With --auto there is nothing to choose."""
+    parser = argparse.ArgumentParser()
+    add_learning_options(parser)
+    for name, default in vars(parser.parse_args([])).items():
+        if getattr(arguments, name) != default:
+            option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
+            raise argparse.ArgumentTypeError(f"argument {option}: --auto decides that. Leave one of them out")
 
 
 def _label(text: str) -> "Label":

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from odca.auto_report import AutoReport
     from odca.inputs import Array
     from odca.learner import Learner
 
@@ -50,6 +51,15 @@ def largest(values: "Array", count: int) -> list[int]:
     some = np.argpartition(-size, count)[:count] if count < len(size) else np.arange(len(size))
     ordered = some[np.lexsort((some, -size[some]))]
     return [int(place) for place in ordered if size[place] > 0.0]
+
+
+def automatic_report(model: Any) -> "AutoReport | None":
+    """What carries the weight in a model of `--auto`, or an Auto estimator; None for others."""
+    own: Any = model if hasattr(model, "report") else getattr(model, "learner", None)
+    if not hasattr(own, "report"):
+        return None
+    report: AutoReport = own.report()
+    return report
 
 
 def learner_of(model: Any) -> "Learner":

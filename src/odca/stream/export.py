@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from odca.inputs import Array
+from odca.learner import Learner
 from odca.losses import Poisson
 from odca.stream.features import feature_name
 from odca.stream.model import StreamModel
@@ -40,6 +41,8 @@ class LinearModel:
     @classmethod
     def of(cls, model: StreamModel) -> "LinearModel":
         """The numbers of a model."""
+        if not isinstance(model.learner, Learner):
+            raise ValueError("an automatic model is a mixture of many, and no linear one: it cannot be exported.")  # noqa: TRY004 - the model's fault, not the type's
         learner, classes, bits = model.learner, model.classes, model.schema.features.bits
         scores = 1 if len(classes) <= 2 else len(classes)  # without the spare lane
         return cls(

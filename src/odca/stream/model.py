@@ -18,6 +18,7 @@ from odca.losses import LogLoss, Poisson, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.model_file import ModelFile, Savable
 from odca.stream import merging
+from odca.stream.auto import AutoLanes
 from odca.stream.blocks import Block
 from odca.stream.opening import MOST_SAMPLES, BadLines, Path, read_events
 from odca.stream.opening import open as open_stream
@@ -53,7 +54,7 @@ class StreamModel(Savable):
 
     kind = "StreamModel"
 
-    def __init__(self, problem: Problem, schema: Schema, learner: Learner) -> None:
+    def __init__(self, problem: Problem, schema: Schema, learner: Learner | AutoLanes) -> None:
         self.problem, self.schema, self.learner = problem, schema, learner
         self.vocabulary = _core.Vocabulary() if schema.has_names else None
         self.n_names = 0
@@ -78,23 +79,23 @@ class StreamModel(Savable):
         assert settled.prior_strength is not None
         classes = settled.task == "classes"
         lanes = len(OneAgainstRest(settled.classes, spare=len(settled.classes) > 2).lanes) if classes else 1
-        return cls(
-            settled,
-            schema,
-            Learner(
-                loss=settled.loss,
-                penalty=settled.penalty,
-                rho=settled.rho,
-                window=settled.window,
-                smoothing=settled.smoothing,
-                prior_strength=settled.prior_strength,
-                prior_intercept=typical(settled.loss, sample) if settled.intercept and not classes else 0.0,
-                intercept=settled.intercept,
-                intercept_penalty=settled.intercept_penalty if settled.intercept else 1.0,
-                scale=bool(settled.scale),
-                lanes=lanes,
-            ),
+        if settled.auto is not None:
+            assert settled.task is not None
+            return cls(settled, schema, AutoLanes.begin(settled.task, len(settled.classes), lanes))
+        learner = Learner(
+            loss=settled.loss,
+            penalty=settled.penalty,
+            rho=settled.rho,
+            window=settled.window,
+            smoothing=settled.smoothing,
+            prior_strength=settled.prior_strength,
+            prior_intercept=typical(settled.loss, sample) if settled.intercept and not classes else 0.0,
+            intercept=settled.intercept,
+            intercept_penalty=settled.intercept_penalty if settled.intercept else 1.0,
+            scale=bool(settled.scale),
+            lanes=lanes,
         )
+        return cls(settled, schema, learner)
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -116,7 +117,7 @@ class StreamModel(Savable):
         self.require_sound(block)
         labels = self._labels_of(block)
         targets: Array = self._layout.labels(labels) if self.problem.task == "classes" else labels[:, None]
-        time = block.time if self.problem.window.uses_time else None
+        time = block.time if self.problem.uses_time else None
         try:
             margins = self.learner.learn(
                 block.rows, targets, sample_weight=block.weight, offset=block.offset, time=time
@@ -220,7 +221,7 @@ class StreamModel(Savable):
 
     def _is_plainly_sound(self, block: Block) -> bool:
         """Whether nothing can be wrong with any event, as is mostly so and soon known."""
-        if self.problem.task == "numbers" or block.weight is not None or self.problem.window.uses_time:
+        if self.problem.task == "numbers" or block.weight is not None or self.problem.uses_time:
             return False
         return self.codes_of(block)[1] == 0
 
@@ -235,7 +236,7 @@ class StreamModel(Savable):
             bad |= self.codes_of(block)[0] < 0
         if block.weight is not None:
             bad |= ~(block.weight >= 0.0)
-        if learning and self.problem.window.uses_time:
+        if learning and self.problem.uses_time:
             bad |= True if block.time is None else np.isnan(block.time)
         return bad
 
@@ -245,7 +246,7 @@ class StreamModel(Savable):
             return "the event has no label."
         if block.weight is not None and not block.weight[row] >= 0.0:
             return f"the weight {block.weight[row]:g} is negative."
-        if self.problem.window.uses_time and (block.time is None or np.isnan(block.time[row])):
+        if self.problem.uses_time and (block.time is None or np.isnan(block.time[row])):
             return f"the event has no time, which {self.problem.window!r} counts in. Name the column that holds it."
         if self.problem.task == "classes":
             known = ", ".join(show(each) for each in self.classes)
@@ -283,7 +284,10 @@ class StreamModel(Savable):
 
     def _arrange(self, classes: Sequence[Label]) -> None:
         layout, sources, mirrored = self._layout.become(classes, spare=len(classes) > 2)
-        self.learner = rearranged(self.learner, sources, mirrored)
+        if isinstance(self.learner, Learner):
+            self.learner = rearranged(self.learner, sources, mirrored)
+        elif len(sources) != self.learner.lanes:
+            self.learner = self.learner.with_lanes(sources, mirrored)
         if self._calibration is not None:
             self._calibration = self._calibration.rearranged(sources, mirrored)
         self._layout = layout
@@ -374,6 +378,8 @@ class StreamModel(Savable):
         """
         if not isinstance(other, StreamModel):
             raise TypeError(f"merge needs another StreamModel; got {other!r}.")
+        if isinstance(self.learner, AutoLanes) or isinstance(other.learner, AutoLanes):
+            raise ValueError("automatic models cannot be merged: their weights are no sums over events.")  # noqa: TRY004 - of any type
         merging.require_one_problem(self.problem, other.problem)
         schema = merging.united_schema(self.schema, other.schema)
         mine, theirs = self._with_classes_of(other), other._with_classes_of(self)
@@ -382,6 +388,8 @@ class StreamModel(Savable):
         vocabulary, places = None, None
         if self.vocabulary is not None and other.vocabulary is not None:
             vocabulary, places = merging.united_names(self.names, other.names)
+        assert isinstance(mine.learner, Learner)
+        assert isinstance(theirs.learner, Learner)
         learner = mine.learner.merge(merging.adopted(mine.learner, theirs.learner, places))
         merged = type(self)(replace(self.problem, classes=mine.classes), schema, learner)
         if vocabulary is not None:
@@ -442,14 +450,15 @@ class StreamModel(Savable):
             given["loss"] = loss
         problem, schema = Problem(**given), Schema.from_options(saved.options["schema"])
         problem.require_settled()
-        model = cls(problem, schema, Learner.restored(saved.parts["learner"], loss))
+        kind = AutoLanes if problem.auto is not None else Learner
+        model = cls(problem, schema, kind.restored(saved.parts["learner"], loss))
         if model.vocabulary is not None:
             model.vocabulary.restore(saved.arrays["names"].tobytes(), saved.arrays["name_ends"])
             model.n_names = len(model.vocabulary)
         if model._calibration is not None:
             model._calibration = Calibration.restored(saved.parts["calibration"])
         model._restore_metrics({name[8:]: array for name, array in saved.arrays.items() if name.startswith("metrics.")})
-        for name in PROBLEM_OF_LEARNER:
+        for name in PROBLEM_OF_LEARNER if isinstance(model.learner, Learner) else ():
             if saved.options["problem"][name] != saved.parts["learner"].options[name]:
                 raise ValueError(f"its {name} is not that of its learner.")
         lanes = len(model._layout.lanes) if problem.task == "classes" else 1

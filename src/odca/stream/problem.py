@@ -16,6 +16,7 @@ from odca.windows import Infinite, Window
 
 Task: TypeAlias = Literal["classes", "numbers"]
 Label: TypeAlias = float | str
+Memory: TypeAlias = Literal["events", "time"]
 
 RHO, RHO_SCALED = 1e-5, 1e-3
 """Of text, as for the estimators; and of tables, whose features are scaled: there 1e-5 lets the first events run far off."""
@@ -33,6 +34,7 @@ class Problem:
     scale: divide each number by the root mean square of its values so far. None: in tables and JSON.
     rho: None is 1e-5, or 1e-3 where features are scaled.
     smoothing, prior_strength: None follows the window, and the first event.
+    auto: nothing of all that is chosen, but learned (odca.AutoLearner); memories count in "events" or in "time".
     """
 
     task: Task | None = None
@@ -46,6 +48,12 @@ class Problem:
     intercept_penalty: float = 1.0
     scale: bool | None = None
     classes: tuple[Label, ...] = ()
+    auto: Memory | None = None
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether events need a time."""
+        return self.window.uses_time or self.auto == "time"
 
     def settled(self, schema: Schema, sample: Block) -> "Problem":
         """With nothing left to decide, by the first events of a stream."""
@@ -91,8 +99,8 @@ class Problem:
 
     def require_settled(self) -> None:
         """ValueError for what `settled` cannot have made."""
-        if self.task not in get_args(Task):
-            raise ValueError(f"its task is {self.task!r}.")
+        if self.task not in get_args(Task) or self.auto not in (None, *get_args(Memory)):
+            raise ValueError(f"its task is {self.task!r}, and automatic by {self.auto!r}.")
         if not all(type(each) in {float, str} for each in self.classes) or len({*self.classes}) < len(self.classes):
             raise ValueError("its classes are not different numbers or texts.")
         if (self.task == "classes") != (len(self.classes) >= 2):

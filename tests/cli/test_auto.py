@@ -1,0 +1,146 @@
+"""`odca train --auto`: files to a model with nothing to choose."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import odca
+from odca import AutoLearner, cli
+
+
+def write_classes(path: Path, rows: int = 3000, classes: tuple[str, ...] = ("no", "yes"), seed: int = 0) -> Path:
+    """Numbers of very different units and a category; a class that is the last appears only after a third of the rows."""
+    rng = np.random.default_rng(seed)
+    lines = ["small,large,colour,label"]
+    for n in range(rows):
+        x = rng.normal(size=2)
+        colour = rng.choice(["red", "green", "blue"])
+        known = len(classes) if len(classes) < 4 or n > rows // 3 else len(classes) - 1
+        score = x[0] + x[1] + (1.0 if colour == "red" else -0.5)
+        place = int(np.clip(np.floor((score + 2.0) / 4.0 * known), 0, known - 1))
+        lines.append(f"{1e-5 * x[0]:.9f},{1e4 * x[1]:.2f},{colour},{classes[place]}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def train(*words: object) -> int:
+    return cli.main(["train", "--auto", *map(str, words)])
+
+
+def test_it_learns_and_says_what_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model = write_classes(tmp_path / "a.csv"), tmp_path / "m.safetensors"
+    assert train(data, "--label", "label", "-o", model) == 0
+    told = capsys.readouterr().out
+    assert "% of what is told" in told
+    loaded = odca.load(model)
+    assert loaded.metrics.events == 3000
+    assert loaded.learner.learner.count == 3000
+    assert cli.main(["predict", str(model), str(data), "--json"]) == 0
+    predicted = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(predicted) == 3000
+    labels = [line.rsplit(",", 1)[1] for line in data.read_text(encoding="utf-8").splitlines()[1:]]
+    right = np.mean([loaded.predict_file(data) == np.array(labels)])
+    assert right > 0.93
+    p = loaded.predict_file(data, "probabilities")
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c", "d")])
+def test_blocks_and_threads_change_no_bit(tmp_path: Path, classes: tuple[str, ...]) -> None:
+    data = write_classes(tmp_path / "a.csv", classes=classes)
+    models = []
+    for number, words in enumerate(([], ["--max-line", 2000, "--threads", 1], ["--max-line", 2000, "--threads", 2])):
+        path = tmp_path / f"{number}.safetensors"
+        assert train(data, "--label", "label", "-o", path, "--quiet", *words) == 0
+        models.append(odca.load(path))
+    for other in models[1:]:
+        assert other.learner.learner == models[0].learner.learner
+        assert other.metrics.as_arrays().keys() == models[0].metrics.as_arrays().keys()
+        for name, array in models[0].metrics.as_arrays().items():
+            np.testing.assert_array_equal(array, other.metrics.as_arrays()[name])
+    assert set(models[0].classes) == set(classes)
+
+
+def test_going_on_from_a_model_is_never_having_stopped(tmp_path: Path) -> None:
+    whole = write_classes(tmp_path / "whole.csv", classes=("a", "b", "c", "d"))
+    lines = whole.read_text(encoding="utf-8").splitlines(keepends=True)
+    halves = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    halves[0].write_text("".join(lines[:1500]), encoding="utf-8")
+    halves[1].write_text("".join([lines[0], *lines[1500:]]), encoding="utf-8")
+    assert train(whole, "--label", "label", "-o", tmp_path / "w", "--quiet") == 0
+    assert train(halves[0], "--label", "label", "-o", tmp_path / "h", "--quiet") == 0
+    assert (
+        cli.main(["train", str(halves[1]), "--initial", str(tmp_path / "h"), "-o", str(tmp_path / "g"), "--quiet"]) == 0
+    )
+    assert odca.load(tmp_path / "g").learner.learner == odca.load(tmp_path / "w").learner.learner
+
+
+def test_numbers_are_learned_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)) * [1.0, 100.0, 1e-3]
+    y = X @ [1.0, 0.02, 500.0] + 3.0
+    data = tmp_path / "n.csv"
+    rows = "\n".join(f"{a},{b},{c},{label}" for (a, b, c), label in zip(X.tolist(), y.tolist(), strict=True))
+    data.write_text(f"a,b,c,y\n{rows}\n", encoding="utf-8")
+    model = tmp_path / "m.safetensors"
+    assert train(data, "--label", "y", "-o", model, "--quiet") == 0
+    assert odca.load(model).metrics.events == 2000
+    capsys.readouterr()
+    plot = tmp_path / "r.png"
+    assert cli.main(["inspect", str(model), "--plot", str(plot)]) == 0
+    shown = capsys.readouterr().out
+    assert "what carries the weight" in shown
+    assert "diagonal Newton" in shown
+    assert plot.read_bytes()[:4] == b"\x89PNG"
+    assert cli.main(["evaluate", str(model), str(data)]) == 0
+    assert "R²" in capsys.readouterr().out
+
+
+def test_memories_count_in_time_if_told_so(tmp_path: Path) -> None:
+    data = tmp_path / "t.csv"
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    moments = np.cumsum(rng.exponential(size=400))
+    rows = "\n".join(f"{t:.3f},{v:.4f},{'up' if v > 0 else 'down'}" for t, v in zip(moments, x, strict=True))
+    data.write_text(f"t,x,y\n{rows}\n", encoding="utf-8")
+    for memory in ("events", "time"):
+        words = ["--label", "y", "--time", "t", "--memory", memory, "-o", tmp_path / memory, "--quiet"]
+        assert train(data, *words) == 0
+    by_event, by_time = (odca.load(tmp_path / memory).learner.learner for memory in ("events", "time"))
+    assert isinstance(by_time, AutoLearner)
+    assert by_event != by_time
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--rho", "0.1"], "argument --rho: --auto decides that"),
+        (["--window", "0.99"], "argument --window: --auto decides that"),
+        (["--no-intercept"], "argument --no-intercept: --auto decides that"),
+    ],
+)
+def test_there_is_nothing_to_choose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    data = write_classes(tmp_path / "a.csv", 50)
+    with pytest.raises(SystemExit):
+        train(data, "--label", "label", "-o", tmp_path / "m", *words)
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
+def test_what_an_automatic_model_cannot_do_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model = write_classes(tmp_path / "a.csv", 200), str(tmp_path / "m.safetensors")
+    assert train(data, "--label", "label", "-o", model, "--quiet") == 0
+    assert cli.main(["merge", model, model, "-o", str(tmp_path / "x")]) == 1
+    assert "automatic models cannot be merged" in capsys.readouterr().err
+    assert cli.main(["convert", model, "-o", str(tmp_path / "x.json")]) == 1
+    assert "cannot be exported" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["inspect", model, "--all"])
+    assert "has no weights to list" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["train", str(data), "--memory", "time", "--label", "label", "-o", str(tmp_path / "y")])
+    assert "--memory: it goes with --auto" in capsys.readouterr().err
