@@ -3,7 +3,7 @@
 import numpy as np
 
 import odca
-from benchmarks.quality.methods import Array, Method, Predicted, from_log_odds, from_one_vs_rest
+from benchmarks.quality.methods import Array, Method, Predicted, from_log_odds, from_one_vs_rest, likeliest
 from benchmarks.quality.streams import BINARY, CLASSES, NUMBER, Stream
 
 
@@ -23,6 +23,18 @@ def regress(stream: Stream) -> Predicted:
     return Predicted(predict_then_learn(model.learner_, stream, stream.y[:, None])[:, 0])
 
 
+def classify_automatically(stream: Stream) -> Predicted:
+    """AutoClassifier's learner, which returns what it would have predicted before each event, to the bit."""
+    learner = odca.AutoLearner("classes", classes=stream.classes)
+    told = learner.learn(stream.events, stream.y.astype(np.float64))
+    return from_log_odds(told) if stream.task == BINARY else likeliest(learner.probabilities(told))
+
+
+def regress_automatically(stream: Stream) -> Predicted:
+    """AutoRegressor's."""
+    return Predicted(odca.AutoLearner("numbers").learn(stream.events, stream.y))
+
+
 def predict_then_learn(learner: odca.Learner, stream: Stream, targets: Array) -> Array:
     """Margins of all events but the first, which `partial_fit` has learned, with a stream's defaults. Of the first one: 0.
 
@@ -40,6 +52,8 @@ def predict_then_learn(learner: odca.Learner, stream: Stream, targets: Array) ->
 def ours() -> list[Method]:
     """All of them."""
     return [
+        Method("AutoClassifier", (BINARY, CLASSES), classify_automatically),
+        Method("AutoRegressor", (NUMBER,), regress_automatically),
         Method("ODCAClassifier", (BINARY, CLASSES), classify),
         Method("ODCARegressor", (NUMBER,), regress),
     ]
