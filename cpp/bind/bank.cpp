@@ -44,6 +44,19 @@ nb::ndarray<nb::numpy, double> learn(Bank& self, const PyMatrix& x, const Vector
   return to_numpy(std::move(told), {rows, heads});
 }
 
+// What each lane said, [event][head][lane].
+nb::ndarray<nb::numpy, double> learn_lanes(Bank& self, const PyMatrix& x, const Vector<double>& y) {
+  const auto rows = static_cast<std::size_t>(x.batch.rows), heads = static_cast<std::size_t>(self.heads());
+  if (y.shape(0) != rows) throw InputError("y must be as long as X");
+  std::vector<double> margins;
+  {
+    const nb::gil_scoped_release free_threads;
+    self.learn({x.batch, y.data()}, signal_arrived, &margins);
+  }
+  raise_if_interrupted();
+  return to_numpy(std::move(margins), {rows, heads, static_cast<std::size_t>(bank::lanes)});
+}
+
 nb::ndarray<nb::numpy, double> predict(const Bank& self, const PyMatrix& x) {
   const auto rows = static_cast<std::size_t>(x.batch.rows);
   std::vector<double> told;
@@ -81,6 +94,7 @@ void bind_bank(nb::module_& m) {
   nb::class_<Bank>(m, "Bank")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("task"), nb::arg("classes"))
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("time").none())
+      .def("learn_lanes", &learn_lanes, nb::arg("x"), nb::arg("y"))
       .def("predict", &predict, nb::arg("x"))
       .def("declare", &Bank::declare, nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("count", &Bank::count, nb::call_guard<nb::gil_scoped_release>())

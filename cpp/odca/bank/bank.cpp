@@ -95,7 +95,7 @@ Bank::Bank(Task task, int classes)
 
 // Learning and predicting
 
-std::vector<double> Bank::learn(const Events& events, const Interrupted& interrupted) {
+std::vector<double> Bank::learn(const Events& events, const Interrupted& interrupted, std::vector<double>* margins) {
   const std::lock_guard inside(gate_);
   require_sound(events);
   const Batch& batch = events.batch;
@@ -114,8 +114,10 @@ std::vector<double> Bank::learn(const Events& events, const Interrupted& interru
     }
     const Row h = batch.row(row, thought.row);
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
+    if (!events.weight || events.weight[row] > 0.0) features_.settle(h);
     think(h, thought);
     say(thought, told);
+    if (margins) margins->insert(margins->end(), thought.margin.begin(), thought.margin.end());
     learn_one(thought, y, events.weight ? events.weight[row] : 1.0, events.time ? events.time[row] : std::nan(""));
     if (lookout.look((h.size + constant_work) * row_lanes)) break;
   }
@@ -182,14 +184,14 @@ void Bank::learn_one(Thought& thought, double y, double c, double time) {
   const Pace pace = pace_at(time);
   ++count_;
   if (c > 0.0) {
+    const bool first = features_.mass() == 0.0;  // no scale is known before it
     features_.count_row(thought.scaled, c);
-    const bool unknown = task_ == Task::numbers && numbers_seen_.empty();  // the first number is where all lanes begin
     switch (task_) {
       case Task::two_classes: learn_two(thought, y, c, pace); break;
       case Task::classes: learn_classes(thought, static_cast<int>(y), c, pace); break;
       case Task::numbers: learn_number(thought, y, c, pace); break;
     }
-    if (!unknown) step_lanes(thought, y, c, pace);
+    if (!first) step_lanes(thought, y, c, pace);
   }
   history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(thought, y),
                [&] { return weights_unlocked(); });
@@ -246,7 +248,7 @@ void Bank::learn_two(Thought& t, double y, double c, const Pace& pace) {
   double lambda[2];
   solve(logistic_, 2, margin, slope, y, lambda);
   simplex_.learn(t.bounded.data(), c * lambda[0], simplex_strength, pace.simplex_share);
-  const double after = y - lambda[1], q = c * std::max(after * (1.0 - after), 1e-6);  // sigma behind the step
+  const double q = c * std::max(t.told[2] * (1.0 - t.told[2]), 1e-6);
   kalman_.learn(view, c * lambda[1], q / (1.0 + q * view.variance), pace.kalman_memory);
   classes_seen_.learn(static_cast<int>(y), c, pace);
   t.slope = (t.mixed[0] - y) * (t.mixed[0] - y), t.curvature = t.mixed[0] * (1.0 - t.mixed[0]);
@@ -312,7 +314,8 @@ void Bank::learn_classes(Thought& t, int y, double c, const Pace& pace) {
   simplex_.learn(x.data(), c * logistic_.lambda(margin, slope, 1.0), simplex_strength, pace.simplex_share);
   margin = against_others(t, &t.told[2 * n], y, x.data());
   const Kalman::View view = kalman_.look(x.data());
-  const double missed = 1.0 - t.told[2 * n + y], q = c * std::max(missed * missed, 1e-6);
+  double q = 1e-6;
+  for (int k = 0; k < n; ++k) q += 0.5 * c * t.told[2 * n + k] * (1.0 - t.told[2 * n + k]);
   kalman_.learn(view, c * logistic_.lambda(margin, c * view.variance, 1.0), q / (1.0 + q * view.variance),
                 pace.kalman_memory);
   classes_seen_.learn(y, c, pace);
@@ -501,7 +504,7 @@ void Bank::restore(const State& state) {
       throw InputError(std::string("its ") + name + " is not what a bank has");
     ++parts;
   });
-  if (parts != state.size() || !made.features_.fits() || !made.classes_seen_.fits() || !made.history_.fits())
+  if (parts != state.size() || !made.features_.complete() || !made.classes_seen_.fits() || !made.history_.fits())
     throw InputError("its parts do not go together");
   if (!on_the_simplex(made.bayes_.weight) || !on_the_simplex(made.simplex_.weight) || !on_the_simplex(made.top_.weight))
     throw InputError("its weights do not lie on the simplex");

@@ -44,7 +44,9 @@ class Bank {
   // Learns the events in order; returns what the bank said of each before, [event][head], of as many as were learned: all, unless it was
   // interrupted. A class behind those that are known is met at its event: from there on it has a head. What cannot be learned from is refused
   // before anything changes.
-  std::vector<double> learn(const Events& events, const Interrupted& interrupted = {});
+  // `margins` gets those of every lane, [event][head][lane], where it is given; there classes must not appear on the way.
+  std::vector<double> learn(const Events& events, const Interrupted& interrupted = {},
+                            std::vector<double>* margins = nullptr);
   std::vector<double> predict(const Batch& batch, const Interrupted& interrupted = {}) const;
 
   // Makes room for classes that have not come yet.

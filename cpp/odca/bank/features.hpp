@@ -1,17 +1,20 @@
 // What the bank knows of each feature: how it is distributed, slopes and curvatures along it, and a weight for each class and row lane.
 //
-// A feature comes to scale by what was seen of it, itself included. f = n/N is the share of events that hold it, m and v are its mean and
-// variance where they do:
+// A feature comes to scale, h = (x - centre) / scale, by what was seen of it, itself included. n, m and v are its count, mean and variance
+// where it is there, f = n/N is the share of events that hold it:
 //
-//     h = (x - f m) / sqrt(v + (1 - f)^2 m^2)
+//     sparse   h = x / sqrt(v + m^2)                                 a zero is nothing
+//     dense    h = (x - f m) / sqrt(f v + f (1 - f) m^2)             a zero is a number like any other
 //
-// so a column that is always there is standardised, a rare one divided by its root mean square, and an indicator is 1 (less its frequency).
-// Nothing depends on the units of a feature.
+// It is dense once it is there in more than half of the events, and until it is there in less than a quarter. When that changes its weights
+// and the constant's change with it, so that all margins stay what they are. There are at most four times as many dense features as an event
+// has non-zeros. Nothing depends on the units of a feature.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "odca/aligned.hpp"
@@ -23,20 +26,29 @@ namespace odca::bank {
 
 class Features {
  public:
-  enum : int { count, mean, square, slopes, curvatures, recent, heads_begin = 8 };  // places in a record; two are free
+  enum : int {
+    count,
+    mean,
+    square,
+    slopes,
+    curvatures,
+    recent,
+    density,
+    heads_begin = 8
+  };  // places in a record; one is free
 
-  // A row brought to scale. The constant feature is the last.
+  // A row brought to scale: what is there, then dense features that are not, then the constant.
   struct Scaled {
     std::vector<const double*> record;
-    std::vector<std::int64_t> feature;
-    std::vector<double> x, h, stat_n, stat_mean, stat_square, root, newton, newer, brief, rate;
-    int size = 0;
+    std::vector<std::unique_ptr<double[]>> changed;  // records that would become dense or sparse by this row
+    std::vector<double> x, h, stat_n, stat_mean, stat_square, is_dense, root, newton, newer, brief, rate;
+    int size = 0, present = 0;
     double norm = 0.0;
 
     void reserve(std::size_t n) {
       if (record.size() >= n + 2) return;
-      record.resize(n + 2), feature.resize(n + 2), rate.resize(row_lanes * (n + 2));
-      for (auto* each : {&x, &h, &stat_n, &stat_mean, &stat_square, &root, &newton, &newer, &brief})
+      record.resize(n + 2), rate.resize(row_lanes * (n + 2));
+      for (auto* each : {&x, &h, &stat_n, &stat_mean, &stat_square, &is_dense, &root, &newton, &newer, &brief})
         each->resize(n + 2);
     }
   };
@@ -56,21 +68,69 @@ class Features {
     table_.resize(needed);
   }
 
-  // Brings a row to scale, as if it had been seen once; what is zero is not there.
+  // Before a row is learned: what is there often enough by now becomes dense, what is there too rarely becomes sparse.
+  void settle(const Row& row) {
+    std::size_t next = 0;
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      if (row.value[i] == 0.0) continue;
+      const std::int64_t j = row.feature(i);
+      while (next < dense_.size() && dense_[next] < j) ++next;
+      double* f = table_.data() + static_cast<std::size_t>(j) * stride();
+      if (f[density] == 0.0 && is_frequent(f)) {
+        become_dense(f, constant_.data());
+        dense_.insert(dense_.begin() + static_cast<std::ptrdiff_t>(next), j);
+      }
+    }
+    std::int64_t at = 0;
+    const auto is_rare_now = [&](std::int64_t j) {
+      while (at < row.size && row.feature(at) < j) ++at;
+      const bool present = at < row.size && row.feature(at) == j && row.value[at] != 0.0;
+      double* f = table_.data() + static_cast<std::size_t>(j) * stride();
+      if (present || !is_rare(f)) return false;
+      become_sparse(f, constant_.data());
+      return true;
+    };
+    dense_.erase(std::remove_if(dense_.begin(), dense_.end(), is_rare_now), dense_.end());
+  }
+
+  // Brings a row to scale, as if it had been seen once, and settled. What would change by that is changed in copies.
   void scale(const Row& row, Scaled& out) const {
-    out.reserve(static_cast<std::size_t>(row.size));
+    out.reserve(static_cast<std::size_t>(row.size) + dense_.size());
+    out.changed.clear();
+    double* constant = nullptr;
     int n = 0;
     for (std::int64_t i = 0; i < row.size; ++i) {
       if (i + ahead < row.size) prefetch(row.feature(i + ahead));
       const std::int64_t j = row.feature(i);
       if (row.value[i] == 0.0) continue;
       const double* record = j < size() ? table_.data() + static_cast<std::size_t>(j) * stride() : blank_.data();
-      out.record[n] = record, out.feature[n] = j, out.x[n] = row.value[i];
+      if (record[density] == 0.0 && is_frequent(record)) [[unlikely]] {
+        if (!constant) constant = copy(constant_.data(), out);
+        double* changed = copy(record, out);
+        become_dense(changed, constant);
+        record = changed;
+      }
+      out.record[n] = record, out.x[n] = row.value[i];
       out.stat_n[n] = record[count], out.stat_mean[n] = record[mean], out.stat_square[n] = record[square];
+      out.is_dense[n] = record[density];
       ++n;
     }
     bring_to_scale(n, out);
-    out.record[n] = constant_.data(), out.feature[n] = -1, out.h[n] = 1.0;
+    out.present = n;
+    std::int64_t at = 0;
+    for (const std::int64_t j : dense_) {
+      while (at < row.size && row.feature(at) < j) ++at;
+      if (at < row.size && row.feature(at) == j && row.value[at] != 0.0) continue;
+      const double* record = table_.data() + static_cast<std::size_t>(j) * stride();
+      if (is_rare(record)) [[unlikely]] {
+        if (!constant) constant = copy(constant_.data(), out);
+        become_sparse(copy(record, out), constant);
+        continue;
+      }
+      const Form form = dense_form(record, mass_ + 1.0);
+      if (form.scale > 0.0) out.record[n] = record, out.h[n] = -form.centre / form.scale, ++n;
+    }
+    out.record[n] = constant ? constant : constant_.data(), out.h[n] = 1.0;
     out.size = n + 1;
     out.norm = 0.0;
     for (int i = 0; i < out.size; ++i) out.norm += out.h[i] * out.h[i];
@@ -101,8 +161,7 @@ class Features {
 
   // Counts a row that was brought to scale, of weight c.
   void count_row(const Scaled& row, double c) {
-    const int n = row.size - 1;
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < row.present; ++i) {
       double* f = at(row, i);
       if (c == 1.0) {
         f[count] = row.stat_n[i], f[mean] = row.stat_mean[i], f[square] = row.stat_square[i];
@@ -180,7 +239,7 @@ class Features {
   // With other heads: source[head] is the head that it takes its weights from, times factor[head]; -1 begins at zero.
   Features with_heads(const std::vector<int>& source, const std::vector<double>& factor) const {
     Features out(static_cast<int>(source.size()));
-    out.mass_ = mass_, out.norms_ = norms_;
+    out.mass_ = mass_, out.norms_ = norms_, out.dense_ = dense_;
     out.table_.resize(static_cast<std::size_t>(size()) * out.stride());
     const auto convert = [&](const double* from, double* to) {
       std::copy(from, from + heads_begin, to);
@@ -202,32 +261,78 @@ class Features {
     visit("table", self.table_), visit("constant", self.constant_);
     visit("mass", self.mass_), visit("norms", self.norms_);
   }
-  bool fits() const { return table_.size() % stride() == 0 && constant_.size() == stride(); }
+  // After these were read. False if they do not go together.
+  bool complete() {
+    if (table_.size() % stride() != 0 || constant_.size() != stride()) return false;
+    dense_.clear();
+    for (std::int64_t j = 0; j < size(); ++j)
+      if (table_[static_cast<std::size_t>(j) * stride() + density] > 0.0) dense_.push_back(j);
+    return true;
+  }
 
  private:
   static constexpr std::int64_t ahead = 8;
+  static constexpr double least_variance = 1e-18;  // of the square of the mean: below, it is rounding
 
   [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
     const double* record = table_.data() + std::min(feature, size()) * static_cast<std::int64_t>(stride());
     __builtin_prefetch(record), __builtin_prefetch(record + 8);
   }
 
-  double* at(const Scaled& row, int i) {
-    return row.feature[i] < 0 ? constant_.data() : table_.data() + static_cast<std::size_t>(row.feature[i]) * stride();
+  // The record of a row that was brought to scale here, when there was room for all of its features.
+  static double* at(const Scaled& row, int i) { return const_cast<double*>(row.record[i]); }
+
+  struct Form {
+    double centre, scale;  // a scale of 0: h is 0
+  };
+  static Form dense_form(const double* f, double events) {
+    const double share = f[count] / events, square_mean = f[mean] * f[mean];
+    const double variance = share * (f[square] / f[count]) + share * (1.0 - share) * square_mean;
+    return {share * f[mean], variance > least_variance * square_mean ? std::sqrt(variance) : 0.0};
+  }
+  static Form sparse_form(const double* f) { return {0.0, std::sqrt(f[square] / f[count] + f[mean] * f[mean])}; }
+
+  bool is_frequent(const double* f) const { return mass_ >= 1.0 && 2.0 * (f[count] + 1.0) > mass_ + 1.0; }
+  bool is_rare(const double* f) const { return 4.0 * f[count] < mass_ + 1.0; }
+
+  void become_dense(double* f, double* constant) const {
+    if (f[count] > 0.0) change(f, constant, sparse_form(f), dense_form(f, mass_));
+    f[density] = 1.0;
+  }
+  void become_sparse(double* f, double* constant) const {
+    change(f, constant, dense_form(f, mass_), sparse_form(f));
+    f[density] = 0.0;
+  }
+  // From one form to the other: the margins stay, whatever x is.
+  void change(double* f, double* constant, const Form& from, const Form& to) const {
+    for (int k = heads_begin; k < static_cast<int>(stride()); ++k) {
+      const double slope = from.scale > 0.0 ? f[k] / from.scale : 0.0;
+      constant[k] += slope * (to.centre - from.centre);
+      f[k] = slope * to.scale;
+    }
+  }
+  double* copy(const double* record, Scaled& out) const {
+    out.changed.push_back(std::make_unique<double[]>(stride()));
+    std::copy(record, record + stride(), out.changed.back().get());
+    return out.changed.back().get();
   }
 
   // Element by element, in pairs; the arrays have room for one more.
   void bring_to_scale(int n, Scaled& out) const {
-    const double share = 1.0 / (mass_ + 1.0);
-    for (auto* each : {&out.x, &out.stat_n, &out.stat_mean, &out.stat_square}) (*each)[n] = 0.0;
+    const double all = 1.0 / (mass_ + 1.0);
+    for (auto* each : {&out.x, &out.stat_n, &out.stat_mean, &out.stat_square, &out.is_dense}) (*each)[n] = 0.0;
     const auto store = [](double* to, const Pack& v) { std::memcpy(to, &v, sizeof v); };
+    const Pack one{1.0, 1.0};
     for (int i = 0; i < n; i += 2) {
       const Pack x = load(&out.x[i]), before = load(&out.stat_mean[i]);
       const Pack times = load(&out.stat_n[i]) + 1.0, inverse = 1.0 / times, d = x - before;
-      const Pack m = before + d * inverse, s = load(&out.stat_square[i]) + d * (x - m);
-      const Pack centre = times * share * m, off = m - centre, variance = s * inverse + off * off;
-      const auto varies = variance > 1e-18 * m * m;
-      const Pack h = (x - centre) / square_root(select(varies, variance, Pack{1.0, 1.0}));
+      const Pack m = before + d * inverse, s = load(&out.stat_square[i]) + d * (x - m), square_mean = m * m;
+      const auto is_dense = load(&out.is_dense[i]) > 0.0;
+      const Pack share = select(is_dense, Pack(times * all), one), centre = select(is_dense, Pack(share * m), Pack{});
+      const Pack between = select(is_dense, Pack(share * (1.0 - share) * square_mean), square_mean);
+      const Pack variance = share * (s * inverse) + between;
+      const auto varies = variance > least_variance * square_mean;
+      const Pack h = (x - centre) / square_root(select(varies, variance, one));
       store(&out.h[i], select(varies, h, Pack{}));
       store(&out.stat_n[i], times), store(&out.stat_mean[i], m), store(&out.stat_square[i], s);
     }
@@ -251,6 +356,7 @@ class Features {
   int heads_;
   double mass_ = 0.0, norms_ = 0.0;
   ModelVector table_, constant_, blank_;
+  std::vector<std::int64_t> dense_;  // the dense features, in order
 };
 
 }  // namespace odca::bank
