@@ -9,6 +9,7 @@ namespace odca::bank {
 namespace {
 
 constexpr double largest = 1e100;           // squares of it, summed over any stream, are still numbers
+constexpr double least_variance = 1e-280;   // of residuals: the inverse of a smaller one is no number
 constexpr std::int64_t constant_work = 16;  // of an event, in features
 constexpr double most_classes = 1 << 20;
 
@@ -90,12 +91,16 @@ Bank::Thought::Thought(int heads)
 Bank::Bank(Task task, int classes)
     : task_(task),
       classes_(classes),
-      features_(task == Task::classes ? classes : 1),
-      classes_seen_(task == Task::numbers ? 0 : classes) {}
+      features_(task == Task::classes ? std::max(classes, 1) : 1),
+      classes_seen_(task == Task::numbers ? 0 : std::max(classes, 1)) {
+  if (task != Task::numbers && (classes < 2 || classes > most_classes))
+    throw InputError("there must be at least two classes, and at most a million; got " + std::to_string(classes));
+}
 
 // Learning and predicting
 
 std::vector<double> Bank::learn(const Events& events, const Interrupted& interrupted, std::vector<double>* margins) {
+  const std::lock_guard only_writer(writing_);
   const std::lock_guard inside(gate_);
   require_sound(events);
   const Batch& batch = events.batch;
@@ -129,8 +134,14 @@ std::vector<double> Bank::predict(const Batch& batch, const Interrupted& interru
   std::vector<double> told;
   told.reserve(static_cast<std::size_t>(batch.rows * heads()));
   Thought thought(heads());
+  int known = classes_;
   Lookout lookout(gate_, interrupted);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
+    if (classes_ != known) {  // met by somebody else while the gate was open
+      told = with_more_classes(told, known, classes_);
+      thought = Thought(heads());
+      known = classes_;
+    }
     const Row h = batch.row(row, thought.row);
     require_numbers(h, row);
     think(h, thought);
@@ -345,7 +356,7 @@ void Bank::learn_number(Thought& t, double y, double c, const Pace& pace) {
   const double r = first ? 0.0 : y - t.mixed[0];
   if (!first) residual_.add(r * r, c, pace.residual_memory);
   const double variance = residual_.mean();
-  if (variance > 0.0) {
+  if (variance > least_variance) {
     std::array<double, lanes + mixers + 1> e{};  // one more makes it even
     const auto exponent = [&](double z) { return -c * std::min(0.5 * (y - z) * (y - z) / variance, 30.0); };
     for (int k = 0; k < lanes; ++k) e[k] = exponent(t.likely[k]);
@@ -395,7 +406,9 @@ void Bank::step_lanes(Thought& t, double y, double c, const Pace& pace) {
 // Classes that come later
 
 void Bank::declare(int classes) {
+  const std::lock_guard only_writer(writing_);
   const std::lock_guard inside(gate_);
+  if (classes > most_classes) throw InputError("there are at most a million classes; got " + std::to_string(classes));
   if (task_ != Task::numbers && classes > classes_) meet(classes);
 }
 
@@ -493,6 +506,7 @@ Bank::State Bank::state() const {
 }
 
 void Bank::restore(const State& state) {
+  const std::lock_guard only_writer(writing_);
   Bank made(task_, classes_);
   std::size_t parts = 0;
   each_part(made, [&](const char* name, auto& value) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
@@ -125,6 +126,7 @@ class Bank {
   double first_time_ = 0.0, last_time_ = 0.0;
   History history_;
   Logistic logistic_;
+  std::mutex writing_;  // calls that write come one after another; the gate opens between events
   mutable Gate gate_;
 };
 

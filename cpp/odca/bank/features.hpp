@@ -168,7 +168,7 @@ class Features {
         continue;
       }
       const double d = row.x[i] - f[mean];
-      f[count] += c, f[mean] += c * d / f[count], f[square] += c * d * (row.x[i] - f[mean]);
+      f[count] += c, f[mean] += c / f[count] * d, f[square] += c * std::max(d * (row.x[i] - f[mean]), 0.0);
     }
     mass_ += c;
     norms_ += c * row.norm;

@@ -94,7 +94,8 @@ class NumberLabels {
     low_ = mass_ > 0.0 ? std::min(low_, y) : y, high_ = mass_ > 0.0 ? std::max(high_, y) : y;
     mass_ += c;
     const double d = y - mean_;
-    mean_ += c * d / mass_, square_ += c * d * (y - mean_);
+    mean_ += c / mass_ * d;  // the first mean is the label itself, and rounding makes no negative square
+    square_ += c * std::max(d * (y - mean_), 0.0);
   }
 
   template <class Self, class Visit>

@@ -31,6 +31,7 @@ inline constexpr double prior_total = 27.0;
 inline constexpr double simplex_strength = 10.0, kalman_variance = 0.25, kalman_floor = 1e-9;
 inline constexpr double margin_bound = 10.0, probability_bound = 30.0;
 inline constexpr double least_likelihood = 1e-13, least_probability = 1e-15;
+inline constexpr double least_weight = 1e-30;  // where no time passes nothing is shared out
 
 // How much of the past is kept by an event, and how much of the weights is shared out anew.
 struct Pace {

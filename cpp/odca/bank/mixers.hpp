@@ -28,7 +28,7 @@ inline void share_out(PerLaneArray& w, double share) {
   double total = 0.0;
   for (const double each : w) total += each;
   const double keep = (1.0 - share) / total;
-  for (int k = 0; k < lanes; ++k) w[k] = keep * w[k] + share * (prior_parts[k] / prior_total);
+  for (int k = 0; k < lanes; ++k) w[k] = std::max(keep * w[k] + share * (prior_parts[k] / prior_total), least_weight);
 }
 
 // Bayes' rule over the lanes' likelihoods, with a fixed share.
@@ -126,7 +126,7 @@ struct Top {
   void learn(const double* likelihood, double share) {
     double total = 0.0;
     for (int m = 0; m < mixers; ++m) total += weight[m] *= std::max(likelihood[m], least_likelihood);
-    for (double& w : weight) w = (1.0 - share) * w / total + share / mixers;
+    for (double& w : weight) w = std::max((1.0 - share) * w / total + share / mixers, least_weight);
   }
 };
 
