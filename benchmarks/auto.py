@@ -1,0 +1,283 @@
+"""What the automatic mode costs, whether it is ever worse than its best lane, how soon it is back after a sudden drift, how fast it reads text.
+
+    python -m benchmarks.auto [--rounds N] [--megabytes N]
+
+Writes benchmarks/results/auto.json. The quality beside other libraries is `python -m benchmarks.quality`.
+"""
+
+import argparse
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.data import make_documents
+from benchmarks.quality.streams import BINARY, NUMBER, STREAMS, Stream
+from benchmarks.report import (
+    Goal,
+    Row,
+    compare,
+    describe_machine,
+    say,
+    show_machine,
+    table,
+    time_interleaved,
+    write_json,
+)
+from benchmarks.versus.data import blocks
+from odca import AutoLearner, Exponential, Learner, LogLoss, Sliding
+from odca.auto_report import LANES
+from odca.inputs import as_matrix
+from odca.windows import Window
+
+Array = npt.NDArray[np.float64]
+
+ROWS, FEATURES, NONZEROS = 60_000, 47_000, 70
+SEEDS, DRIFT_AT, DRIFT_EVENTS, AVERAGED = 10, 10_000, 16_000, 200
+MARGIN = 1.1  # of the loss before the drift
+EVENTS = 30_000
+ODCA = str(Path(sys.executable).with_name("odca"))
+
+
+# What an event costs
+
+
+def cost(rounds: int) -> Row:
+    """Beside one learner of log loss, on documents of 70 words."""
+    made = make_documents(rows=ROWS, features=FEATURES, nonzeros=NONZEROS, teachers=1)
+    codes = (made.y > 0.0).astype(np.float64)
+    timings = time_interleaved(
+        {
+            "auto": lambda: lambda: AutoLearner("classes").learn(made.X, codes),
+            "one": lambda: lambda: Learner(loss=LogLoss(), rho=1e-5, intercept=True).learn(made.X, made.y),
+        },
+        rounds,
+    )
+    each = 1e6 * timings["auto"].best / ROWS
+    return Row(
+        "an event of 70 features, 47,000 in all",
+        "one log-loss Learner",
+        *compare(timings["auto"], timings["one"]),
+        goal=Goal(25.0),
+        note=f"{each:.2f} us an event",
+    )
+
+
+# Beside the best of its own lanes
+
+
+def lane_losses(stream: Stream) -> tuple[float, Array]:
+    """The mean loss of the bank, and of each lane by itself."""
+    learner = AutoLearner("numbers" if stream.task == NUMBER else "classes", classes=max(stream.classes, 2))
+    y = stream.y.astype(np.float64)
+    margins = AutoLearner(learner.task, classes=max(stream.classes, 2))._core.learn_lanes(
+        as_matrix(stream.events)[0], y
+    )
+    told = learner.learn(stream.events, y)
+    if stream.task == NUMBER:
+        highs, lows = (
+            np.maximum.accumulate(y),
+            np.minimum.accumulate(y),
+        )  # lanes are held within the labels that came, too
+        within = np.clip(margins[1:, 0], lows[:-1, None], highs[:-1, None])
+        return float(((told - y)[1:] ** 2).mean()), ((within - y[1:, None]) ** 2).mean(axis=0)
+    if stream.task == BINARY:
+        signs = np.where(y > 0.0, 1.0, -1.0)
+        own = np.logaddexp(0.0, -signs * told).mean()
+        return float(own), np.logaddexp(0.0, -signs[:, None] * margins[:, 0]).mean(axis=0)
+    places = (np.arange(len(y)), y.astype(np.intp))
+    logs = margins - np.logaddexp.reduce(margins, axis=1, keepdims=True)
+    return float(-told[places].mean()), -logs[places].mean(axis=0)
+
+
+def beside_lanes() -> Iterator[dict[str, Any]]:
+    """For every stream of the quality benchmark."""
+    for name, make in STREAMS.items():
+        stream = make().first(EVENTS)
+        own, lanes = lane_losses(stream)
+        best = int(np.nanargmin(lanes))
+        slack = math.log(len(LANES)) / len(stream.y) if stream.task != NUMBER else 0.0
+        yield {
+            "stream": name,
+            "loss": own,
+            "best_lane": LANES[best].name,
+            "its_loss": float(lanes[best]),
+            "ratio": own / float(lanes[best]),
+            "met": own <= 1.02 * float(lanes[best]) + slack,
+        }
+
+
+# After a sudden drift
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A hyperplane that turns at once. softness: labels are drawn by the odds of so many times the margin; 0: 5 % are flipped."""
+
+    name: str
+    features: int = 10
+    angle: float = math.pi / 2
+    softness: float = 0.0
+
+
+TURNS = (
+    Turn("a right angle"),
+    Turn("30 features", features=30),
+    Turn("right round", angle=math.pi),
+    Turn("half a right angle", angle=math.pi / 4),
+    Turn("uncertain labels", softness=3.0),
+)
+
+
+def turned(turn: Turn, seed: int) -> tuple[Array, Array]:
+    """Rows, and labels ±1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(DRIFT_EVENTS, turn.features))
+    plane, _ = np.linalg.qr(rng.normal(size=(turn.features, 2)))
+    after = math.cos(turn.angle) * plane[:, 0] + math.sin(turn.angle) * plane[:, 1]
+    margins = np.where(np.arange(DRIFT_EVENTS) < DRIFT_AT, X @ plane[:, 0], X @ after)
+    if turn.softness:
+        return X, np.where(rng.random(DRIFT_EVENTS) < 1.0 / (1.0 + np.exp(-turn.softness * margins)), 1.0, -1.0)
+    return X, np.where(rng.random(DRIFT_EVENTS) < 0.05, -1.0, 1.0) * np.sign(margins)
+
+
+def events_until_back(losses: Array, level: float) -> float:
+    """Behind the turn, until the mean of the last events is at the level again; infinite if it never is."""
+    sums = np.cumsum(np.concatenate([[0.0], losses.mean(axis=0)]))
+    means = (sums[AVERAGED:] - sums[:-AVERAGED]) / AVERAGED
+    reached = np.flatnonzero(means[DRIFT_AT:] <= level)
+    return float(reached[0] + AVERAGED) if len(reached) else math.inf
+
+
+def loss_before(losses: Array) -> float:
+    """Over the second half of the time before the turn."""
+    return float(losses[:, DRIFT_AT // 2 : DRIFT_AT].mean())
+
+
+def windows() -> Iterator[tuple[str, Window, float]]:
+    """Those that are fixed."""
+    for length in (100, 200, 400, 800, 1600, 3200):
+        for rho in (1e-3, 1e-2, 3e-2):
+            yield f"exponential of {length}, rho {rho:g}", Exponential(beta=1.0 - 1.0 / length), rho
+            yield f"sliding of {length}, rho {rho:g}", Sliding(length), rho
+
+
+def drift(turn: Turn) -> dict[str, Any]:
+    """The bank beside fixed windows: how many events until each is back within 10 % of its own loss before."""
+    data = [turned(turn, seed) for seed in range(SEEDS)]
+    ours = np.array(
+        [np.logaddexp(0.0, -y * AutoLearner("classes").learn(X, (y > 0.0).astype(np.float64))) for X, y in data]
+    )
+    fixed = {
+        name: np.array(
+            [
+                np.logaddexp(0.0, -y * Learner(loss=LogLoss(), rho=rho, window=window, intercept=True).learn(X, y))
+                for X, y in data
+            ]
+        )
+        for name, window, rho in windows()
+    }
+    best = min(fixed, key=lambda name: float(fixed[name].mean()))
+    back = events_until_back(ours, MARGIN * loss_before(ours))
+    its = events_until_back(fixed[best], MARGIN * loss_before(fixed[best]))
+    level = MARGIN * loss_before(fixed[best])
+    return {
+        "turn": turn.name,
+        "loss": float(ours.mean()),
+        "best_window": best,
+        "its_loss": float(fixed[best].mean()),
+        "events_until_back": back,
+        "its_events": its,
+        "ratio": back / its,
+        "met": back <= 2.0 * its,
+        "events_to_its_level": events_until_back(ours, level),
+        "fastest_window_to_that_level": min(events_until_back(each, level) for each in fixed.values()),
+    }
+
+
+# Text to a model
+
+
+def text(megabytes: int, rounds: int) -> Row:
+    """The whole command beside VW's single model, on VW's own text."""
+    with tempfile.TemporaryDirectory(prefix="odca-auto-") as folder:
+        path = Path(folder) / "documents.vw"
+        with path.open("wb") as file:
+            for block, _ in blocks():
+                file.write(block)
+                if file.tell() >= megabytes * 1_000_000:
+                    break
+        commands = {
+            "auto": [ODCA, "train", "--auto", "--bits", "18", str(path), "-o", f"{folder}/m", "--quiet"],
+            "VW": [
+                sys.executable,
+                "-m",
+                "vowpalwabbit",
+                "-d",
+                str(path),
+                "--loss_function",
+                "logistic",
+                "-f",
+                f"{folder}/v",
+                "--quiet",
+            ],
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in commands}
+        for turn in range(rounds + 1):
+            for name, command in commands.items():
+                started = time.perf_counter()
+                subprocess.run(command, check=True, capture_output=True)
+                if turn:
+                    seconds[name].append(time.perf_counter() - started)
+                say(f"  {name}: {time.perf_counter() - started:.2f} s")
+        best = {name: min(each) for name, each in seconds.items()}
+        median = {name: sorted(each)[len(each) // 2] for name, each in seconds.items()}
+        return Row(
+            f"{megabytes} MB of VW's text to a model, whole commands",
+            "VW, one model",
+            best["auto"] / best["VW"],
+            median["auto"] / median["VW"],
+            float("nan"),
+            goal=Goal(1.0),
+            note=f"{best['auto']:.2f} s and {best['VW']:.2f} s",
+        )
+
+
+def main() -> None:
+    """Run, print, write the JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.auto", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--megabytes", type=int, default=1000, help="of text (default: %(default)s)")
+    options = parser.parse_args()
+    machine = describe_machine()
+    say(show_machine(machine))
+    rows = [cost(options.rounds), text(options.megabytes, 3)]
+    print(table(Row.HEADER, [row.as_cells() for row in rows]))
+    lanes = []
+    for found in beside_lanes():
+        lanes.append(found)
+        print(
+            f"{found['stream']:15} {found['loss']:.5g}, best lane {found['its_loss']:.5g} ({found['best_lane']}), ratio {found['ratio']:.3f}"
+        )
+    drifts = []
+    for turn in TURNS:
+        found = drift(turn)
+        drifts.append(found | {"about": asdict(turn)})
+        print(
+            f"{found['turn']:20} back after {found['events_until_back']:.0f} events, {found['best_window']} after {found['its_events']:.0f}: "
+            f"ratio {found['ratio']:.2f}; to the window's level {found['events_to_its_level']:.0f}, the fastest window {found['fastest_window_to_that_level']:.0f}"
+        )
+    content = {"machine": machine, "rows": [row.as_json() for row in rows], "lanes": lanes, "drift": drifts}
+    say(f"wrote {write_json('auto', content)}")
+
+
+if __name__ == "__main__":
+    main()
