@@ -275,7 +275,9 @@ def main() -> None:
             f"{found['turn']:20} back after {found['events_until_back']:.0f} events, {found['best_window']} after {found['its_events']:.0f}: "
             f"ratio {found['ratio']:.2f}; to the window's level {found['events_to_its_level']:.0f}, the fastest window {found['fastest_window_to_that_level']:.0f}"
         )
-    content = {"machine": machine, "rows": [row.as_json() for row in rows], "lanes": lanes, "drift": drifts}
+    parts = {"goals": [row.as_json() for row in rows], "lanes": lanes, "drift": drifts}
+    every = [{"part": part, **row} for part, found in parts.items() for row in found]
+    content = {"machine": machine, "rows": every}
     say(f"wrote {write_json('auto', content)}")
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality")))
-RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto")))
+RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto")
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
@@ -151,6 +151,57 @@ def by_stream(
     return lines
 
 
+def beside_vw(rows: list[dict[str, Any]]) -> str:
+    """The automatic estimators beside VW's settings and the best of the other libraries, each stream's best in bold."""
+    head = ("stream", "Auto", "VW", "VW --coin", "VW, best of 7", "SGD, best of 4", "river", "no change")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for stream in dict.fromkeys(row["stream"] for row in rows):
+        own = [row for row in rows if row["stream"] == stream]
+        score = "squared_error" if own[0]["task"] == "number" else "log_loss"
+        known = {row["method"]: row[score] for row in own if row.get(score) is not None}
+
+        def best(prefix: str, known: dict[str, float] = known) -> float | None:
+            return min((value for name, value in known.items() if name.startswith(prefix)), default=None)
+
+        plain = best("no change") if best("no change") is not None else best("last value")
+        cells = [best("Auto"), known["VW"], known["VW --coin"], best("VW"), best("SGD"), best("river"), plain]
+        winner = min(cell for cell in cells if cell is not None)
+        shown = ["" if cell is None else "diverges" if cell > 1e6 * winner else f"{cell:,.4g}" for cell in cells]
+        shown[cells.index(winner)] = f"**{shown[cells.index(winner)]}**"
+        lines.append(f"| {stream} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def drift(rows: list[dict[str, Any]]) -> str:
+    """How soon the automatic mode is back after a turn."""
+    head = ("turn", "back after", "best window", "back after", "ratio", "to its level", "fastest window")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in rows:
+        if row["part"] == "drift":
+            numbers = [
+                row["events_until_back"],
+                row["its_events"],
+                row["events_to_its_level"],
+                row["fastest_window_to_that_level"],
+            ]
+            back, its, level, fastest = (f"{number:,.0f}" for number in numbers)
+            lines.append(
+                f"| {row['turn']} | {back} | {row['best_window']} | {its} | {row['ratio']:.2f} | {level} | {fastest} |"
+            )
+    return "\n".join(lines)
+
+
+def lanes(rows: list[dict[str, Any]]) -> str:
+    """The automatic mode beside the best of its lanes."""
+    lines = ["| stream | loss | best lane | its loss | ratio |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row['stream']} | {row['loss']:.4g} | {row['best_lane']} | {row['its_loss']:.4g} | {row['ratio']:.3f} |"
+        for row in rows
+        if row["part"] == "lanes"
+    ]
+    return "\n".join(lines)
+
+
 def share_explained(r2: float) -> str:
     """R², where it is worth its digits."""
     return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
@@ -158,6 +209,9 @@ def share_explained(r2: float) -> str:
 
 KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "full": full,
+    "beside_vw": beside_vw,
+    "drift": drift,
+    "lanes": lanes,
     "short": short,
     "noted": noted,
     "goals": goals,
