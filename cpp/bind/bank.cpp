@@ -20,6 +20,8 @@ using bank::Task;
 using State = nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy, double>>;
 
 std::unique_ptr<Bank> make(const std::string& task, int classes) {
+  if (task != "classes" && task != "numbers")
+    throw InputError("task must be 'classes' or 'numbers'; got '" + task + "'");
   return std::make_unique<Bank>(task == "numbers" ? Task::numbers
                                 : classes > 2     ? Task::classes
                                                   : Task::two_classes,

@@ -275,7 +275,8 @@ class Features {
   static constexpr double least_variance = 1e-18;  // of the square of the mean: below, it is rounding
 
   [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
-    const double* record = table_.data() + std::min(feature, size()) * static_cast<std::int64_t>(stride());
+    if (feature >= size()) return;
+    const double* record = table_.data() + feature * static_cast<std::int64_t>(stride());
     __builtin_prefetch(record), __builtin_prefetch(record + 8);
   }
 
@@ -319,7 +320,7 @@ class Features {
 
   // Element by element, in pairs; the arrays have room for one more.
   void bring_to_scale(int n, Scaled& out) const {
-    const double all = 1.0 / (mass_ + 1.0);
+    const double events = mass_ + 1.0;
     for (auto* each : {&out.x, &out.stat_n, &out.stat_mean, &out.stat_square, &out.is_dense}) (*each)[n] = 0.0;
     const auto store = [](double* to, const Pack& v) { std::memcpy(to, &v, sizeof v); };
     const Pack one{1.0, 1.0};
@@ -328,7 +329,8 @@ class Features {
       const Pack times = load(&out.stat_n[i]) + 1.0, inverse = 1.0 / times, d = x - before;
       const Pack m = before + d * inverse, s = load(&out.stat_square[i]) + d * (x - m), square_mean = m * m;
       const auto is_dense = load(&out.is_dense[i]) > 0.0;
-      const Pack share = select(is_dense, Pack(times * all), one), centre = select(is_dense, Pack(share * m), Pack{});
+      const Pack share = select(is_dense, Pack(times / events), one),
+                 centre = select(is_dense, Pack(share * m), Pack{});
       const Pack between = select(is_dense, Pack(share * (1.0 - share) * square_mean), square_mean);
       const Pack variance = share * (s * inverse) + between;
       const auto varies = variance > least_variance * square_mean;

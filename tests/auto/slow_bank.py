@@ -1,0 +1,489 @@
+"""The bank from its definitions: slow, literal, in NumPy. The specification that the native core is compared with.
+
+A lane is a linear model of its own; all of them read the same row. For an event (row, y, c, t):
+
+    tell     bring the row to scale; every lane says its margin; three mixers mix the lanes, and Bayes' rule the mixers
+    learn    the mixers learn from what the lanes said, then the labels are counted, then the lanes take their steps
+
+    h        the row, brought to scale; its last coordinate is the constant 1
+    dense    a feature that is there in more than half of the events, until it is there in less than a quarter: its zeros are numbers
+    c        the weight of the event; of weight 0 nothing is learned, but the clock goes on
+    tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
+    lambda   the dual variable of the log loss, label t, on the line p + s lambda: lambda = t - sigmoid(p + s lambda)
+    g², q    slope squared and curvature of the loss at what the whole bank said
+
+Of two classes there is one head, the log odds of the second; of K there are K, log probabilities; of numbers one.
+"""
+
+import copy
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+ROW_LANES, MEAN_LANES, LANES = 8, 4, 12
+ISOTROPIC = [1 / 64, 1 / 2, 8.0]
+ADAGRAD, PROPORTIONATE = 3, 4  # the places of these two lanes
+NEWTON_PRIORS = [0.2, 4.0]
+PRIOR = np.array([1, 4, 4, 1, 4, 1, 4, 1, 1, 1, 1, 4]) / 27
+SIMPLEX_STRENGTH, KALMAN_VARIANCE, KALMAN_FLOOR = 10.0, 0.25, 1e-9
+LEAST_LIKELIHOOD, LEAST_PROBABILITY, LEAST_WEIGHT, LEAST_VARIANCE = 1e-13, 1e-15, 1e-30, 1e-280
+
+MEMORIES = {"means": np.array([0.0, 0.7, 0.95, 1.0]), "short": 0.95, "kalman": 0.998, "residual": 0.998}
+NUMBERS = ("mass", "norms", "low", "high", "label_mass", "label_mean", "label_square", "first_time", "last_time")
+SHARES = {"bayes": 2e-4, "simplex": 2e-5, "top": 2e-3}
+
+
+def sigmoid(z: float) -> float:
+    return 1.0 / (1.0 + np.exp(-z)) if z >= 0.0 else np.exp(z) / (1.0 + np.exp(z))
+
+
+def log_odds(p: float) -> float:
+    return np.log(max(p, LEAST_PROBABILITY) / max(1.0 - p, LEAST_PROBABILITY))
+
+
+def softmax(z: Array) -> Array:
+    e = np.exp(z - z.max())
+    return e / e.sum()
+
+
+def dual_of_log_loss(p: float, s: float, t: float) -> float:
+    """lambda = t - sigmoid(p + s lambda), which lies in [t - 1, t]."""
+    return float(brentq(lambda l: l - t + sigmoid(p + s * l), t - 1.0, t, xtol=1e-18, rtol=1e-15, maxiter=500))
+
+
+def to_the_power(likelihood: float, c: float) -> float:
+    """How likely an event of weight c was."""
+    return np.exp(c * np.log(max(likelihood, 2.3e-308)))
+
+
+class Feature:
+    """What is known of one feature: count, mean and sum of squares of what was seen; G, H and D; a weight per head and lane."""
+
+    def __init__(self, heads: int):
+        self.n = self.mean = self.square = 0.0
+        self.G = self.H = self.D = 0.0
+        self.dense = False
+        self.w = np.zeros((heads, ROW_LANES))
+
+    def form(self, events: float) -> tuple[float, float]:
+        """Centre and scale, of which h = (x - centre) / scale; a scale of 0 makes it 0. `events`: how many there are."""
+        f, m, v = self.n / events, self.mean, self.square / self.n
+        if not self.dense:
+            return 0.0, np.sqrt(v + m * m)
+        variance = f * v + f * (1.0 - f) * m * m
+        return f * m, np.sqrt(variance) if variance > 1e-18 * m * m else 0.0
+
+    def become(self, dense: bool, constant: "Feature", events: float) -> None:
+        """Dense, or no longer, with the same margins before and after."""
+        if self.n > 0.0:
+            centre, scale = self.form(events)
+            slope = self.w / scale if scale > 0.0 else 0.0 * self.w
+            self.dense = dense
+            new_centre, new_scale = self.form(events)
+            constant.w += slope * (new_centre - centre)
+            self.w = slope * new_scale
+        self.dense = dense
+
+    def seen(self, x: float, c: float) -> tuple[float, float, float]:
+        """Count, mean and square as they are after x, of weight c."""
+        n = self.n + c
+        mean = self.mean + c / n * (x - self.mean)
+        return n, mean, self.square + c * (x - self.mean) * (x - mean)
+
+    def rates(self, head: int, m: float, sd: float) -> Array:
+        """r of each lane; m is the mean of |h|²."""
+        root = 1.0 / np.sqrt(self.G) if self.G > 0.0 else 0.0
+        isotropic = [1.0 / (a * m) for a in ISOTROPIC]
+        adagrad = [16.0 * sd * root, (abs(self.w[head, PROPORTIONATE]) + 0.03 * sd) * root]
+        newton = [1.0 / (prior + self.H) for prior in NEWTON_PRIORS]
+        return np.array([*isotropic, *adagrad, *newton, 1.0 / (1.0 + self.D)])
+
+
+class Fading:
+    """A mean that fades."""
+
+    def __init__(self) -> None:
+        self.sum = self.mass = 0.0
+
+    def add(self, value: float, c: float, memory: float) -> None:
+        self.sum = memory * self.sum + c * value
+        self.mass = memory * self.mass + c
+
+    def mean(self) -> float:
+        return self.sum / self.mass if self.mass > 0.0 else 0.0
+
+
+class Pace:
+    """How much is kept, and how much is shared out anew, after so many ticks."""
+
+    def __init__(self, ticks: float):
+        self.means = np.array([1.0 if ticks == 0.0 else m**ticks for m in MEMORIES["means"]])
+        self.short, self.kalman, self.residual = (MEMORIES[name] ** ticks for name in ("short", "kalman", "residual"))
+        self.bayes, self.simplex, self.top = (1.0 - (1.0 - SHARES[name]) ** ticks for name in SHARES)
+
+
+class SlowBank:
+    """`task` is "classes" or "numbers"."""
+
+    def __init__(self, *, task: str, classes: int = 2):
+        self.numbers, self.classes = task == "numbers", classes
+        self.heads = classes if task == "classes" and classes > 2 else 1
+        self.features: dict[int, Feature] = {}
+        self.constant = Feature(self.heads)
+        self.mass = self.norms = 0.0  # of all events: their weight, and |h|² times it
+        self.bayes, self.simplex, self.kalman = PRIOR.copy(), PRIOR.copy(), PRIOR.copy()
+        self.covariance = KALMAN_VARIANCE * np.eye(LANES)
+        self.top = np.full(3, 1 / 3)
+        # Labels: how often each class came, of four memories.
+        self.counts, self.masses = np.zeros((MEAN_LANES, 0 if self.numbers else classes)), np.zeros(MEAN_LANES)
+        # Numbers: sums of four memories, range, mean and spread, and the squared errors of the bank and of one mixer.
+        self.sums, self.sum_masses = np.zeros(MEAN_LANES), np.zeros(MEAN_LANES)
+        self.low = self.high = self.label_mass = self.label_mean = self.label_square = 0.0
+        self.residual, self.kalman_residual = Fading(), Fading()
+        self.count = self.timed = 0
+        self.first_time = self.last_time = 0.0
+
+    # --- What it does ---
+
+    def predict(self, X: Any) -> Array:
+        return np.array([self.tell_as_if_settled(row) for row in np.asarray(X, dtype=float)]).reshape(-1, self.heads)
+
+    def learn(self, X: Any, y: Any, weight: Any = None, time: Any = None) -> Array:
+        """What the bank said of each event before it was learned."""
+        told = []
+        for i, row in enumerate(np.asarray(X, dtype=float)):
+            c = 1.0 if weight is None else float(weight[i])
+            if c > 0.0:
+                self.settle(row)
+                told.append(self.tell(row))
+            else:
+                told.append(self.tell_as_if_settled(row))
+            ticks = 1.0 if time is None else self.ticks_until(float(time[i]))
+            self.learn_one(row, float(y[i]), c, Pace(ticks))
+        return np.array(told).reshape(-1, self.heads)
+
+    def settle(self, row: Array) -> None:
+        """Before a row is learned: who is there often enough becomes dense, who is not there and was too rarely does no more."""
+        for j in np.flatnonzero(row):
+            feature = self.features.setdefault(int(j), Feature(self.heads))
+            if not feature.dense and self.mass >= 1.0 and 2.0 * (feature.n + 1.0) > self.mass + 1.0:
+                feature.become(True, self.constant, self.mass)
+        for j, feature in sorted(self.features.items()):
+            if feature.dense and not (j < len(row) and row[j]) and 4.0 * feature.n < self.mass + 1.0:
+                feature.become(False, self.constant, self.mass)
+
+    def tell_as_if_settled(self, row: Array) -> Array:
+        twin = copy.deepcopy(self)
+        twin.settle(row)
+        return twin.tell(row)
+
+    def tell(self, row: Array) -> Array:
+        self.think(row)
+        if self.numbers:
+            return self.mixed
+        return np.array([log_odds(self.mixed[0])]) if self.heads == 1 else np.log(self.mixed)
+
+    def ticks_until(self, time: float) -> float:
+        self.timed += 1
+        if self.timed == 1:
+            self.first_time = self.last_time = time
+            return 1.0
+        passed = max(time - self.last_time, 0.0)  # what is late ticks not
+        self.last_time = max(self.last_time, time)
+        typical = (self.last_time - self.first_time) / (self.timed - 1)
+        return min(passed / typical, 1e6) if typical > 0.0 else 0.0
+
+    # --- An event is thought of: h, margins of the lanes, what the mixers say, what the bank says ---
+
+    def think(self, row: Array) -> None:
+        self.there = [int(j) for j in np.flatnonzero(row)]  # what is 0 is not there
+        self.h = {j: self.scaled(j, float(row[j])) for j in self.there}
+        for j, feature in sorted(self.features.items()):
+            if feature.dense and j not in self.h:  # but the zero of a dense feature is a number
+                centre, scale = feature.form(self.mass + 1.0)
+                self.h[j] = -centre / scale if scale > 0.0 else 0.0
+        self.norm = 1.0 + sum(h * h for h in self.h.values())
+        self.margin = np.array([self.margins(head) for head in range(self.heads)])
+        if self.numbers:
+            self.mix_number()
+        elif self.heads == 1:
+            self.mix_two()
+        else:
+            self.mix_classes()
+
+    def scaled(self, j: int, x: float) -> float:
+        """h = (x - centre) / scale, where x counts as seen."""
+        known = self.features.get(j, Feature(self.heads))
+        seen = Feature(self.heads)
+        seen.n, seen.mean, seen.square = known.seen(x, 1.0)
+        seen.dense = known.dense
+        centre, scale = seen.form(self.mass + 1.0)
+        return (x - centre) / scale if scale > 0.0 else 0.0
+
+    def margins(self, head: int) -> Array:
+        """Row lanes say base + h'w, mean lanes the mean of the labels, as log odds, as log probabilities, or as it is."""
+        if self.numbers:
+            base = self.label_mean
+            means = [s / m if m > 0.0 else 0.0 for s, m in zip(self.sums, self.sum_masses, strict=True)]
+        elif self.heads == 1:
+            base = np.log((self.counts[-1, 1] + 2.0) / (self.counts[-1, 0] + 2.0))
+            means = [np.log((second + 0.5) / (first + 0.5)) for first, second in self.counts]
+        else:
+            K = self.classes
+            base = np.log((self.counts[-1, head] + 2.0) / (self.masses[-1] / K + 2.0))
+            means = [np.log((self.counts[b, head] + 0.5 / K) / (self.masses[b] + 0.5)) for b in range(MEAN_LANES)]
+        z = base + self.constant.w[head]
+        for j, h in self.h.items():
+            if j in self.features:
+                z = z + h * self.features[j].w[head]
+        return np.concatenate([z, means])
+
+    def mix_two(self) -> None:
+        self.bounded = np.clip(self.margin, -10.0, 10.0)
+        self.likely = np.array([[sigmoid(z) for z in np.clip(self.margin[0], -30.0, 30.0)]])
+        self.simplex_margin, self.kalman_margin = self.simplex @ self.bounded[0], self.kalman @ self.bounded[0]
+        told = [self.bayes @ self.likely[0], sigmoid(self.simplex_margin), sigmoid(self.kalman_margin)]
+        self.told = np.array(told).reshape(3, 1)
+        self.mixed = np.clip(self.top @ self.told, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+
+    def mix_classes(self) -> None:
+        self.bounded = np.clip(self.margin - self.margin.mean(axis=0), -10.0, 10.0)
+        self.likely = np.array([softmax(z) for z in self.margin.T]).T
+        bayes = self.likely @ self.bayes
+        self.told = np.array([bayes, softmax(self.bounded @ self.simplex), softmax(self.bounded @ self.kalman)])
+        self.mixed = np.maximum(self.top @ self.told, LEAST_PROBABILITY)
+
+    def mix_number(self) -> None:
+        self.likely = np.array([[self.within_range(z) for z in self.margin[0]]])
+        self.bounded = self.likely - self.label_mean
+        self.kalman_margin = self.label_mean + self.kalman @ self.bounded[0]
+        told = [self.bayes @ self.likely[0], self.simplex @ self.likely[0], self.within_range(self.kalman_margin)]
+        self.told = np.array(told).reshape(3, 1)
+        self.mixed = self.top @ self.told
+
+    def within_range(self, z: float) -> float:
+        """Nothing beyond the labels that came is ever said."""
+        return min(max(z, self.low), self.high) if self.label_mass > 0.0 else 0.0
+
+    # --- It is learned ---
+
+    def learn_one(self, row: Array, y: float, c: float, pace: Pace) -> None:
+        self.count += 1
+        if c == 0.0:
+            return
+        first = self.mass == 0.0  # no scale is known before it
+        self.count_row(row, c)
+        if self.numbers:
+            self.learn_number(y, c, pace)
+        elif self.heads == 1:
+            self.learn_two(y, c, pace)
+        else:
+            self.learn_classes(int(y), c, pace)
+        if not first:
+            self.step_lanes(y, c, pace)
+
+    def count_row(self, row: Array, c: float) -> None:
+        for j in self.there:
+            feature = self.features.setdefault(j, Feature(self.heads))
+            feature.n, feature.mean, feature.square = feature.seen(float(row[j]), c)
+        self.mass += c
+        self.norms += c * self.norm
+
+    def learn_two(self, y: float, c: float, pace: Pace) -> None:
+        def likelihood(p: float) -> float:
+            return to_the_power(p if y == 1.0 else 1.0 - p, c)
+
+        self.learn_by_bayes([likelihood(p) for p in self.told[:, 0]], [likelihood(p) for p in self.likely[0]], pace)
+        x = self.bounded[0]
+        lam = dual_of_log_loss(self.simplex_margin, c * self.variance(x) / SIMPLEX_STRENGTH, y)
+        self.move_simplex(c * lam * x / SIMPLEX_STRENGTH, pace)
+        spread = x @ self.covariance @ x
+        lam = dual_of_log_loss(self.kalman_margin, c * spread, y)
+        p = self.told[2, 0]
+        q = c * max(p * (1.0 - p), 1e-6)
+        self.move_kalman(x, c * lam, q / (1.0 + q * spread), pace)
+        self.count_label(int(y), c, pace)
+        p = self.mixed[0]
+        self.slope, self.curvature = (p - y) ** 2, p * (1.0 - p)
+
+    def learn_classes(self, y: int, c: float, pace: Pace) -> None:
+        of_mixers = [to_the_power(p, c) for p in self.told[:, y]]
+        self.learn_by_bayes(of_mixers, [to_the_power(p, c) for p in self.likely[y]], pace)
+        margin, x = self.against_others(self.told[1], y)
+        lam = dual_of_log_loss(margin, c * self.variance(x) / SIMPLEX_STRENGTH, 1.0)
+        self.move_simplex(c * lam * x / SIMPLEX_STRENGTH, pace)
+        margin, x = self.against_others(self.told[2], y)
+        spread = x @ self.covariance @ x
+        lam = dual_of_log_loss(margin, c * spread, 1.0)
+        q = 1e-6 + 0.5 * c * np.sum(self.told[2] * (1.0 - self.told[2]))
+        self.move_kalman(x, c * lam, q / (1.0 + q * spread), pace)
+        self.count_label(y, c, pace)
+        truth = np.arange(self.classes) == y
+        self.slope = np.mean((self.mixed - truth) ** 2)
+        self.curvature = np.mean(self.mixed * (1.0 - self.mixed))
+
+    def against_others(self, p: Array, y: int) -> tuple[float, Array]:
+        """The event as "y and no other": log odds of y, and what each lane says for y, less what it says for the others."""
+        others = max(1.0 - p[y], 1e-12)
+        x = self.bounded[y].copy()
+        for k in range(self.classes):
+            if k != y:
+                x -= p[k] / others * self.bounded[k]
+        return np.log(max(p[y], LEAST_PROBABILITY) / others), x
+
+    def learn_number(self, y: float, c: float, pace: Pace) -> None:
+        first = self.label_mass == 0.0  # nothing is known before it, so it tells nothing about the lanes
+        r = 0.0 if first else y - self.mixed[0]
+        if not first:
+            self.residual.add(r * r, c, pace.residual)
+        variance = self.residual.mean()
+        if variance > LEAST_VARIANCE:
+
+            def likelihood(z: float) -> float:
+                return np.exp(-c * min(0.5 * (y - z) ** 2 / variance, 30.0))
+
+            self.learn_by_bayes([likelihood(z) for z in self.told[:, 0]], [likelihood(z) for z in self.likely[0]], pace)
+            x, strength = self.bounded[0], variance * SIMPLEX_STRENGTH
+            lam = (y - self.told[1, 0]) / (1.0 + c * self.variance(x) / strength)
+            self.move_simplex(c * lam * x / strength, pace)
+            miss = y - self.kalman_margin
+            self.kalman_residual.add(miss * miss, c, pace.residual)
+            noise = max(self.kalman_residual.mean(), 1e-12 * variance)
+            known = c / (noise + c * (x @ self.covariance @ x))
+            self.move_kalman(x, miss * known, known, pace)
+        self.count_number(y, c, pace)
+        self.slope, self.curvature = r * r, 1.0
+
+    # --- The mixers' steps ---
+
+    def learn_by_bayes(self, of_mixers: list[float], of_lanes: list[float], pace: Pace) -> None:
+        top = self.top * np.maximum(of_mixers, LEAST_LIKELIHOOD)
+        self.top = np.maximum((1.0 - pace.top) * top / top.sum() + pace.top / 3, LEAST_WEIGHT)
+        self.bayes = self.shared_out(self.bayes * np.maximum(of_lanes, LEAST_LIKELIHOOD), pace.bayes)
+
+    def shared_out(self, weights: Array, share: float) -> Array:
+        return np.maximum((1.0 - share) * weights / weights.sum() + share * PRIOR, LEAST_WEIGHT)
+
+    def variance(self, x: Array) -> float:
+        """Of what the lanes say, under the weights of the simplex."""
+        return self.simplex @ (x - self.simplex @ x) ** 2
+
+    def move_simplex(self, log_factors: Array, pace: Pace) -> None:
+        self.simplex = self.shared_out(self.simplex * np.exp(log_factors - log_factors.max()), pace.simplex)
+
+    def move_kalman(self, x: Array, lam: float, known: float, pace: Pace) -> None:
+        """w += lam C x, C -= known C x x'C; then C grows by what is forgotten, up to what it was at the start."""
+        gain = self.covariance @ x
+        self.kalman = self.kalman + lam * gain
+        left = self.covariance - known * np.outer(gain, gain)
+        room = LANES * KALMAN_VARIANCE / np.trace(left)
+        forgotten = 1.0 / pace.kalman if pace.kalman > 0.0 else np.inf
+        self.covariance = left * max(1.0, min(forgotten, room)) + KALMAN_FLOOR * np.eye(LANES)
+
+    # --- The labels ---
+
+    def count_label(self, y: int, c: float, pace: Pace) -> None:
+        for b in range(MEAN_LANES):
+            self.counts[b] *= pace.means[b]
+            self.counts[b, y] += c
+            self.masses[b] = pace.means[b] * self.masses[b] + c
+
+    def count_number(self, y: float, c: float, pace: Pace) -> None:
+        for b in range(MEAN_LANES):
+            self.sums[b] = pace.means[b] * self.sums[b] + c * y
+            self.sum_masses[b] = pace.means[b] * self.sum_masses[b] + c
+        first = self.label_mass == 0.0
+        self.low, self.high = (y, y) if first else (min(self.low, y), max(self.high, y))
+        self.label_mass += c
+        away = y - self.label_mean
+        self.label_mean += c / self.label_mass * away
+        self.label_square += c * away * (y - self.label_mean)
+
+    # --- The row lanes' steps: w += lambda c r h, where lambda solves the scalar problem with s = c sum r h² ---
+
+    def step_lanes(self, y: float, c: float, pace: Pace) -> None:
+        sd = np.sqrt(self.label_square / self.label_mass) if self.numbers else 1.0
+        row = [(self.constant, 1.0), *((self.features[j], h) for j, h in self.h.items())]
+        for feature, h in row:
+            feature.G += c * c * self.slope * h * h
+            feature.H += c * self.curvature * h * h
+            feature.D = pace.short * feature.D + c * self.curvature * h * h
+        m = self.norms / self.mass
+        for head in range(self.heads):
+            rates = [feature.rates(head, m, sd) for feature, _ in row]
+            s = sum(c * r * h * h for r, (_, h) in zip(rates, row, strict=True))
+            lam = np.array([self.dual(head, k, s[k], y) for k in range(ROW_LANES)])
+            for (feature, h), r in zip(row, rates, strict=True):
+                feature.w[head] += lam * c * r * h
+
+    def dual(self, head: int, k: int, s: float, y: float) -> float:
+        z = self.margin[head, k]
+        if self.numbers:
+            return (y - z) / (1.0 + s)
+        if self.heads == 1:
+            return dual_of_log_loss(z, s, y)
+        return dual_of_log_loss(log_odds(self.likely[head, k]), s, 1.0 if y == head else 0.0)
+
+    # --- Classes that come later ---
+
+    def meet(self, classes: int) -> None:
+        """Make room for more classes: two become the logits -z/2 and z/2, new ones begin at zero."""
+        for feature in (self.constant, *self.features.values()):
+            old = np.vstack([-0.5 * feature.w, 0.5 * feature.w]) if self.heads == 1 else feature.w
+            feature.w = np.vstack([old, np.zeros((classes - self.classes, ROW_LANES))])
+        self.counts = np.hstack([self.counts, np.zeros((MEAN_LANES, classes - self.classes))])
+        self.classes = self.heads = classes
+
+    # --- In the form of the core's state ---
+
+    def parts(self, features: int) -> dict[str, Array]:
+        """All but the history, by the names that the core gives it."""
+        blank = Feature(self.heads)
+        records = [self.record(self.features.get(j, blank)) for j in range(features)]
+        numbers = {name: getattr(self, name) for name in (*NUMBERS, "count", "timed")}
+        arrays = {name: getattr(self, name) for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "top")}
+        residuals = {"residual": self.residual, "kalman_residual": self.kalman_residual}
+        return {
+            "table": np.concatenate([*records, []]),
+            "constant": self.record(self.constant),
+            "counts": self.counts.ravel(),
+            "kalman": self.kalman,
+            "covariance": self.covariance.ravel(),
+            **{name: np.array([float(value)]) for name, value in numbers.items()},
+            **arrays,
+            **{name: np.array([fading.sum]) for name, fading in residuals.items()},
+            **{f"{name}_mass": np.array([fading.mass]) for name, fading in residuals.items()},
+        }
+
+    def record(self, feature: Feature) -> Array:
+        f = feature
+        return np.concatenate([[f.n, f.mean, f.square, f.G, f.H, f.D, float(f.dense), 0.0], f.w.ravel()])
+
+    @classmethod
+    def of_parts(cls, parts: dict[str, Array], *, task: str, classes: int = 2) -> "SlowBank":
+        """The bank that a state of the core describes."""
+        out = cls(task=task, classes=classes)
+        stride = 8 + ROW_LANES * out.heads
+        out.features = {j: out.feature(r) for j, r in enumerate(parts["table"].reshape(-1, stride))}
+        out.constant = out.feature(parts["constant"])
+        out.counts = parts["counts"].reshape(MEAN_LANES, -1).copy()
+        out.covariance = parts["covariance"].reshape(LANES, LANES).copy()
+        for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "kalman", "top"):
+            setattr(out, name, parts[name].copy())
+        for name in NUMBERS:
+            setattr(out, name, float(parts[name][0]))
+        out.count, out.timed = int(parts["count"][0]), int(parts["timed"][0])
+        for name, fading in (("residual", out.residual), ("kalman_residual", out.kalman_residual)):
+            fading.sum, fading.mass = float(parts[name][0]), float(parts[f"{name}_mass"][0])
+        return out
+
+    def feature(self, record: Array) -> Feature:
+        out = Feature(self.heads)
+        out.n, out.mean, out.square, out.G, out.H, out.D = (float(x) for x in record[:6])
+        out.dense = bool(record[6])
+        out.w = record[8:].reshape(self.heads, ROW_LANES).copy()
+        return out

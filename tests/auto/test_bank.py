@@ -1,0 +1,659 @@
+"""The bank is what its slow twin says it is, whatever comes, however it comes."""
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from auto.slow_bank import LANES, ROW_LANES, SlowBank
+from odca import _core
+from odca.inputs import as_matrix
+
+Bank = _core.Bank
+
+TASKS: dict[str, dict[str, Any]] = {
+    "two classes": {"task": "classes", "classes": 2},
+    "several classes": {"task": "classes", "classes": 4},
+    "numbers": {"task": "numbers", "classes": 2},
+}
+every_task = pytest.mark.parametrize("kind", TASKS)
+classes_only = pytest.mark.parametrize("kind", ["two classes", "several classes"])
+
+# λ of log loss is solved to a few parts in a million, and what follows from it departs a little; numbers have no λ to solve.
+OF_STREAMS = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-11}
+OF_ONE_STEP = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-12}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Events in order; weights and times may be None."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    time: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: slice) -> "Stream":
+        weight, time = (None if each is None else each[rows] for each in (self.weight, self.time))
+        return Stream(self.X[rows], self.y[rows], weight, time)
+
+    def with_(self, **changes: Any) -> "Stream":
+        return replace(self, **changes)
+
+    def into(self, bank: Bank) -> np.ndarray:
+        return bank.learn(as_matrix(self.X)[0], self.y, self.weight, self.time)
+
+
+def new(kind: str) -> Bank:
+    return Bank(**TASKS[kind])
+
+
+def predict(bank: Bank, X: Any) -> np.ndarray:
+    return bank.predict(as_matrix(X)[0])
+
+
+def told_of(kind: str, stream: Stream) -> np.ndarray:
+    return stream.into(new(kind))
+
+
+def learned(kind: str, stream: Stream) -> Bank:
+    bank = new(kind)
+    stream.into(bank)
+    return bank
+
+
+def labels(kind: str, z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Labels with something of the columns of z in them."""
+    noisy = z + 0.5 * rng.normal(size=z.shape)
+    if kind == "numbers":
+        return 3.0 * noisy[:, 0] + 7.0
+    if kind == "two classes":
+        return (noisy[:, 0] > 0.3).astype(float)
+    return np.argmax(noisy, axis=1).astype(float)
+
+
+def make_stream(kind: str, n: int = 400, d: int = 7, seed: int = 0) -> Stream:
+    """Full columns, sparse ones, an indicator; weights, some of them 0; times that jump, stand still and are late."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + rng.normal(size=d)
+    X *= rng.random((n, d)) < np.where(np.arange(d) % 3 == 0, 1.0, 0.3)
+    X[:, -1] = X[:, -1] != 0.0
+    y = labels(kind, X @ rng.normal(size=(d, 4)), rng)
+    clock = np.cumsum(rng.exponential(size=n) * (rng.random(n) < 0.7))
+    time = np.where(rng.random(n) < 0.1, clock - rng.exponential(size=n), clock)
+    return Stream(X, y, rng.choice([0.0, 1.0, 0.3, 2.5, 10.0], size=n), time)
+
+
+def hard_stream(kind: str, n: int, seed: int, d: int = 6) -> Stream:
+    """Nearly equal columns, outliers, numbers of all sizes, labels that turn round, weights of all sizes, bursts of one time."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 1)) + 1e-6 * rng.normal(size=(n, d))
+    X *= 10.0 ** rng.integers(-12, 13, size=d)
+    X[rng.random((n, d)) < 0.01] *= 1e30
+    X[rng.random((n, d)) < 0.3] = 0.0
+    turn = np.where(np.arange(n) // 500 % 2 == 0, 1.0, -1.0)[:, None]
+    y = labels(kind, turn * np.sign(X) @ rng.normal(size=(d, 4)), rng)
+    if kind == "numbers":
+        y[rng.random(n) < 0.005] *= 1e12
+    return Stream(
+        X, y, 10.0 ** rng.uniform(-6, 6, size=n), np.repeat(rng.exponential(size=n // 20 + 1).cumsum(), 20)[:n]
+    )
+
+
+def assert_same_bits(a: Bank, b: Bank) -> None:
+    mine, its = a.state(), b.state()
+    assert mine.keys() == its.keys()
+    for name, values in mine.items():
+        assert values.tobytes() == its[name].tobytes(), name
+
+
+def assert_all_finite(bank: Bank, told: np.ndarray) -> None:
+    assert np.isfinite(told).all()
+    for name, values in bank.state().items():
+        assert np.isfinite(values).all(), name
+
+
+def assert_close(got: np.ndarray, wanted: np.ndarray, tolerance: float, what: str) -> None:
+    """Within a part of the largest, or of one."""
+    np.testing.assert_allclose(
+        got, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max(initial=0.0)), err_msg=what
+    )
+
+
+def assert_same_parts(bank: Bank, slow: SlowBank, tolerance: float) -> None:
+    state, parts = bank.state(), slow.parts(bank.features)
+    assert set(state) - set(parts) == {"history", "history_every", "history_loss"}
+    for name, wanted in parts.items():
+        np.testing.assert_allclose(
+            state[name], wanted, rtol=0.0, atol=tolerance * np.abs(wanted).max(initial=0.0), err_msg=name
+        )
+
+
+# --- What it computes ---
+
+
+@every_task
+@pytest.mark.parametrize("with_", [*itertools.product([False, True], repeat=2)], ids=str)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_core_is_the_slow_bank(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
+    stream = make_stream(kind, 250)
+    weight, time = (
+        values if wanted else None for values, wanted in zip((stream.weight, stream.time), with_, strict=True)
+    )
+    bank, slow = new(kind), SlowBank(**TASKS[kind])
+    told = stream.with_(X=form(stream.X), weight=weight, time=time).into(bank)
+    assert_close(told, slow.learn(stream.X, stream.y, weight, time), OF_STREAMS[kind], "what was told")
+    assert_close(predict(bank, form(stream.X)), slow.predict(stream.X), OF_STREAMS[kind], "what is told")
+    assert_same_parts(bank, slow, OF_STREAMS[kind])
+
+
+@every_task
+def test_every_step_is_that_of_the_slow_bank_whatever_the_weight(kind: str) -> None:
+    # Weights of a million make of a millionth a lot, event after event: so each step begins where the core is.
+    stream = make_stream(kind, 200, seed=1)
+    stream = stream.with_(weight=10.0 ** np.random.default_rng(2).uniform(-6, 6, size=len(stream)))
+    bank = new(kind)
+    for i in range(len(stream)):
+        event = stream[i : i + 1]
+        slow = SlowBank.of_parts(bank.state(), **TASKS[kind])
+        assert_close(event.into(bank), slow.learn(event.X, event.y, event.weight, event.time), 1e-9, f"event {i}")
+        assert_same_parts(bank, slow, OF_ONE_STEP[kind])
+
+
+# --- Promises ---
+
+
+@every_task
+@pytest.mark.parametrize("seed", range(3))
+def test_any_split_into_calls_gives_the_same_bits(kind: str, seed: int) -> None:
+    stream, rng = make_stream(kind, 600, seed=seed), np.random.default_rng(seed)
+    whole, parts = new(kind), new(kind)
+    told = stream.into(whole)
+    cuts = [0, 0, 1, 2, *sorted(rng.integers(3, 600, size=10)), 600]
+    in_parts = np.concatenate([stream[a:b].into(parts) for a, b in itertools.pairwise(cuts)])
+    assert told.tobytes() == in_parts.tobytes()
+    assert_same_bits(whole, parts)
+
+
+@every_task
+def test_learning_tells_what_predicting_would_have_told(kind: str) -> None:
+    stream, bank = make_stream(kind), new(kind)
+    for i in range(len(stream)):
+        before = predict(bank, stream.X[i : i + 1])
+        assert before.tobytes() == stream[i : i + 1].into(bank).tobytes()
+
+
+@every_task
+def test_predicting_changes_nothing(kind: str) -> None:
+    stream = make_stream(kind)
+    bank, other = learned(kind, stream), learned(kind, stream)
+    wider = np.random.default_rng(3).normal(size=(50, 30))  # with features that were never seen
+    first = predict(bank, wider)
+    assert first.tobytes() == predict(bank, wider).tobytes()
+    assert_same_bits(bank, other)
+    assert bank.features == stream.X.shape[1]
+
+
+@every_task
+@pytest.mark.parametrize("middle", [0, 1, 17, 250])
+def test_saving_and_restoring_in_the_middle_changes_no_bit(kind: str, middle: int) -> None:
+    stream = make_stream(kind)
+    straight, restored = new(kind), new(kind)
+    told = stream.into(straight)
+    restored.restore(learned(kind, stream[:middle]).state())
+    assert stream[middle:].into(restored).tobytes() == told[middle:].tobytes()
+    assert_same_bits(straight, restored)
+
+
+@every_task
+def test_features_may_appear_later(kind: str) -> None:
+    stream = make_stream(kind)
+    at_once = stream.X.copy()
+    at_once[:100, 3:] = 0.0
+    at_once[100:200, 5:] = 0.0
+    wide, growing = new(kind), new(kind)
+    told = stream.with_(X=at_once).into(wide)
+    later = [
+        stream[a:b].with_(X=np.ascontiguousarray(at_once[a:b, :width])).into(growing)
+        for a, b, width in ((0, 100, 3), (100, 200, 5), (200, 400, 7))
+    ]
+    assert np.concatenate(later).tobytes() == told.tobytes()
+    assert_same_bits(wide, growing)
+
+
+@every_task
+def test_dense_rows_are_sparse_ones_to_the_bit(kind: str) -> None:
+    stream = make_stream(kind)
+    dense, sparse, fortran = new(kind), new(kind), new(kind)
+    told = stream.into(dense)
+    assert stream.with_(X=sp.csr_array(stream.X)).into(sparse).tobytes() == told.tobytes()
+    assert stream.with_(X=np.asfortranarray(stream.X)).into(fortran).tobytes() == told.tobytes()
+    assert_same_bits(dense, sparse)
+    assert_same_bits(dense, fortran)
+
+
+@every_task
+def test_the_order_of_the_features_does_not_matter(kind: str) -> None:
+    stream = make_stream(kind, 2000, d=20)
+    order = np.random.default_rng(4).permutation(20)
+    assert_close(told_of(kind, stream.with_(X=stream.X[:, order])), told_of(kind, stream), 1e-9, "permuted")
+
+
+@every_task
+def test_the_units_of_the_features_do_not_matter(kind: str) -> None:
+    stream = make_stream(kind, 2000, d=20)
+    units = 10.0 ** np.random.default_rng(5).uniform(-6, 6, size=20)
+    assert_close(told_of(kind, stream.with_(X=stream.X * units)), told_of(kind, stream), 1e-8, "in other units")
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6, -1.0])
+def test_the_unit_of_the_numbers_does_not_matter(unit: float) -> None:
+    stream = make_stream("numbers", 2000)
+    in_unit = told_of("numbers", stream.with_(y=stream.y * unit)) / unit
+    assert_close(in_unit, told_of("numbers", stream), 1e-8, "in another unit")
+
+
+@every_task
+def test_the_unit_of_time_does_not_matter(kind: str) -> None:
+    stream = make_stream(kind, 1000)
+    assert stream.time is not None
+    told = told_of(kind, stream)
+    assert told_of(kind, stream.with_(time=1024.0 * stream.time)).tobytes() == told.tobytes()
+    assert_close(told_of(kind, stream.with_(time=86_400.0 * stream.time + 1e6)), told, 1e-5, "in seconds")
+
+
+@every_task
+def test_times_that_are_evenly_spaced_change_nothing(kind: str) -> None:
+    stream = make_stream(kind).with_(time=None)
+    timed = stream.with_(time=np.arange(400.0) * 0.25 - 3.0)
+    assert told_of(kind, timed).tobytes() == told_of(kind, stream).tobytes()
+
+
+@every_task
+def test_nothing_is_learned_from_an_event_of_weight_zero(kind: str) -> None:
+    stream = make_stream(kind).with_(time=None)
+    assert stream.weight is not None
+    kept = np.flatnonzero(stream.weight > 0.0)
+    assert 0 < len(kept) < len(stream)
+    alone = Stream(stream.X[kept], stream.y[kept], stream.weight[kept])
+    assert told_of(kind, alone).tobytes() == told_of(kind, stream)[kept].tobytes()
+
+
+@every_task
+def test_weights_lie_on_the_simplex_at_all_times(kind: str) -> None:
+    stream, bank = hard_stream(kind, 1500, seed=6), new(kind)
+    for i in range(len(stream)):
+        stream[i : i + 1].into(bank)
+        state = bank.state()
+        for weights in (state["bayes"], state["simplex"], state["top"], bank.weights()):
+            assert weights.min() > 0.0
+            assert abs(weights.sum() - 1.0) < 1e-12
+
+
+@every_task
+def test_the_covariance_stays_symmetric_and_positive(kind: str) -> None:
+    stream, bank = hard_stream(kind, 20_000, seed=7), new(kind)
+    for start in range(0, len(stream), 250):
+        assert_all_finite(bank, stream[start : start + 250].into(bank))
+        covariance = bank.state()["covariance"].reshape(LANES, LANES)
+        assert np.array_equal(covariance, covariance.T)
+        assert np.linalg.eigvalsh(covariance)[0] > 0.0
+
+
+@every_task
+def test_the_history_holds_the_losses_and_weights_of_the_whole_stream(kind: str) -> None:
+    stream, bank = make_stream(kind, 10_000).with_(weight=None), new(kind)
+    told = stream.into(bank)
+    history = bank.history()
+    assert 100 < len(history) < 256
+    np.testing.assert_array_equal(np.diff(history[:, 0]), history[0, 0])
+    np.testing.assert_allclose(history[:, 3:].sum(axis=1), 1.0, rtol=1e-12)
+    if kind == "numbers":
+        losses = (stream.y - told[:, 0]) ** 2
+    elif kind == "two classes":
+        losses = np.logaddexp(0.0, np.where(stream.y == 1.0, -told[:, 0], told[:, 0]))
+    else:
+        losses = -told[np.arange(len(told)), stream.y.astype(int)]
+    until = int(history[-1, 0])
+    np.testing.assert_allclose(history[:, 2].mean(), losses[:until].mean(), rtol=1e-9)
+
+
+@classes_only
+def test_probabilities_sum_to_one(kind: str) -> None:
+    told = told_of(kind, make_stream(kind))
+    if kind == "several classes":
+        np.testing.assert_allclose(np.exp(told).sum(axis=1), 1.0, rtol=1e-12)
+    assert told.shape == (400, 1 if kind == "two classes" else 4)
+
+
+# --- What is refused ---
+
+
+def spoilt(values: np.ndarray, at: Any, value: float) -> np.ndarray:
+    out = values.astype(float)
+    out[at] = value
+    return out
+
+
+@every_task
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.1e100, -1e300])
+def test_what_is_no_number_is_refused_with_its_row(kind: str, value: float) -> None:
+    stream = make_stream(kind)
+    bank, before = learned(kind, stream), learned(kind, stream)
+    X = spoilt(stream.X, (7, 0), value)
+    for form in (np.asarray, sp.csr_array):
+        with pytest.raises(ValueError, match="row 7 of X must hold numbers"):
+            stream.with_(X=form(X)).into(bank)
+        with pytest.raises(ValueError, match="row 7 of X must hold numbers"):
+            predict(bank, form(X))
+        wider = np.pad(X, ((0, 0), (0, 5)))  # nor do features appear
+        with pytest.raises(ValueError, match="row 7 of X"):
+            stream.with_(X=form(wider)).into(bank)
+    assert_same_bits(bank, before)
+
+
+@every_task
+def test_labels_weights_and_times_that_cannot_be_are_refused_with_their_row(kind: str) -> None:
+    stream = make_stream(kind)
+    assert stream.weight is not None
+    assert stream.time is not None
+    bank, before = learned(kind, stream), learned(kind, stream)
+    no_labels = {"two classes": [-1.0, 3.0, 0.5], "several classes": [-1.0, 5.0, 0.5], "numbers": [1.1e100, -1e200]}[
+        kind
+    ]
+    for y in [*no_labels, np.nan, np.inf]:
+        with pytest.raises(ValueError, match="row 11 of y"):
+            stream.with_(y=spoilt(stream.y, 11, y)).into(bank)
+    for weight in (-1e-9, 1.1e6, np.nan, np.inf):
+        with pytest.raises(ValueError, match="row 12 of sample_weight"):
+            stream.with_(weight=spoilt(stream.weight, 12, weight)).into(bank)
+    for time in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="row 13 of time"):
+            stream.with_(time=spoilt(stream.time, 13, time)).into(bank)
+    for short in ({"y": stream.y[1:]}, {"weight": stream.weight[1:]}, {"time": stream.time[1:]}):
+        with pytest.raises(ValueError, match="as long as X"):
+            stream.with_(**short).into(bank)
+    assert_same_bits(bank, before)
+
+
+def test_a_bank_of_no_known_task_or_of_one_class_is_refused() -> None:
+    with pytest.raises(ValueError, match="task must be"):
+        Bank(task="ranks", classes=2)
+    for classes in (1, 0, -3):
+        with pytest.raises(ValueError, match="at least two classes"):
+            Bank(task="classes", classes=classes)
+
+
+@every_task
+def test_a_damaged_state_is_refused(kind: str) -> None:
+    stream = make_stream(kind)
+    bank, before = learned(kind, stream), learned(kind, stream)
+    state = bank.state()
+    damaged: list[dict[str, np.ndarray]] = [{**state, "more": np.zeros(1)}]
+    for name, values in state.items():
+        damaged.append({key: value for key, value in state.items() if key != name})
+        damaged.append({**state, name: np.append(values, 1.0)})
+        if len(values) > 0:
+            damaged.append({**state, name: values[1:]})
+            damaged.append({**state, name: spoilt(values, 0, np.nan)})
+            damaged.append({**state, name: spoilt(values, -1, np.inf)})
+    for name in ("bayes", "simplex", "top"):
+        damaged.append({**state, name: 1.1 * state[name]})
+        damaged.append({**state, name: spoilt(state[name], slice(0, 2), 0.0)})
+        damaged.append({**state, name: state[name] + np.r_[-1.0, 1.0, np.zeros(len(state[name]) - 2)]})
+    damaged.extend({**state, name: np.array([value])} for name in ("count", "timed") for value in (-1.0, 0.5, 1e300))
+    damaged.append({**state, "history_every": np.array([3.0])})
+    for each in damaged:
+        with pytest.raises(ValueError, match=r"it has no|is not what a bank has|do not go together|on the simplex"):
+            bank.restore(each)
+    assert_same_bits(bank, before)
+
+
+@every_task
+def test_the_state_of_another_task_is_refused(kind: str) -> None:
+    state = learned(kind, make_stream(kind)).state()
+    for other in set(TASKS) - {kind}:
+        with pytest.raises(ValueError, match=r"do not go together|is not what"):
+            new(other).restore(state)
+    if kind == "several classes":
+        with pytest.raises(ValueError, match="do not go together"):
+            Bank(task="classes", classes=5).restore(state)
+
+
+# --- Classes that come later ---
+
+
+def wider(bank: Bank, kind: str, classes: int) -> Bank:
+    out = new(kind)
+    out.restore(bank.state())
+    out.declare(classes)
+    return out
+
+
+def lane_odds(bank: Bank, classes: int, row: np.ndarray) -> np.ndarray:
+    """What each row lane says of the second class against the first."""
+    slow = SlowBank.of_parts(bank.state(), task="classes", classes=classes)
+    slow.think(row)
+    margins = slow.margin[:, :ROW_LANES]
+    return margins[0] if classes == 2 else margins[1] - margins[0]
+
+
+@pytest.mark.parametrize("classes", [3, 5])
+def test_lanes_say_of_two_old_classes_what_they_said_before_there_were_more(classes: int) -> None:
+    stream = make_stream("two classes", 1000)
+    bank = learned("two classes", stream)
+    more = wider(bank, "two classes", classes)
+    assert more.classes == classes
+    for row in stream.X[:50]:
+        np.testing.assert_allclose(lane_odds(more, classes, row), lane_odds(bank, 2, row), rtol=1e-12, atol=1e-12)
+
+
+def test_the_bank_says_of_two_old_classes_nearly_what_it_said() -> None:
+    # Not the same: the smoothing of means knows how many classes there are, and a mixture of three is none of two.
+    stream = make_stream("two classes", 1000)
+    bank = learned("two classes", stream)
+    odds, logs = predict(bank, stream.X)[:, 0], predict(wider(bank, "two classes", 3), stream.X)
+    before, after = 1.0 / (1.0 + np.exp(-odds)), 1.0 / (1.0 + np.exp(logs[:, 0] - logs[:, 1]))
+    assert np.abs(after - before).max() < 0.1
+    assert np.abs(after - before).mean() < 0.01
+
+
+@pytest.mark.parametrize(("kind", "classes"), [("two classes", 3), ("several classes", 6)])
+def test_a_bank_with_a_new_class_learns_as_the_slow_one(kind: str, classes: int) -> None:
+    bank = learned(kind, make_stream(kind))
+    slow = SlowBank.of_parts(bank.state(), **TASKS[kind])
+    bank.declare(classes)
+    slow.meet(classes)
+    assert_same_parts(bank, slow, 1e-12)
+    rng, stream = np.random.default_rng(8), make_stream("several classes", 100, seed=9)
+    stream = stream.with_(y=rng.integers(0, classes, size=100).astype(float))
+    told = slow.learn(stream.X, stream.y, stream.weight, stream.time)
+    assert_close(stream.into(bank), told, OF_STREAMS[kind], "what was told")
+    assert_same_parts(bank, slow, OF_STREAMS[kind])
+
+
+def test_a_class_is_met_at_its_own_event_however_the_stream_is_cut() -> None:
+    stream = make_stream("several classes", 600)
+    order = {label: float(code) for code, label in enumerate(dict.fromkeys(stream.y.tolist()))}
+    stream = stream.with_(y=np.array([order[label] for label in stream.y.tolist()]))
+    whole = new("two classes")
+    told = stream.into(whole)
+    assert told.shape == (600, whole.classes)
+    for sizes in ([1] * 600, [7] * 85 + [5], [599, 1]):
+        parts, at = new("two classes"), 0
+        for size in sizes:
+            own = stream[at : at + size].into(parts)
+            logs = np.column_stack([-np.logaddexp(0.0, own), -np.logaddexp(0.0, -own)]) if own.shape[1] == 1 else own
+            np.testing.assert_allclose(told[at : at + size, : logs.shape[1]], logs, rtol=1e-12, atol=1e-12)
+            assert np.all(told[at : at + size, logs.shape[1] :] < -34.0)  # nobody knew of these
+            at += size
+        assert_same_bits(parts, whole)
+    late = np.flatnonzero(stream.y == 2.0)[0]
+    slow = SlowBank(task="classes", classes=2)
+    before = slow.learn(
+        *(None if part is None else part[:late] for part in (stream.X, stream.y, stream.weight, stream.time))
+    )
+    slow.meet(3)
+    end = np.flatnonzero(stream.y == 3.0)[0]
+    after = slow.learn(
+        *(None if part is None else part[late:end] for part in (stream.X, stream.y, stream.weight, stream.time))
+    )
+    np.testing.assert_allclose(told[:late, 1] - told[:late, 0], before[:, 0], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(told[late:end, :3], after, rtol=1e-4, atol=1e-4)
+
+
+def test_classes_come_one_after_the_other() -> None:
+    for kind in ("two classes", "several classes"):
+        stream = make_stream(kind)
+        bank, before = learned(kind, stream), learned(kind, stream)
+        skipped = stream.with_(y=np.where(np.arange(len(stream)) == 3, bank.classes + 1.0, stream.y))
+        with pytest.raises(ValueError, match="row 3 of y is"):
+            skipped.into(bank)
+        with pytest.raises(ValueError, match="at most a million"):
+            bank.declare(2_000_000)
+        assert_same_bits(bank, before)
+        bank.declare(1)
+        assert bank.classes == before.classes
+
+
+# --- Whatever comes ---
+
+
+ODD: dict[str, Callable[[Stream, np.random.Generator], Stream]] = {
+    "a constant feature": lambda s, _: s.with_(X=np.column_stack([s.X, np.full(len(s), 0.1)])),
+    "nothing but constant features": lambda s, _: s.with_(X=np.full(s.X.shape, 0.1)),
+    "no features": lambda s, _: s.with_(X=np.zeros((len(s), 0))),
+    "nothing but zeros": lambda s, _: s.with_(X=np.zeros(s.X.shape)),
+    "one label only": lambda s, _: s.with_(y=np.full(len(s), s.y[0])),
+    "one label only, after another": lambda s, _: s.with_(y=np.r_[s.y.max(), np.full(len(s) - 1, s.y.min())]),
+    "one event again and again": lambda s, _: s.with_(X=np.tile(s.X[0], (len(s), 1)), y=np.full(len(s), s.y[0])),
+    "outliers": lambda s, rng: s.with_(X=np.where(rng.random(s.X.shape) < 0.01, 1e50, s.X)),
+    "the largest numbers": lambda s, rng: s.with_(X=np.where(rng.random(s.X.shape) < 0.5, 1e100, -1e100)),
+    "tiny numbers": lambda s, _: s.with_(X=1e-300 * s.X),
+    "numbers whose squares are subnormal": lambda s, _: s.with_(X=1e-160 * s.X),
+    "numbers of all sizes": lambda s, rng: s.with_(X=s.X * 10.0 ** rng.uniform(-300, 99, size=s.X.shape)),
+    "weights of all sizes": lambda s, rng: s.with_(weight=10.0 ** rng.uniform(-300, 6, size=len(s))),
+    "the largest weights": lambda s, _: s.with_(weight=np.full(len(s), 1e6)),
+    "tiny weights": lambda s, _: s.with_(weight=np.full(len(s), 1e-300)),
+    "weights of zero alone": lambda s, _: s.with_(weight=np.zeros(len(s))),
+    "one time": lambda s, _: s.with_(time=np.full(len(s), 5.0)),
+    "one time, large weights": lambda s, _: s.with_(time=np.full(len(s), 5.0), weight=np.full(len(s), 1e3)),
+    "times all over": lambda s, rng: s.with_(
+        time=rng.normal(size=len(s)) * 10.0 ** rng.uniform(-300, 307, size=len(s))
+    ),
+    "times that run backwards": lambda s, _: s.with_(time=-np.arange(float(len(s)))),
+    "a long pause": lambda s, _: s.with_(time=np.arange(float(len(s))) + 1e12 * (np.arange(len(s)) > 500)),
+}
+
+
+@every_task
+@pytest.mark.parametrize("what", ODD)
+def test_whatever_comes_all_numbers_stay_finite(kind: str, what: str) -> None:
+    rng = np.random.default_rng(10)
+    plain = make_stream(kind, 1000, seed=11)
+    for stream in (plain, plain.with_(weight=None, time=None)):
+        odd = ODD[what](stream, rng)
+        bank = new(kind)
+        assert_all_finite(bank, odd.into(bank))
+        assert np.isfinite(predict(bank, 1e50 * np.ones((1, 40)))).all()
+        new(kind).restore(bank.state())  # and what was learned can be saved
+
+
+@pytest.mark.parametrize("unit", [1e50, 1e99, 1e-150, 1e-156, 1e-160, 1e-300])
+def test_numbers_of_any_size_can_be_learned(unit: float) -> None:
+    stream = make_stream("numbers", 1000)
+    bank = new("numbers")
+    assert_all_finite(bank, stream.with_(y=stream.y / 1e3 * unit).into(bank))
+    outliers = np.where(np.random.default_rng(12).random(1000) < 0.01, stream.y / 1e3 * unit, stream.y)
+    bank = new("numbers")
+    assert_all_finite(bank, stream.with_(y=outliers).into(bank))
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.3, 0.7, 1.544e-9])
+def test_rounding_makes_no_negative_variance_of_weighted_numbers(weight: float) -> None:
+    rng = np.random.default_rng(13)
+    for y in rng.normal(size=200):
+        bank = new("numbers")
+        stream = Stream(np.ones((3, 1)), np.array([y, y, y + 1e-9]), np.array([weight, weight, 1e-40]))
+        assert_all_finite(bank, stream.into(bank))
+        assert bank.state()["label_square"][0] >= 0.0
+
+
+@every_task
+@pytest.mark.parametrize("weight", [None, 0.3], ids=["", "weighted"])
+def test_a_long_constant_stream_is_learned(kind: str, weight: float | None) -> None:
+    n = 100_000
+    y = np.full(n, 0.1 if kind == "numbers" else 1.0)
+    stream = Stream(np.broadcast_to([1.0, 0.3], (n, 2)), y, None if weight is None else np.full(n, weight))
+    bank = new(kind)
+    told = stream.into(bank)
+    assert_all_finite(bank, told)
+    if kind == "numbers":
+        np.testing.assert_allclose(told[1:], 0.1, rtol=1e-12)
+    else:
+        assert told[-1, -1 if kind == "two classes" else 1] > (5.0 if kind == "two classes" else -1e-3)
+
+
+# --- Threads ---
+
+
+@every_task
+def test_every_prediction_is_one_between_two_events(kind: str) -> None:
+    stream = make_stream(kind, 20_000, seed=14)
+    probe = np.random.default_rng(15).normal(size=(1, 7))
+    alone, bank = new(kind), new(kind)
+    possible = {predict(alone, probe).tobytes()}
+    for i in range(len(stream)):
+        stream[i : i + 1].into(alone)
+        possible.add(predict(alone, probe).tobytes())
+    seen, counts = set(), set()
+    with ThreadPoolExecutor(1) as pool:
+        learning = pool.submit(stream.into, bank)
+        while not learning.done():
+            seen.add(predict(bank, probe).tobytes())
+            counts.add(bank.count)
+        learning.result()
+    assert seen <= possible, "a prediction saw half an event"
+    assert counts - {0, len(stream)}, "the learning was over before a prediction came in between"
+    assert_same_bits(bank, alone)
+
+
+@every_task
+def test_several_threads_may_learn_at_once_and_every_call_is_whole(kind: str) -> None:
+    stream, bank = make_stream(kind, 20_000, seed=16).with_(time=None), new(kind)
+    halves = [stream[:10_000], stream[10_000:]]
+    with ThreadPoolExecutor(2) as pool:
+        for call in [pool.submit(half.into, bank) for half in halves]:
+            call.result()
+    tables = []
+    for order in (halves, halves[::-1]):
+        alone = new(kind)
+        for half in order:
+            half.into(alone)
+        tables.append(alone.state()["table"].tobytes())
+    assert bank.state()["table"].tobytes() in tables
+
+
+def test_restoring_and_new_classes_wait_for_the_call_that_learns() -> None:
+    stream = make_stream("two classes", 30_000, d=20, seed=17)
+    empty = new("two classes").state()
+    for disturb in (lambda bank: bank.restore(empty), lambda bank: bank.declare(22)):
+        bank, straight = new("two classes"), new("two classes")
+        with ThreadPoolExecutor(2) as pool:
+            learning = pool.submit(stream.into, bank)
+            while bank.count == 0:
+                assert not learning.done()
+            disturbing, predicting = pool.submit(disturb, bank), predict(bank, stream.X)
+            disturbing.result()
+            assert learning.result().tobytes() == stream.into(straight).tobytes()
+        assert predicting.shape in {(len(stream), 1), (len(stream), 22)}
+        disturb(straight)
+        assert_same_bits(bank, straight)
