@@ -38,7 +38,7 @@ def find(job: Job) -> Finding:
             "‖w - w°‖²",
             [Line.of(name, at, all_curves[name][:, :, k]) for name, k in best.items()],
             y_log=True,
-            y_range=(1e-4, 1.0),
+            y_range=(1e-3, 1e-1),
         ),
         claims=[
             Claim(

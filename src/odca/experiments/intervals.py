@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 Array = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
-DRAWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Interval:
         return cls(float(sample.mean()), float(sample.mean() - reach), float(sample.mean() + reach))
 
     @classmethod
-    def of_series(cls, values: Array, *, block: int, draws: int = DRAWS, seed: int = 0) -> "Interval":
+    def of_series(cls, values: Array, *, block: int, draws: int = 2_000, seed: int = 0) -> "Interval":
         """The mean of one series, whose neighbours depend on each other: from blocks of it, drawn with replacement."""
         rng = np.random.default_rng(seed)
         count = -(-len(values) // block)
@@ -45,24 +44,20 @@ class Interval:
             [[0.0], np.cumsum(np.concatenate([values, values[: block - 1]]))]
         )  # the end joins the beginning
         means = (sums[block:] - sums[:-block]) / block
-        return cls._around(float(values.mean()), means[rng.integers(len(means), size=(draws, count))].mean(axis=1))
-
-    @classmethod
-    def of_table(cls, values: npt.NDArray[np.int8], *, draws: int = DRAWS, seed: int = 0) -> "Interval":
-        """The mean of a table, seeds by test rows, in percent: both its rows and its columns drawn with replacement.
-
-        Columns that are alike are drawn together, which is the same.
-        """
-        rng = np.random.default_rng(seed)
-        seeds, rows = values.shape
-        kinds, counts = np.unique(values, axis=1, return_counts=True)
-        drawn_seeds = rng.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=draws) / seeds
-        drawn_rows = rng.multinomial(rows, counts / rows, size=draws) / rows
-        drawn = np.einsum("ds,ds->d", drawn_seeds, drawn_rows @ kinds.T.astype(np.float64))
-        return cls._around(100.0 * float(values.mean()), 100.0 * drawn)
-
-    @classmethod
-    def _around(cls, mean: float, drawn: Array) -> "Interval":
+        drawn = means[rng.integers(len(means), size=(draws, count))].mean(axis=1)
         tail = 0.5 - 0.5 * CONFIDENCE
         low, high = np.quantile(drawn, [tail, 1.0 - tail])
-        return cls(mean, float(low), float(high))
+        return cls(float(values.mean()), float(low), float(high))
+
+    @classmethod
+    def of_table(cls, values: npt.NDArray[np.int8]) -> "Interval":
+        """The mean of a table, seeds by test rows, in percent, where other seeds and other test rows might have been drawn.
+
+        The reach of seeds is Student's, that of rows is normal, as there are many; they add as squares. (Drawing both anew from the table, with
+        replacement, gives less than Student's where seeds are few.)
+        """
+        of_seeds = cls.of(100.0 * values.mean(axis=1))
+        rows = 100.0 * values.mean(axis=0)
+        of_rows = float(ndtri(0.5 + 0.5 * CONFIDENCE)) * float(rows.std(ddof=1)) / np.sqrt(len(rows))
+        reach = float(np.hypot(of_seeds.high - of_seeds.mean, of_rows))
+        return cls(of_seeds.mean, of_seeds.mean - reach, of_seeds.mean + reach)

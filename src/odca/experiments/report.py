@@ -22,7 +22,7 @@ within the margin that it names. It **needs smoothing** if that is so for our sm
 smoothed stand beside. Else it **does not hold**, also where so few seeds cannot tell. Differences are paired: both sides saw the same events in the same order.
 
 Intervals are over seeds unless a study says otherwise: over orders of the events, given these test rows. Where test errors are compared at the end of a pass, the last
-column but one has the wider interval that comes of drawing seeds and test rows anew, both with replacement. The paper's figures cannot be seen in its source;
+column but one has the wider interval that covers other test rows as well. The paper's figures cannot be seen in its source;
 "paper" is the source of what it says in words or equations, "odca" of all else.
 """
 

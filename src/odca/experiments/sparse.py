@@ -21,7 +21,7 @@ ALPHA, SHARE = RHO * (DELTA + 1.0), DELTA / (DELTA + 1.0)  # scikit-learn's name
 LOOKS = 30
 NEAR, EXACT = 0.05, 1e-4
 ODCA, FITTED, BATCH, PEER = "O-DCA", "O-DCA, fit", "ElasticNet, all events", "SGDRegressor, elastic net"
-RATES = tuning.grid(1e-4, 10, 2.0)  # eta0: from some of these on it diverges
+RATES = tuning.grid(1e-3, 9, 2.0)  # eta0: from some of these on it diverges
 ZEROS, FOUND, OFF = range(3)
 
 
