@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import LinearSVC
 
+from interrupting import Interrupt, interrupted_after
 from odca import Exponential, Hinge, Huber, Learner, LogLoss, Poisson, SquaredError
 from odca.baselines import NLMS, RLS, SDCA, SGD, SPG
 from odca.losses import Loss
@@ -45,11 +46,11 @@ def slow_sgd(loss: Loss, X: np.ndarray, y: np.ndarray, rates: np.ndarray, rho: f
 def test_sgd_is_the_recursion_of_the_paper(loss: Loss) -> None:
     X, signs, numbers = problem()
     y = signs if isinstance(loss, LogLoss) else numbers
-    learner = SGD(loss, rate=0.05, rho=0.1)
+    learner = SGD(loss, rate=0.05, rho=0.1, smoothing=1.0)
     learner.learn(X, y)
     w, mean = slow_sgd(loss, X, y, np.full(len(X), 0.05), 0.1)
     np.testing.assert_allclose(learner.coef, w, atol=1e-7)
-    np.testing.assert_allclose(learner.mean_coef, mean, atol=1e-7)
+    np.testing.assert_allclose(learner.smoothed_coef, mean, atol=1e-7)
 
 
 @pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
@@ -66,9 +67,9 @@ def test_sgd_is_scikit_learns_with_a_constant_rate(loss: Loss, name: str, rho: f
 def test_averages_are_scikit_learns() -> None:
     X, _, y = problem()
     theirs = SGDRegressor(alpha=0.01, eta0=0.05, average=True, **ONE_PASS).fit(X, y)
-    ours = SGD(SquaredError(), rate=0.05, rho=0.01)
+    ours = SGD(SquaredError(), rate=0.05, rho=0.01, smoothing=1.0)
     ours.learn(X, y)
-    np.testing.assert_allclose(ours.mean_coef, theirs.coef_, rtol=1e-10)
+    np.testing.assert_allclose(ours.smoothed_coef, theirs.coef_, rtol=1e-10)
 
 
 def test_pegasos_forgets_where_it_began() -> None:
@@ -83,19 +84,42 @@ def test_pegasos_forgets_where_it_began() -> None:
     assert margins[0] == 0.0
 
 
+@pytest.mark.parametrize("smoothing", [0.9, 0.999, 1.0])
+def test_smoothed_weights_and_their_margins_are_those_of_the_paper(smoothing: float) -> None:
+    X, y, _ = problem()
+    plain, smoothed = SGD(Hinge(), rate=0.1, rho=0.2), SGD(Hinge(), rate=0.1, rho=0.2, smoothing=smoothing)
+    total, mass, expected = np.zeros(X.shape[1]), 0.0, [0.0]
+    for h, label, following in zip(X, y, np.vstack([X[1:], X[:1]]), strict=True):
+        plain.learn(h[None], [label])
+        total, mass = smoothing * total + plain.coef, smoothing * mass + 1.0
+        expected.append(float(following @ total) / mass)
+    margins = smoothed.learn(X, y)
+    np.testing.assert_allclose(margins, expected[:-1], atol=1e-12)
+    np.testing.assert_allclose(smoothed.smoothed_coef, total / mass, atol=1e-12)
+    np.testing.assert_allclose(smoothed.coef, plain.coef, atol=1e-12)
+    np.testing.assert_allclose(smoothed.predict(X), X @ smoothed.smoothed_coef, atol=1e-12)
+    np.testing.assert_array_equal(plain.smoothed_coef, plain.coef)
+
+
 @pytest.mark.parametrize("loss", [Hinge(), LogLoss(), SquaredError()])
 def test_proximal_steps_are_those_that_o_dca_tends_to(loss: Loss) -> None:
-    """With β = 1 - μρ, and β^N below the last bit, O-DCA's mass is 1/(μρ): A = 1/μ, and its step is the proximal one."""
-    X, signs, numbers = problem(3000)
+    """With β = 1 - μρ, and β^N below the last bit, O-DCA's mass is 1/(μρ): A = 1/μ, and its step is the proximal one.
+
+    From one w on, at every step.
+    """
+    X, signs, numbers = problem(1500)
     y = numbers if isinstance(loss, SquaredError) else signs
-    rate, rho = 0.1, 0.5
+    rate, rho, before = 0.1, 0.5, 800
     beta = 1.0 - rate * rho
-    assert beta ** len(X) < 1e-16
+    assert beta**before < 1e-16
     odca = Learner(loss=loss, rho=rho, window=Exponential(beta))
-    odca.learn(X, y)
-    proximal = SPG(loss, rate=rate, rho=rho)
-    proximal.learn(X, y)
-    np.testing.assert_allclose(proximal.coef, odca.coef, rtol=1e-12, atol=1e-12)
+    odca.learn(X[:before], y[:before])
+    proximal = SPG(loss, rate=rate, rho=rho, start=odca.coef)
+    np.testing.assert_array_equal(proximal.coef, odca.coef)
+    for n in range(before, len(X)):
+        odca.learn(X[n : n + 1], y[n : n + 1])
+        proximal.learn(X[n : n + 1], y[n : n + 1])
+        np.testing.assert_allclose(proximal.coef, odca.coef, rtol=1e-12, atol=1e-12)
 
 
 def test_a_proximal_step_solves_its_problem() -> None:
@@ -131,21 +155,20 @@ def test_rls_is_least_squares(beta: float) -> None:
 
 def test_sparse_rows_and_any_split_are_the_same() -> None:
     X, y, _ = problem()
-    whole = SGD(LogLoss(), rate=0.1, rho=0.3)
-    parts = SGD(LogLoss(), rate=0.1, rho=0.3)
+    whole, parts = (SGD(LogLoss(), rate=0.1, rho=0.3, smoothing=0.99) for _ in range(2))
     margins = whole.learn(X, y)
     split = np.concatenate([parts.learn(sp.csr_array(X[a:b]), y[a:b]) for a, b in ((0, 3), (3, 200), (200, 500))])
     np.testing.assert_allclose(split, margins, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(parts.mean_coef, whole.mean_coef, rtol=1e-12)
+    np.testing.assert_allclose(parts.smoothed_coef, whole.smoothed_coef, rtol=1e-12)
 
 
 def test_weights_that_shrink_for_long_stay_exact() -> None:
     X, _, y = problem(4000)
-    learner = SGD(SquaredError(), rate=0.2, rho=4.0)  # a fifth is left after an event
+    learner = SGD(SquaredError(), rate=0.2, rho=4.0, smoothing=1.0)  # a fifth is left after an event
     learner.learn(X, y)
     w, mean = slow_sgd(SquaredError(), X, y, np.full(len(X), 0.2), 4.0)
     np.testing.assert_allclose(learner.coef, w, atol=1e-7)
-    np.testing.assert_allclose(learner.mean_coef, mean, atol=1e-7)
+    np.testing.assert_allclose(learner.smoothed_coef, mean, atol=1e-7)
 
 
 def test_what_cannot_be_is_refused_and_leaves_the_model() -> None:
@@ -170,8 +193,32 @@ def test_what_cannot_be_is_refused_and_leaves_the_model() -> None:
     ):
         with pytest.raises(ValueError, match=r"rate|rho"):
             SGD(Poisson(), **options)  # type: ignore[arg-type]
+    for options, said in (
+        ({"smoothing": 1.5}, "smoothing"),
+        ({"start": [[1.0]]}, "start"),
+        ({"start": [np.nan]}, "start"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            SPG(Hinge(), rate=0.1, **options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="columns"):
         RLS(3).learn(X, y)
+    for features in (-1, 0, 2.5):
+        with pytest.raises(ValueError, match="features must be a whole number of at least 1"):
+            RLS(features)  # type: ignore[arg-type]
+
+
+def test_predictions_are_of_lists_too_and_features_never_seen_weigh_nothing() -> None:
+    X, y, z = problem(20)
+    machine, filtered, ascent = SGD(Hinge(), rate=0.1), RLS(X.shape[1]), SDCA(Hinge(), X, y, rho=0.1)
+    machine.learn(X, y)
+    filtered.learn(X, z)
+    ascent.ascend(20)
+    for learner in (machine, filtered, ascent):
+        np.testing.assert_allclose(learner.predict(X.tolist()), X @ learner.coef)
+        wider = sp.coo_array(np.hstack([X, np.ones((20, 1))]))
+        np.testing.assert_allclose(learner.predict(wider), X @ learner.coef)
+        with pytest.raises(ValueError, match="two dimensions"):
+            learner.predict(X[0])
 
 
 @pytest.mark.parametrize("order", ["random", "permuted"])
@@ -221,3 +268,36 @@ def test_sdca_refuses_what_makes_no_sense() -> None:
     learner = SDCA(SquaredError(), np.where(X[0, 0] == X, 1e200, X), y, rho=0.1)
     with pytest.raises(ValueError, match="not finite"):
         learner.ascend(500)
+    assert learner.count == 0
+    assert not learner.coef.any()
+    assert not learner.duals.any()
+    for steps in (-1, 1.5, True):
+        with pytest.raises(ValueError, match="steps must be a whole number of at least 0"):
+            learner.ascend(steps)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_sdca_has_its_own_events(form: Any) -> None:
+    X, y, _ = problem(50)
+    one, other = form(X), y.copy()
+    changed, kept = SDCA(Hinge(), one, other, rho=0.1), SDCA(Hinge(), form(X.copy()), y, rho=0.1)
+    other[:] = -other
+    (one.data if sp.issparse(one) else one)[:] = 7.0
+    for learner in (changed, kept):
+        learner.ascend(200)
+    np.testing.assert_array_equal(changed.coef, kept.coef)
+
+
+def test_ctrl_c_stops_what_takes_long_and_leaves_it_as_it_was() -> None:
+    X, y, _ = problem(2_000, 60)
+    ascent = SDCA(Hinge(), X, y, rho=0.1)
+    ascent.ascend(100)
+    before = ascent.coef
+    with pytest.raises(Interrupt), interrupted_after(0.2):
+        ascent.ascend(10_000_000)
+    np.testing.assert_array_equal(ascent.coef, before)
+    assert ascent.count == 100
+    ascent.ascend(100)
+    uninterrupted = SDCA(Hinge(), X, y, rho=0.1)
+    uninterrupted.ascend(200)
+    np.testing.assert_array_equal(ascent.coef, uninterrupted.coef)

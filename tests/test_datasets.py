@@ -108,10 +108,14 @@ def test_another_file_than_it_was_is_not_taken(
     assert not (alone / "cache" / "odca" / "two.gz").exists()
 
 
-def test_without_a_network_it_is_told_where_a_file_can_be_had(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_it_is_told_where_a_file_can_be_had(
+    alone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     one_set(monkeypatch, files.File("two.gz", "http://127.0.0.1:9/two.gz"))
-    with pytest.raises(datasets.MissingDataError, match=r"It can be had from http://127.0.0.1:9/two.gz"):
+    with pytest.raises(datasets.MissingDataError, match=r"It can be had from http://127.0.0.1:9/two.gz") as caught:
         datasets.load("two")
+    assert "could not be downloaded: [Errno 111] Connection refused. Put" in str(caught.value)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_set_in_the_place_of_another_says_so(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +125,22 @@ def test_a_set_in_the_place_of_another_says_so(alone: Path, monkeypatch: pytest.
     found = datasets.load("rcv1")
     assert not found.exact
     assert "in the place of" in found.what
+
+
+def test_who_insists_gets_the_papers_own_files(
+    served: tuple[Path, str], alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, url = served
+    (folder / "own.gz").write_bytes(gzip.compress(ROWS))
+    own = sets.Variant("own", (files.File("own.gz", url + "own.gz"),), sets._libsvm(3))
+    other = sets.Variant("other", (files.File("other.gz"),), sets._libsvm(3), exact=False)
+    monkeypatch.setitem(sets.SETS, "two", (own, other))
+    monkeypatch.setenv("ODCA_DATA", str(alone))
+    (alone / "other.gz").write_bytes(gzip.compress(ROWS))
+    assert datasets.load("two").what == "other"
+    assert datasets.load("two", download=True).what == "own"
+    (folder / "own.gz").unlink()
+    assert datasets.load("two", download=True).exact  # it is here now
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bind/arrays.hpp"
+#include "bind/signals.hpp"
 #include "bind/topics.hpp"
 #include "odca/ascent.hpp"
 
@@ -19,10 +20,13 @@ struct PyPrimal {
 };
 
 PyPrimal make(const nb::object& loss, bool implicit, const std::string& kind, double rate, double rho, double epsilon,
-              bool average) {
+              double kappa, const Vector<double>& start) {
   using Rate = PrimalOptions::Rate;
   const Rate chosen = kind == "pegasos" ? Rate::pegasos : kind == "normalised" ? Rate::normalised : Rate::constant;
-  return {PrimalLearner({nb::cast<const PyLoss&>(loss).loss, implicit, chosen, rate, rho, epsilon, average}), loss};
+  std::vector<double> begin(start.data(), start.data() + start.shape(0));
+  return {PrimalLearner(
+              {nb::cast<const PyLoss&>(loss).loss, implicit, chosen, rate, rho, epsilon, kappa, std::move(begin)}),
+          loss};
 }
 
 nb::ndarray<nb::numpy, double> learn(PyPrimal& self, const PyMatrix& x, const Vector<double>& y) {
@@ -30,8 +34,9 @@ nb::ndarray<nb::numpy, double> learn(PyPrimal& self, const PyMatrix& x, const Ve
   std::vector<double> margins(y.shape(0));
   {
     const nb::gil_scoped_release free_threads;
-    self.learner.learn(x.batch, y.data(), margins.data());
+    self.learner.learn(x.batch, y.data(), margins.data(), signal_arrived);
   }
+  raise_if_interrupted();
   return to_numpy(std::move(margins));
 }
 
@@ -48,8 +53,11 @@ void visit(PyAscent& self, const PyMatrix& x, const Vector<double>& y, const Vec
   const std::span<const std::int64_t> rows(order.data(), order.shape(0));
   for (const std::int64_t row : rows)
     if (row < 0 || row >= self.rows) throw InputError("order must hold rows of X");
-  const nb::gil_scoped_release free_threads;
-  self.ascent.visit(x.batch, y.data(), rows);
+  {
+    const nb::gil_scoped_release free_threads;
+    self.ascent.visit(x.batch, y.data(), rows, signal_arrived);
+  }
+  raise_if_interrupted();
 }
 
 }  // namespace
@@ -57,11 +65,11 @@ void visit(PyAscent& self, const PyMatrix& x, const Vector<double>& y, const Vec
 void bind_baselines(nb::module_& m) {
   nb::class_<PyPrimal>(m, "PrimalLearner")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("implicit"), nb::arg("kind"), nb::arg("rate"),
-           nb::arg("rho"), nb::arg("epsilon"), nb::arg("average"))
+           nb::arg("rho"), nb::arg("epsilon"), nb::arg("kappa"), nb::arg("start"))
       .def("learn", &learn, nb::arg("x"), nb::arg("y"))
       .def_prop_ro("count", [](const PyPrimal& self) { return self.learner.count(); })
       .def("weights", [](const PyPrimal& self) { return to_numpy(self.learner.weights()); })
-      .def("mean_weights", [](const PyPrimal& self) { return to_numpy(self.learner.mean_weights()); });
+      .def("smoothed_weights", [](const PyPrimal& self) { return to_numpy(self.learner.smoothed_weights()); });
   nb::class_<PyAscent>(m, "DualAscent")
       .def(nb::new_([](const nb::object& loss, double rho, std::int64_t rows, std::int64_t features) {
              return PyAscent{{nb::cast<const PyLoss&>(loss).loss, rho, rows, features}, loss, rows, features};

@@ -9,11 +9,14 @@
 
 #include <cmath>
 #include <cstdint>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "odca/batch.hpp"
 #include "odca/errors.hpp"
+#include "odca/lookout.hpp"
 #include "odca/losses.hpp"
 
 namespace odca {
@@ -26,14 +29,26 @@ class DualAscent {
         sum_(static_cast<std::size_t>(features)),
         duals_(static_cast<std::size_t>(rows)) {}
 
-  // `batch` and `y` are the set, the same at every call; `order` are the rows to visit.
-  void visit(const Batch& batch, const double* y, std::span<const std::int64_t> order) {
+  // `batch` and `y` are the set, the same at every call; `order` are the rows to visit. An error, or Ctrl-C, leaves everything as it was.
+  void visit(const Batch& batch, const double* y, std::span<const std::int64_t> order, const Interrupted& interrupted) {
+    std::vector<double> sum = sum_, duals = duals_;
+    Gate nobody;
+    const std::scoped_lock nobody_waits(nobody);
+    Lookout lookout(nobody, interrupted);
+    bool stopped = false;
     std::visit(
         [&](const auto& loss) {
           Batch::Scratch scratch;
-          for (const std::int64_t i : order) step(loss, batch.row(i, scratch), y[i], i);
+          for (std::size_t k = 0; k < order.size() && !stopped; ++k) {
+            const std::int64_t i = order[k];
+            const Row row = batch.row(i, scratch);
+            step(loss, row, y[i], i, sum, duals[static_cast<std::size_t>(i)]);
+            stopped = lookout.look(row.size);
+          }
         },
         loss_);
+    if (stopped) return;
+    sum_ = std::move(sum), duals_ = std::move(duals);
   }
 
   std::vector<double> weights() const {
@@ -45,14 +60,13 @@ class DualAscent {
 
  private:
   template <class Loss>
-  void step(const Loss& loss, const Row& h, double y, std::int64_t i) {
+  void step(const Loss& loss, const Row& h, double y, std::int64_t i, std::vector<double>& sum, double& dual) const {
     double norm = 0.0;
-    const double margin = dot_and_norm(h, sum_.data(), norm) / strength_;
+    const double margin = dot_and_norm(h, sum.data(), norm) / strength_;
     if (!std::isfinite(norm) || !std::isfinite(margin))
       throw InputError(at_row(i) + " of X or its prediction is not finite; scale the features");
-    double& dual = duals_[static_cast<std::size_t>(i)];
     const double s = norm / strength_, solved = loss.lambda(margin - s * dual, s, y), change = solved - dual;
-    add<1>(h, &change, sum_.data(), 1);
+    add<1>(h, &change, sum.data(), 1);
     dual = solved;
   }
 

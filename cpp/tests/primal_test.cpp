@@ -36,58 +36,97 @@ struct Problem {
   }
 };
 
-// As it is written, in dense vectors: the weights and their mean.
-std::pair<std::vector<double>, std::vector<double>> slow(const Problem& problem, double rate, double rho,
-                                                         bool implicit) {
+PrimalLearner make(bool implicit, double rate, double rho, double kappa, std::vector<double> start = {}) {
+  return PrimalLearner(
+      {named_loss("log_loss", 0.0), implicit, PrimalOptions::Rate::constant, rate, rho, 0.0, kappa, std::move(start)});
+}
+
+// As it is written, in dense vectors: the weights, smoothed ones, and the margins of these.
+struct Slow {
+  std::vector<double> w, smoothed, margins;
+};
+
+Slow slow(const Problem& problem, double rate, double rho, bool implicit, double kappa, std::vector<double> start) {
   const AnyLoss any = named_loss("log_loss", 0.0);
   const auto& loss = std::get<Logistic>(any);
-  std::vector<double> w(width), mean(width);
+  Slow out{start, start, {}};
+  std::vector<double>&w = out.w, sum(width);
+  double mass = 0.0;
   for (std::size_t i = 0; i < rows; ++i) {
-    double z = 0.0, norm = 0.0;
+    double z = 0.0, norm = 0.0, smoothed = 0.0;
     const auto each = [&](auto visit) {
       for (auto k = static_cast<std::size_t>(problem.start[i]); k < static_cast<std::size_t>(problem.start[i + 1]); ++k)
         visit(static_cast<std::size_t>(problem.index[k]), problem.value[k]);
     };
-    each([&](std::size_t j, double h) { z += h * w[j], norm += h * h; });
+    each([&](std::size_t j, double h) { z += h * w[j], norm += h * h, smoothed += h * out.smoothed[j]; });
+    out.margins.push_back(smoothed);
     const double keep = 1.0 - rate * rho;
     const double lambda =
         implicit ? loss.lambda(keep * z, rate * norm, problem.y[i]) : loss.lambda(z, 0.0, problem.y[i]);
     for (double& each_w : w) each_w *= keep;
     each([&](std::size_t j, double h) { w[j] += rate * lambda * h; });
-    for (std::size_t j = 0; j < width; ++j) mean[j] += w[j] / rows;
+    mass = kappa * mass + 1.0;
+    for (std::size_t j = 0; j < width; ++j) sum[j] = kappa * sum[j] + w[j], out.smoothed[j] = sum[j] / mass;
   }
-  return {w, mean};
+  return out;
 }
 
 }  // namespace
 
-TEST_CASE("steps in the primal are what they are written as, however fast the weights shrink") {
+TEST_CASE("steps in the primal are what they are written as, however fast the weights shrink and the past fades") {
   for (const bool implicit : {false, true})
-    for (const double rho : {0.0, 0.01, 1.0, 4.5}) {
-      const Problem problem(static_cast<std::uint64_t>(100.0 * rho));
-      PrimalLearner learner(
-          {named_loss("log_loss", 0.0), implicit, PrimalOptions::Rate::constant, 0.2, rho, 0.0, true});
-      std::vector<double> margins(rows);
-      learner.learn(problem.batch(), problem.y.data(), margins.data());
-      const auto [w, mean] = slow(problem, 0.2, rho, implicit);
-      const std::vector<double> got = learner.weights(), got_mean = learner.mean_weights();
-      for (std::size_t j = 0; j < width; ++j) {
-        REQUIRE(got[j] == doctest::Approx(w[j]).epsilon(1e-12));
-        REQUIRE(std::fabs(got_mean[j] - mean[j]) < 1e-12);
-      }
-    }
+    for (const double rho : {0.0, 0.01, 1.0, 4.5, 5.0})
+      for (const double kappa : {0.0, 1e-3, 0.5, 0.999, 1.0})
+        for (const double first : {0.0, 0.7}) {
+          const Problem problem(static_cast<std::uint64_t>(100.0 * rho));
+          const std::vector<double> start(width, first);
+          PrimalLearner learner = make(implicit, 0.2, rho, kappa, start);
+          std::vector<double> margins(rows);
+          learner.learn(problem.batch(), problem.y.data(), margins.data(), {});
+          const Slow expected = slow(problem, 0.2, rho, implicit, kappa, start);
+          const std::vector<double> got = learner.weights(), smoothed = learner.smoothed_weights();
+          for (std::size_t j = 0; j < width; ++j) {
+            REQUIRE(std::fabs(got[j] - expected.w[j]) < 1e-12);
+            REQUIRE(std::fabs(smoothed[j] - expected.smoothed[j]) < 1e-12);
+          }
+          for (std::size_t i = 0; i < rows; ++i) REQUIRE(std::fabs(margins[i] - expected.margins[i]) < 1e-12);
+        }
+}
+
+TEST_CASE("before anything was learned the smoothed weights are those of the start") {
+  const PrimalLearner learner = make(false, 0.1, 0.1, 0.9, {1.0, 2.0});
+  CHECK(learner.smoothed_weights() == std::vector<double>{1.0, 2.0});
 }
 
 TEST_CASE("a row that is no number leaves the learner as it was") {
   Problem problem(5);
-  PrimalLearner learner({named_loss("log_loss", 0.0), false, PrimalOptions::Rate::constant, 0.1, 0.1, 0.0, true});
+  PrimalLearner learner = make(false, 0.1, 0.1, 1.0);
   std::vector<double> margins(rows);
-  learner.learn(problem.batch(), problem.y.data(), margins.data());
+  learner.learn(problem.batch(), problem.y.data(), margins.data(), {});
   const std::vector<double> before = learner.weights();
   problem.value.back() = infinity;
-  CHECK_THROWS_AS(learner.learn(problem.batch(), problem.y.data(), margins.data()), InputError);
+  CHECK_THROWS_AS(learner.learn(problem.batch(), problem.y.data(), margins.data(), {}), InputError);
   CHECK(learner.weights() == before);
   CHECK(learner.count() == rows);
+}
+
+TEST_CASE("an ascent that fails or is stopped leaves duals and weights as they were") {
+  Problem problem(6);
+  DualAscent ascent(named_loss("log_loss", 0.0), 0.05, rows, width);
+  std::vector<std::int64_t> order(rows);
+  for (std::int64_t i = 0; i < rows; ++i) order[static_cast<std::size_t>(i)] = i;
+  ascent.visit(problem.batch(), problem.y.data(), order, {});
+  const std::vector<double> duals = ascent.duals(), w = ascent.weights();
+  std::vector<std::int64_t> many;
+  for (int k = 0; k < 20'000; ++k) many.insert(many.end(), order.begin(), order.end());
+  int asked = 0;
+  ascent.visit(problem.batch(), problem.y.data(), many, [&] { return ++asked > 1; });
+  CHECK(asked == 2);
+  CHECK(ascent.duals() == duals);
+  problem.value.back() = infinity;
+  CHECK_THROWS_AS(ascent.visit(problem.batch(), problem.y.data(), order, {}), InputError);
+  CHECK(ascent.duals() == duals);
+  CHECK(ascent.weights() == w);
 }
 
 TEST_CASE("coordinate ascent ends where every dual is the slope at its own margin") {
@@ -96,7 +135,7 @@ TEST_CASE("coordinate ascent ends where every dual is the slope at its own margi
   Random random(8);
   std::vector<std::int64_t> order(100 * rows);
   for (std::int64_t& row : order) row = random.below(rows);
-  ascent.visit(problem.batch(), problem.y.data(), order);
+  ascent.visit(problem.batch(), problem.y.data(), order, {});
   const std::vector<double> w = ascent.weights();
   std::vector<double> sum(width);
   for (std::size_t i = 0; i < rows; ++i) {

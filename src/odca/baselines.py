@@ -6,12 +6,12 @@ All of them but RLS are one recursion in the primal,
 
 where z is the margin before the step, h_Nᵀw_{N-1} (`SGD`, the paper's eq. SGD), or behind it, h_Nᵀw_N (`SPG`, eq. SPG), which makes λ the
 solution of the same scalar problem as O-DCA's, λ(p, s; y) with p = (1 - μρ)·h_Nᵀw_{N-1} and s = μ‖h_N‖². At a kink λ is the element of -∂Q nearest
-to 0, as everywhere in odca. What comes first is w = 0.
+to 0, as everywhere in odca. What comes first is `start`, or w = 0. Like the `Learner`'s, weights are smoothed by κ if one is given.
 
     eq. SGD_SVM      SGD(Hinge(), rate=μ, rho=ρ)
     leaky LMS        SGD(SquaredError(), rate=μ, rho=ρ)
     Pegasos          SGD(Hinge(), rate="pegasos", rho=ρ): μ_N = 1/(ρN)
-    averaged SGD     the same learner's `mean_coef`: the mean of w_1 ... w_N
+    averaged SGD     SGD(..., smoothing=1.0): `smoothed_coef` is the mean of w_1 ... w_N
     NLMS             NLMS(rate=μ): μ/(ε + ‖h‖²)
 
 S-DCA ascends the dual of a finite set, a row at a time (`SDCA`; `Learner.fit` and `refine` are odca's own, and faster). LIBSVM and LIBLINEAR
@@ -33,10 +33,21 @@ Rate: TypeAlias = float | Literal["pegasos"]
 
 
 class _Primal:
-    """Steps in the primal."""
+    """Steps in the primal.
+
+    smoothing: κ in [0, 1]. Predictions use w̄ = Σ κ^(N-n) w_n / Σ κ^(N-n); 0 uses w itself, 1 is the mean. start: w before the first event.
+    """
 
     def __init__(
-        self, loss: Loss, rate: Rate, rho: float, *, implicit: bool = False, epsilon: float | None = None
+        self,
+        loss: Loss,
+        rate: Rate,
+        rho: float,
+        *,
+        smoothing: float,
+        start: npt.ArrayLike | None,
+        implicit: bool = False,
+        epsilon: float | None = None,
     ) -> None:
         pegasos = rate == "pegasos"
         size = 0.0 if pegasos else real(rate)
@@ -48,7 +59,12 @@ class _Primal:
             raise ValueError(f"rate times rho must be at most 1, or w would change its sign; got {size * rho!r}.")
         if epsilon is not None and not 0.0 < real(epsilon) < math.inf:
             raise ValueError(f"epsilon must be a number > 0; got {epsilon!r}.")
-        self.loss, self.rate, self.rho = loss, rate, float(rho)
+        if not 0.0 <= real(smoothing) <= 1.0:
+            raise ValueError(f"smoothing must lie in [0, 1]; got {smoothing!r}.")
+        begin = as_floats([] if start is None else start, "start")
+        if begin.ndim != 1 or not np.isfinite(begin).all():
+            raise ValueError(f"start must be one finite weight for each feature; got {start!r}.")
+        self.loss, self.rate, self.rho, self.smoothing = loss, rate, float(rho), float(smoothing)
         self._loss = as_native(loss)
         self._core = _core.PrimalLearner(
             loss=self._loss,
@@ -57,11 +73,12 @@ class _Primal:
             rate=size,
             rho=float(rho),
             epsilon=0.0 if epsilon is None else float(epsilon),
-            average=True,
+            kappa=self.smoothing,
+            start=begin,
         )
 
     def learn(self, X: Any, y: npt.ArrayLike) -> Array:
-        """Learn from events in order, dense or sparse; return each event's margin from before it was learned.
+        """Learn from events in order, dense or sparse; return each event's margin from before it was learned (hᵀw̄ with smoothing).
 
         An error leaves the model as it was.
         """
@@ -69,8 +86,8 @@ class _Primal:
         return self._core.learn(matrix, _labels(y, rows, self.loss, self._loss))
 
     def predict(self, X: Any) -> Array:
-        """The margins Xw."""
-        return _margins(X, self.coef)
+        """The margins Xw (Xw̄ with smoothing)."""
+        return _margins(X, self.smoothed_coef)
 
     @property
     def count(self) -> int:
@@ -83,37 +100,60 @@ class _Primal:
         return self._core.weights()
 
     @property
-    def mean_coef(self) -> Array:
-        """The mean of w_1 ... w_N (averaged SGD)."""
-        return self._core.mean_weights()
+    def smoothed_coef(self) -> Array:
+        """w̄; w itself without smoothing."""
+        return self._core.smoothed_weights()
 
 
 class SGD(_Primal):
     """Stochastic (sub)gradient steps on E Q(hᵀw; y) + ρ/2·‖w‖², with a constant rate or 1/(ρN) ("pegasos")."""
 
-    def __init__(self, loss: Loss, *, rate: Rate, rho: float = 0.0) -> None:
-        super().__init__(loss, rate, rho)
+    def __init__(
+        self,
+        loss: Loss,
+        *,
+        rate: Rate,
+        rho: float = 0.0,
+        smoothing: float = 0.0,
+        start: npt.ArrayLike | None = None,
+    ) -> None:
+        super().__init__(loss, rate, rho, smoothing=smoothing, start=start)
 
 
 class SPG(_Primal):
     """Stochastic proximal steps: w_N = prox_{μQ}((1 - μρ)·w_{N-1}). Under l2 and β = 1 - μρ this is what O-DCA tends to."""
 
-    def __init__(self, loss: Loss, *, rate: Rate, rho: float = 0.0) -> None:
-        super().__init__(loss, rate, rho, implicit=True)
+    def __init__(
+        self,
+        loss: Loss,
+        *,
+        rate: Rate,
+        rho: float = 0.0,
+        smoothing: float = 0.0,
+        start: npt.ArrayLike | None = None,
+    ) -> None:
+        super().__init__(loss, rate, rho, smoothing=smoothing, start=start, implicit=True)
 
 
 class NLMS(_Primal):
     """Least mean squares with a rate of μ/(ε + ‖h‖²)."""
 
-    def __init__(self, *, rate: float = 1.0, epsilon: float = 1e-8) -> None:
-        super().__init__(SquaredError(), rate, 0.0, epsilon=epsilon)
+    def __init__(
+        self,
+        *,
+        rate: float = 1.0,
+        epsilon: float = 1e-8,
+        smoothing: float = 0.0,
+        start: npt.ArrayLike | None = None,
+    ) -> None:
+        super().__init__(SquaredError(), rate, 0.0, smoothing=smoothing, start=start, epsilon=epsilon)
 
 
 class SDCA:
     """Stochastic dual coordinate ascent on a finite set: min (1/N) Σ Q(h_nᵀw; y_n) + ρ/2·‖w‖².
 
     Each step solves for the dual of one row, with all others held. order: "random" draws every row anew, "permuted" draws an order of all
-    rows for each epoch. Steps may be taken in any portions: the rows drawn are the same.
+    rows for each epoch. Steps may be taken in any portions: the rows drawn are the same. X and y are copied.
     """
 
     def __init__(
@@ -131,31 +171,32 @@ class SDCA:
         if order not in {"random", "permuted"}:
             raise ValueError(f"order must be 'random' or 'permuted'; got {order!r}.")
         native = as_native(loss)
-        self._matrix, self._rows, features = as_matrix(X)
+        self._matrix, self._rows, features = as_matrix(_copied(X))
         if not self._rows:
             raise ValueError("SDCA needs events; X has no rows.")
-        self._y = _labels(y, self._rows, loss, native)
+        self._y = _labels(y, self._rows, loss, native).copy()
         self.loss, self.rho, self.order, self.count = loss, float(rho), order, 0
         self._random = np.random.default_rng(whole(seed, "seed", least=0))
         self._drawn = np.empty(0, dtype=np.int64)
         self._core = _core.DualAscent(loss=native, rho=self.rho, rows=self._rows, features=features)
 
     def ascend(self, steps: int) -> None:
-        """Take so many steps; as many as there are rows are an epoch."""
-        while len(self._drawn) < steps:
-            epoch = (
-                self._random.permutation(self._rows)
-                if self.order == "permuted"
-                else self._random.integers(self._rows, size=self._rows)
-            )
-            self._drawn = np.concatenate([self._drawn, epoch])
-        now, self._drawn = self._drawn[:steps], self._drawn[steps:]
-        self._core.visit(self._matrix, self._y, now)
-        self.count += steps
+        """Take so many steps; as many as there are rows are an epoch. An error leaves w and the duals as they were."""
+        count = whole(steps, "steps", least=0)
+        epochs = max(0, -(-(count - len(self._drawn)) // self._rows))
+        self._drawn = np.concatenate([self._drawn, *(self._draw_epoch() for _ in range(epochs))])
+        self._core.visit(self._matrix, self._y, self._drawn[:count])
+        self._drawn = self._drawn[count:]
+        self.count += count
 
     def predict(self, X: Any) -> Array:
         """The margins Xw."""
         return _margins(X, self.coef)
+
+    def _draw_epoch(self) -> npt.NDArray[np.int64]:
+        if self.order == "permuted":
+            return self._random.permutation(self._rows)
+        return self._random.integers(self._rows, size=self._rows)
 
     @property
     def coef(self) -> Array:
@@ -178,8 +219,9 @@ class RLS:
         if not 0.0 < real(beta) <= 1.0 or not 0.0 < real(delta) < math.inf:
             raise ValueError(f"beta must lie in (0, 1] and delta be > 0; got {beta!r} and {delta!r}.")
         self.beta, self.delta, self.count = float(beta), float(delta), 0
-        self.coef: Array = np.zeros(features)
-        self._inverse = np.eye(features) / delta
+        count = whole(features, "features")
+        self.coef: Array = np.zeros(count)
+        self._inverse = np.eye(count) / self.delta
 
     def learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Learn from events in order, which are dense; return each event's prediction from before it was learned."""
@@ -215,6 +257,17 @@ def _labels(y: npt.ArrayLike, rows: int, loss: Loss, native: _core.Loss) -> Arra
     return labels
 
 
+def _copied(X: Any) -> Any:
+    """What nobody else can change."""
+    if isinstance(X, _core.TextBlock):
+        return X
+    return X.tocsr(copy=True) if hasattr(X, "tocsr") else as_floats(X, "X").copy()
+
+
 def _margins(X: Any, w: Array) -> Array:
-    margins: Array = np.asarray(X @ w[: X.shape[1]], dtype=np.float64)
+    rows: Any = X.tocsr() if hasattr(X, "tocsr") else as_floats(X, "X")
+    if len(rows.shape) != 2:
+        raise ValueError(f"X must have two dimensions, events by features; got shape {rows.shape}.")
+    used = min(rows.shape[1], len(w))  # features that were never seen weigh nothing
+    margins: Array = np.asarray(rows[:, :used] @ w[:used], dtype=np.float64)
     return margins

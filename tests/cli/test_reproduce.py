@@ -57,6 +57,24 @@ def test_an_experiment_without_its_data_is_left_out(
     assert not (tmp_path / "out" / "report.md").exists()
 
 
+def test_the_report_names_what_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.delenv("ODCA_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert cli.main(["reproduce", "portfolio", "sparse", "--seeds", "2", "--out", str(tmp_path / "out")]) == 1
+    assert "portfolio is left out" in capsys.readouterr().err
+    assert "**Left out**: portfolio. nyse_o.csv.gz is nowhere" in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
+def test_a_file_is_no_folder_to_write_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").write_text("")
+    assert cli.main(["reproduce", "sparse", "--out", str(tmp_path / "taken")]) == 1
+    assert "--out must be a folder" in capsys.readouterr().err
+
+
 def test_wrong_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in (
         (["reproduce"], "EXPERIMENT"),

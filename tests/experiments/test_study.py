@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from odca.experiments import Claim, Interval, Line, Panel, Study, report
+from odca.experiments import Claim, Interval, Job, Line, Panel, Study, report, tuning
 from odca.experiments.study import beside, over_seeds
 
 BELOW, ABOVE, AROUND = Interval(-2.0, -3.0, -1.0), Interval(2.0, 1.0, 3.0), Interval(0.5, -1.0, 2.0)
@@ -33,6 +33,40 @@ def test_the_interval_of_a_series_covers_its_mean_as_often_as_it_should() -> Non
         assert interval.low <= interval.mean <= interval.high
         hits += interval.low <= 0.0 <= interval.high
     assert 178 <= hits <= 200  # 95 % of 200 is 190; blocks make it a little narrow
+
+
+def test_the_interval_of_a_table_covers_seeds_and_rows() -> None:
+    """Both vary: an interval of seeds alone would miss far more often."""
+    rng = np.random.default_rng(2)
+    hits = narrow = 0
+    for _ in range(150):
+        chance = np.clip(0.3 + 0.1 * rng.normal(size=(12, 1)) + 0.2 * rng.normal(size=(1, 60)), 0.0, 1.0)
+        table = (rng.random((12, 60)) < chance).astype(np.int8)
+        interval = Interval.of_table(table)
+        assert interval.mean == pytest.approx(100.0 * table.mean())
+        truth = 30.6  # the mean of the clipped chance, in percent
+        hits += interval.low <= truth <= interval.high
+        of_seeds = Interval.of(100.0 * table.mean(axis=1))
+        narrow += of_seeds.low <= truth <= of_seeds.high
+    assert hits >= 135
+    assert narrow < hits
+
+
+def test_where_all_seeds_agree_there_is_no_interval() -> None:
+    same = Interval.of([0.1, 0.1, 0.1])
+    assert same.is_point
+    assert report.signed(same) == "+0.1 (all seeds agree)"
+    assert not Interval.of([0.1, 0.2]).is_point
+
+
+def test_the_best_of_a_grid_is_not_at_its_end() -> None:
+    rates = tuning.grid(1.0, 4, 2.0)
+    assert rates == (1.0, 2.0, 4.0, 8.0)
+    assert tuning.lowest("μ", rates, [3.0, 1.0, 2.0, np.inf]) == 1
+    for scores in ([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], [np.nan, 3.0, 2.0, 1.0]):
+        with pytest.raises(ValueError, match=r"the best μ, .*, is at an end of its grid"):
+            tuning.lowest("μ", rates, scores)
+    assert tuning.told(rates, [3.0, 1.0, 2.0, np.inf]) == "1: 3, 2: 1, 4: 2, 8: diverges"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +96,7 @@ def test_a_verdict_needs_the_whole_interval(
 
 def test_seeds_come_back_in_their_order() -> None:
     told: list[str] = []
-    assert over_seeds(lambda seed: seed**2, range(8), told.append, "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert over_seeds(lambda seed: seed**2, Job(range(8), told.append), "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
     assert sorted(told) == [f"squares, seed {seed}" for seed in range(8)]
 
 
@@ -80,7 +114,7 @@ def test_a_report_states_everything(tmp_path: Path) -> None:
         data="none",
         parameters={"ρ": "0.1"},
         seeds=range(3),
-        claims=[Claim("it is so", "paper, Figure 9", BELOW, "points", smoothed=AROUND)],
+        claims=[Claim("it is so", "paper, Figure 9", BELOW, "points", smoothed=AROUND, wider=AROUND)],
         panels=[
             Panel(
                 "made-up", "t", "events", "error", [Line.of("ours", [1, 2], curves), Line.known("level", [1, 2], 5.0)]
@@ -89,12 +123,15 @@ def test_a_report_states_everything(tmp_path: Path) -> None:
         columns=("error",),
         results={"ours": [Interval.of(curves[:, 1])], "level": [5.0]},
         notes=["A note."],
+        left_out=["made up, a part. No file."],
     )
-    paths = report.write([study], tmp_path)
+    paths = report.write([study], tmp_path, ["another. No file."])
     assert [path.name for path in paths] == ["report.md", "claims.csv", "made-up.csv"]
     text = paths[0].read_text(encoding="utf-8")
     for part in (
-        "| made | it is so | paper, Figure 9 | -2 [-3, -1] points | +0.5 [-1, +2] | **holds** |",
+        "| made | it is so | paper, Figure 9 | -2 [-3, -1] points | +0.5 [-1, +2] | +0.5 [-1, +2] | **holds** |",
+        "**Left out**: another. No file.",
+        "**Left out**: made up, a part. No file.",
         "- ρ: 0.1",
         "Seeds: seeds 0, 1, 2.",
         "| level | 5 |",

@@ -4,14 +4,14 @@ import pytest
 
 import real_data
 from odca import datasets
-from odca.experiments import Interval, svm
+from odca.experiments import Interval, Job, svm
 
 
 def test_adult_is_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """The figures of the paper's first experiment, within what the order of the events does to them."""
     monkeypatch.setenv("ODCA_DATA", str(real_data.path_of("a6a.gz").parent))
     assert datasets.load("adult").exact
-    study = svm.run(svm.ADULT, range(3), lambda _: None)
+    study = svm.run(svm.ADULT, Job(range(3), lambda _: None))
     errors = {
         name: cells[0].mean if isinstance(cells[0], Interval) else cells[0] for name, cells in study.results.items()
     }
@@ -21,4 +21,8 @@ def test_adult_is_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     for noisy in ("O-DCA", "SGD", "S-DCA"):
         assert 15.2 < errors[noisy] < 24.0
     verdicts = {claim.says: claim.verdict for claim in study.claims}
+    assert "11,220 events to learn from, 21,341 to be judged by, as many as the paper's" in study.data
+    assert "1/(ρΔ_N) = 0.116" in study.parameters["last step of O-DCA"]
+    assert errors["LIBLINEAR, no intercept"] == pytest.approx(15.3, abs=0.2)
+    assert errors["SGD, last step of O-DCA"] > errors["SGD"]
     assert verdicts["O-DCA comes within 1 point of LIBSVM"] == "needs smoothing"

@@ -1,17 +1,17 @@
 """What theory says of filters is what they do, and what the experiments are made of is right."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from odca import Exponential, Infinite, Learner, SquaredError, datasets
-from odca.baselines import NLMS, SGD
+from odca.baselines import NLMS, RLS, SGD
 from odca.experiments import portfolio, theory, vibration
 
 FEATURES, STEP, NOISE, EVENTS, EVERY, SEEDS = 6, 0.01, 0.2, 400, 40, 300
 WALK = theory.Walk(FEATURES, step=FEATURES * STEP**2, noise=NOISE**2)
-CASES: dict[str, tuple[Callable[[], Learner | SGD | NLMS], Iterator[tuple[float, theory.Gain]]]] = {
+CASES: dict[str, tuple[Callable[[], Learner | SGD | NLMS], theory.Steps]] = {
     "LMS": (lambda: SGD(SquaredError(), rate=0.05), theory.steady(theory.plain(0.05))),
     "NLMS": (lambda: NLMS(rate=0.4), theory.steady(theory.normalised(0.4))),
     "exponential": (
@@ -46,6 +46,22 @@ def test_the_level_is_where_the_deviation_ends_and_the_best_parameter_has_the_lo
         theory.level(WALK, theory.plain(rate)) for rate in np.geomspace(1e-3, 0.2, 50)
     )
     assert theory.level(WALK, theory.plain(0.5)) == np.inf  # 2/(M + 2) and above
+
+
+def test_the_deviation_of_rls_is_that_of_theory_where_little_is_forgotten() -> None:
+    beta, events, levels = 0.99, 1_500, []
+    for seed in range(60):
+        drift = datasets.random_walk(events, FEATURES, step=STEP, noise=NOISE, seed=seed)
+        learner = RLS(FEATURES, beta=beta)
+        learner.learn(drift.X, drift.y)
+        levels.append(((learner.coef - drift.targets[-1]) ** 2).sum())
+    assert abs(np.mean(levels) / theory.rls_level(WALK, beta) - 1.0) < 4.0 * np.std(levels) / np.mean(levels) / np.sqrt(
+        60
+    )
+    best = theory.best_forgetting(WALK)
+    assert theory.rls_level(WALK, 1.0 - best) <= 1.001 * min(
+        theory.rls_level(WALK, beta) for beta in np.linspace(0.7, 0.999, 200)
+    )
 
 
 def test_the_target_walks_with_time() -> None:

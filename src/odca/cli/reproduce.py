@@ -2,7 +2,7 @@
 
 The experiments are `odca.experiments`. This command runs them, tells the verdicts as they come, and writes a folder: report.md with the
 parameters, the data, the results and a verdict for each claim; claims.csv; a figure for each study as PNG and SVG; a CSV of the curves of
-each panel. The same seeds give the same numbers. An experiment whose data are nowhere is left out, which is said, and the exit code is 1.
+each panel. The same seeds give the same numbers. What has its data nowhere is left out, which is said, in the report too, and the exit code is 1.
 """
 
 import argparse
@@ -29,7 +29,8 @@ experiments:
   sparse     the elastic net online, beside the batch solution
   step-size  how forgiving SGD is of its step size, and O-DCA of rho
 
-Data are looked for in $ODCA_DATA, ../shared/data and the cache, else downloaded. pip install 'odca[reproduce]' has all that is needed.
+Data are looked for in $ODCA_DATA, ../shared/data and the cache, else downloaded; where only others than the paper's are there, these are
+taken, and the report says so. --download insists on the paper's own. pip install 'odca[reproduce]' has all that is needed.
 
 examples:
   odca reproduce all
@@ -62,6 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"how many orders of the events, or streams, from seeds 0 to N - 1 (default: {SEEDS})",
     )
+    parser.add_argument(
+        "--download", action="store_true", help="insist on the paper's own files, and download what is not here"
+    )
     parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
 
 
@@ -71,36 +75,42 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         raise ImportError(f"the experiments need {' and '.join(missing)}. pip install 'odca[reproduce]' has all of it.")
     from odca.datasets import MissingDataError  # noqa: PLC0415 - after parsing
-    from odca.experiments import EXPERIMENTS, figures, report  # noqa: PLC0415 - the same
+    from odca.experiments import EXPERIMENTS, Job, figures, report  # noqa: PLC0415 - the same
 
     names = list(EXPERIMENTS) if ALL in arguments.experiments else list(dict.fromkeys(arguments.experiments))
-    seeds = range(arguments.seeds)
     folder: Path = arguments.out
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out must be a folder; {folder} is a file.")
     folder.mkdir(parents=True, exist_ok=True)
     output = Output.of(arguments)
     table = output.table(COLUMNS, "claim")
     studies: list[Study] = []
+    left_out: list[str] = []
     chosen = {name: EXPERIMENTS[name] for name in names}
-    with output.progress(sum(each.per_seed * len(seeds) + each.besides for each in chosen.values())) as line:
-        counter = _Counter(line)
+    with output.progress(sum(each.per_seed * arguments.seeds + each.besides for each in chosen.values())) as line:
+        job = Job(range(arguments.seeds), _Counter(line).tell, arguments.download)
         for name, experiment in chosen.items():
             try:
-                study = experiment.run(seeds, counter.tell)
+                study = experiment.run(job)
             except MissingDataError as error:
+                left_out.append(f"{name}. {error}")
                 line.erase()
                 output.warn(f"{name} is left out. {error}")
                 continue
             studies.append(study)
             figures.draw(study, folder)
-            report.write(studies, folder)
             line.erase()
+            for part in study.left_out:
+                output.warn(f"left out: {part}")
             for claim in study.claims:
                 by_smoothing = claim.verdict == "needs smoothing" and claim.smoothed
                 shown = report.signed(by_smoothing or claim.difference)
                 table.row(study.name, claim.verdict, shown, claim.says)
+            report.write(studies, folder, left_out)
     if studies:
+        report.write(studies, folder, left_out)
         output.note(f"{folder / 'report.md'} has the report, with figures and curves beside it.")
-    return 0 if len(studies) == len(chosen) else REFUSED
+    return REFUSED if left_out or any(study.left_out for study in studies) else 0
 
 
 class _Counter:

@@ -51,18 +51,26 @@ def _download(file: File) -> Path:
     if file.url is None:
         raise MissingDataError(f"{file.name} is nowhere to be found, and it is not known where it can be had. {remedy}")
     try:
-        from pooch.core import retrieve  # noqa: PLC0415 - optional, and needed by those only who download
+        from pooch import get_logger  # noqa: PLC0415 - optional, and needed by those only who download
+        from pooch.core import retrieve  # noqa: PLC0415 - the same
     except ImportError as error:
         raise MissingDataError(
             f"{file.name} is nowhere to be found. {remedy} To have it downloaded from {file.url}: pip install 'odca[datasets]'."
         ) from error
+    get_logger().setLevel("WARNING")  # a bar shows that it goes on
     known = None if file.sha256 is None else f"sha256:{file.sha256}"
     try:
         return Path(retrieve(file.url, known, fname=file.name, path=cache(), progressbar=_has_bar()))
     except (OSError, ValueError) as error:  # no network, no such page; or another file than it was
         raise MissingDataError(
-            f"{file.name} is nowhere to be found, and could not be downloaded: {error}. {remedy} It can be had from {file.url}."
+            f"{file.name} is nowhere to be found, and could not be downloaded: {_cause(error)}. {remedy} It can be had from {file.url}."
         ) from error
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What went wrong first: the errors of a download wrap each other."""
+    inner = error.__cause__ or error.__context__
+    return error if inner is None else _cause(inner)
 
 
 def _has_bar() -> bool:

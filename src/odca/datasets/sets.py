@@ -28,7 +28,7 @@ class Dataset:
     files: tuple[str, ...]
     """Where it came from."""
     exact: bool
-    """Whether it is the set that the name means, and not one in its place."""
+    """Whether its files are those that the name means, and not others in their place."""
     X: Any
     """Dense, or csr_array."""
     y: npt.NDArray[Any]
@@ -108,7 +108,7 @@ SETS: dict[str, tuple[Variant, ...]] = {
             _libsvm(47_236),
         ),
         Variant(
-            "news by topic: documents of RCV1 in the place of LIBSVM's rcv1.binary, with other rows and fewer of them to be judged by",
+            "news by topic: documents of RCV1 in the place of LIBSVM's rcv1.binary",
             (File("rcv1sub.gz"), File("rcv1sub.t.gz")),
             _libsvm(47_236),
             exact=False,
@@ -147,13 +147,13 @@ SETS: dict[str, tuple[Variant, ...]] = {
 def load(name: str, *, download: bool = False) -> Dataset:
     """The set of that name, one of SETS.
 
-    Of several variants the first one that is on this machine; download=True insists on the first one. What is on this machine in no variant is
-    downloaded. MissingDataError says what to do where that cannot be.
+    Of several variants the first one that is on this machine; download=True insists on one that is exact. What is on this machine in no such variant
+    is downloaded. MissingDataError says what to do where that cannot be.
     """
     if name not in SETS:
         raise ValueError(f"there is no set {name!r}. There are {', '.join(SETS)}.")
     variants = SETS[name]
-    here = None if download else next((each for each in variants if found(each.files)), None)
+    here = next((each for each in variants if (each.exact or not download) and found(each.files)), None)
     variant = here or next((each for each in variants if all(file.url for file in each.files)), variants[0])
     paths = fetched(variant.files)
     parts = [variant.read(path) for path in paths]

@@ -1,7 +1,7 @@
 """Figures of a study, as PNG and SVG: the same bytes for the same numbers.
 
-Colours begin with those of Okabe and Ito, which people tell apart who see fewer colours; what is not ours is dashed too. A method has one colour
-in all panels of a figure. Legends stand below the axes, never over the data.
+Colours begin with those of Okabe and Ito; all of ours, and all of the others, can be told apart by people who see fewer
+colours too. What is not ours is dashed, and lies below. A method has one colour in all panels of a figure. Legends stand below the axes, never over the data.
 """
 
 from pathlib import Path
@@ -11,10 +11,18 @@ import numpy as np
 
 from odca.experiments.study import Line, Panel, Study
 
-GREY = "#777777"
-OURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#332288", "#882255")
-PEERS = ("#E69F00", "#56B4E9", "#000000", "#8C6D31", "#999999", "#44AA99")
-DASHES: tuple[Any, ...] = ("--", "-.", (0, (3, 1, 1, 1, 1, 1)), (0, (5, 1)), (0, (1, 1)), (0, (6, 1, 1, 1)))
+LEVELS: tuple[tuple[str, Any], ...] = (("#777777", (0, (1, 1.2))), ("#222222", (0, (1, 3.5))))
+OURS = ("#0072B2", "#D55E00", "#009E73", "#B66DFF", "#661100", "#E69F00", "#004949", "#56B4E9")
+PEERS = ("#E69F00", "#56B4E9", "#000000", "#882255", "#117733", "#332288", "#BBBBBB")
+DASHES: tuple[Any, ...] = (
+    "--",
+    "-.",
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (5, 1)),
+    (0, (3, 2)),
+    (0, (6, 1, 1, 1)),
+    (0, (4, 1, 1, 1)),
+)
 COLUMNS = 2
 WIDTH, HEIGHT, DPI = 6.0, 4.9, 100
 
@@ -57,14 +65,16 @@ def _looks(study: Study) -> dict[str, tuple[str, Any]]:
 
 
 def _draw_panel(axis: Any, panel: Panel, looks: dict[str, tuple[str, Any]]) -> None:
-    for line in panel.lines:
-        if line.kind == "known":
-            _draw_known(axis, line, looks)
-            continue
+    floor = panel.y_range[0] if panel.y_range else 0.5 * min(float(line.y.min()) for line in panel.lines)
+    for number, line in enumerate(each for each in panel.lines if each.kind == "known"):
+        _draw_known(axis, line, number, looks)
+    for line in (each for each in panel.lines if each.kind != "known"):
         colour, dashes = looks[line.label]
-        axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=dashes, linewidth=1.8)
-        if line.low is not None and line.high is not None and not panel.y_log:  # there an interval may reach below zero
-            axis.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
+        order = 3.0 if line.kind == "ours" else 2.0
+        axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=dashes, linewidth=1.8, zorder=order)
+        if line.low is not None and line.high is not None and (panel.banded is None or line.label in panel.banded):
+            low = np.maximum(line.low, floor) if panel.y_log else line.low
+            axis.fill_between(line.x, low, line.high, color=colour, alpha=0.15, linewidth=0, zorder=order - 2.0)
     axis.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     if panel.x_log:
         axis.set_xscale("log")
@@ -76,8 +86,9 @@ def _draw_panel(axis: Any, panel: Panel, looks: dict[str, tuple[str, Any]]) -> N
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=8.5)
 
 
-def _draw_known(axis: Any, line: Line, looks: dict[str, tuple[str, Any]]) -> None:
-    """A theory has the colour of what it is of, and is dotted."""
+def _draw_known(axis: Any, line: Line, number: int, looks: dict[str, tuple[str, Any]]) -> None:
+    """A theory has the colour of what it is of; levels are grey. Both are dotted."""
     of = line.label.partition(":")[0]
-    colour, width = (looks[of][0], 1.4) if of in looks else (GREY, 2.4)
-    axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=(0, (1, 1.2)), linewidth=width)
+    grey, dots = LEVELS[number % len(LEVELS)]
+    colour, style, width = (looks[of][0], LEVELS[0][1], 1.4) if of in looks else (grey, dots, 2.2)
+    axis.plot(line.x, line.y, label=line.label, color=colour, linestyle=style, linewidth=width, zorder=2.5)

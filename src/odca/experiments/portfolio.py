@@ -7,12 +7,11 @@ instead of behind it: it is to O-DCA of a constant strength 1/η what SGD is to 
 There is one history, so intervals are of the daily difference of log wealth, from blocks of days drawn with replacement.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from odca import datasets
-from odca.experiments.study import Array, Claim, Interval, Line, Panel, Study, Tell
+from odca.experiments.intervals import Array, Interval
+from odca.experiments.study import Claim, Job, Line, Panel, Study
 from odca.learner import Learner
 from odca.penalties import KL
 from odca.windows import Exponential, Infinite, Window
@@ -41,9 +40,9 @@ class LogWealth:
         return -float(np.log(z))
 
 
-def run(seeds: Sequence[int], tell: Tell) -> Study:
+def run(job: Job) -> Study:
     """Do it."""
-    data = datasets.load("nyse")
+    data = datasets.load("nyse", download=job.download)
     relatives = np.asarray(data.X, dtype=np.float64)
     growth: dict[str, Array] = {}
     for rate in RATES:
@@ -56,7 +55,7 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
     growth["uniform, held"] = _ratios(np.cumprod(relatives, axis=0).mean(axis=1))
     growth["best stock, in hindsight"] = relatives[:, np.prod(relatives, axis=0).argmax()]
     growth["best fixed weights, in hindsight"] = relatives @ best_fixed_weights(relatives)
-    tell("portfolio")
+    job.tell("portfolio")
     logs = {name: np.log(each) for name, each in growth.items()}
     mild, bold = (f"O-DCA, strength {1.0 / rate:g}" for rate in RATES)
 
@@ -72,7 +71,7 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
             "O-DCA": f"Q(z) = -log z, KL, ρ = 0, prior_strength = 1/η for η = {RATES[0]:g} (that of the literature) and {RATES[1]:g}",
             "intervals": f"of the mean daily difference, from blocks of {BLOCK} days",
         },
-        seeds=seeds[:0],
+        seeds=(),
         claims=[
             Claim(f"{mild} beats uniform rebalancing", "odca", against(mild, UNIFORM), unit, good="above"),
             Claim(f"{bold} beats uniform rebalancing", "odca", against(bold, UNIFORM), unit, good="above"),
@@ -116,13 +115,7 @@ def run(seeds: Sequence[int], tell: Tell) -> Study:
 def _lines(logs: dict[str, Array]) -> list[Line]:
     """Wealth at every few days, from the logarithms of its daily growth."""
     return [
-        Line(
-            name,
-            np.arange(0.0, len(each), EVERY),
-            np.exp(np.cumsum(each))[::EVERY],
-            kind="ours" if name.startswith("O-DCA") else "peer",
-        )
-        for name, each in logs.items()
+        Line(name, np.arange(0.0, len(each), EVERY), np.exp(np.cumsum(each))[::EVERY]) for name, each in logs.items()
     ]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from odca import __version__
-from odca.experiments.study import Claim, Interval, Panel, Study
+from odca.experiments.intervals import Interval
+from odca.experiments.study import Claim, Panel, Study
 
 HEAD = """\
 # The paper's experiments, reproduced and extended
@@ -17,19 +18,29 @@ HEAD = """\
 Written by `odca reproduce` (odca {version}, Python {python}, NumPy {numpy}). The same seeds give the same numbers.
 
 A claim **holds** if the difference, ours less theirs, lies with its whole 95 % confidence interval where the claim says: on its side of zero, or
-within the margin that it names. It **needs smoothing** if that is so for the smoothed weights only; else it **does not hold**, also where so few seeds cannot tell. Differences are paired: both sides saw the same events in the
-same order. Intervals are over seeds unless a study says otherwise.
+within the margin that it names. It **needs smoothing** if that is so for our smoothed weights only, against theirs as they are; rows that compare smoothed with
+smoothed stand beside. Else it **does not hold**, also where so few seeds cannot tell. Differences are paired: both sides saw the same events in the same order.
+
+Intervals are over seeds unless a study says otherwise: over orders of the events, given these test rows. Where test errors are compared at the end of a pass, the last
+column but one has the wider interval that covers other test rows as well. The paper's figures cannot be seen in its source;
+"paper" is the source of what it says in words or equations, "odca" of all else.
 """
 
 
-def write(studies: Sequence[Study], folder: Path) -> list[Path]:
-    """Write all files but the figures; return them."""
+def write(studies: Sequence[Study], folder: Path, left_out: Sequence[str] = ()) -> list[Path]:
+    """Write all files but the figures; return them. left_out: experiments that could not be done, and why."""
     paths = [folder / "report.md", folder / "claims.csv"]
     head = HEAD.format(version=__version__, python=platform.python_version(), numpy=np.__version__)
-    paths[0].write_text("\n".join([head, _contents(studies), *map(_section, studies)]), encoding="utf-8")
+    missing = [
+        f"**Left out**: {each}\n" for each in (*left_out, *(each for study in studies for each in study.left_out))
+    ]
+    paths[0].write_text("\n".join([head, *missing, _contents(studies), *map(_section, studies)]), encoding="utf-8")
     _write_rows(
         paths[1],
-        ["study", "claim", "source", "verdict", "unit", "good", "margin", *_spread("difference"), *_spread("smoothed")],
+        [
+            *("study", "claim", "source", "verdict", "unit", "good", "margin"),
+            *(f"{name}{part}" for name in ("difference", "smoothed", "wider") for part in ("", " low", " high")),
+        ],
         ([study.name, *_claim_cells(claim)] for study in studies for claim in study.claims),
     )
     for study in studies:
@@ -46,20 +57,22 @@ def shown(number: float) -> str:
 
 def signed(interval: Interval) -> str:
     """A difference and its interval."""
+    if interval.is_point:
+        return f"{interval.mean:+.3g} (all seeds agree)"
     return f"{interval.mean:+.3g} [{interval.low:+.3g}, {interval.high:+.3g}]"
 
 
 def _contents(studies: Sequence[Study]) -> str:
     rows = [
         f"| {study.name} | {claim.says} | {claim.source} | {signed(claim.difference)} {claim.unit} | "
-        f"{signed(claim.smoothed) if claim.smoothed else ''} | **{claim.verdict}** |"
+        f"{signed(claim.smoothed) if claim.smoothed else ''} | {signed(claim.wider) if claim.wider else ''} | **{claim.verdict}** |"
         for study in studies
         for claim in study.claims
     ]
     return "\n".join(
         [
-            "| study | claim | claimed by | difference [95 %] | smoothed | verdict |",
-            "|---|---|---|---|---|---|",
+            "| study | claim | claimed by | difference [95 %] | smoothed | with other test rows | verdict |",
+            "|---|---|---|---|---|---|---|",
             *rows,
             "",
         ]
@@ -87,17 +100,16 @@ def _section(study: Study) -> str:
 
 
 def _cell(value: Interval | float) -> str:
+    if isinstance(value, Interval) and value.is_point:
+        return f"{shown(value.mean)} (all seeds agree)"
     if isinstance(value, Interval):
         return f"{shown(value.mean)} [{shown(value.low)}, {shown(value.high)}]"
     return shown(value)
 
 
-def _spread(name: str) -> list[str]:
-    return [name, f"{name} low", f"{name} high"]
-
-
 def _claim_cells(claim: Claim) -> list[object]:
-    spreads = [claim.difference, claim.smoothed or Interval(*[float("nan")] * 3)]
+    nothing = Interval(*[float("nan")] * 3)
+    spreads = [claim.difference, claim.smoothed or nothing, claim.wider or nothing]
     return [
         claim.says,
         claim.source,

@@ -1,7 +1,7 @@
 """What an experiment finds: claims with their verdicts, curves, and a table of where everything ended."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Thread
@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
-Array: TypeAlias = npt.NDArray[np.float64]
+from odca.experiments.intervals import Array, Interval
+
 Looks: TypeAlias = npt.NDArray[np.int64]
 """After how many events, or steps, something was looked at."""
 Tell: TypeAlias = Callable[[str], None]
@@ -19,39 +19,21 @@ Tell: TypeAlias = Callable[[str], None]
 Verdict: TypeAlias = Literal["holds", "needs smoothing", "does not hold"]
 T = TypeVar("T")
 
-CONFIDENCE = 0.95
+OURS = "O-DCA"
+
+
+def is_ours(label: str) -> bool:
+    """Whether a method of that name is odca's."""
+    return label.startswith(OURS)
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean, and where it lies with a confidence of 95 %."""
+class Job:
+    """What to run an experiment with. download: whether to insist on the paper's own files."""
 
-    mean: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: npt.ArrayLike) -> "Interval":
-        """By Student's t, of values that are independent: one for each seed."""
-        sample = np.asarray(values, dtype=np.float64)
-        if len(sample) < 2:
-            raise ValueError("an interval needs at least two values.")
-        reach = float(stdtrit(len(sample) - 1, 0.5 + 0.5 * CONFIDENCE)) * sample.std(ddof=1) / np.sqrt(len(sample))
-        return cls(float(sample.mean()), float(sample.mean() - reach), float(sample.mean() + reach))
-
-    @classmethod
-    def of_series(cls, values: Array, *, block: int, draws: int = 2_000, seed: int = 0) -> "Interval":
-        """The mean of one series, whose neighbours depend on each other: from blocks of it, drawn with replacement."""
-        rng = np.random.default_rng(seed)
-        count = -(-len(values) // block)
-        sums = np.concatenate(
-            [[0.0], np.cumsum(np.concatenate([values, values[: block - 1]]))]
-        )  # the end joins the beginning
-        means = (sums[block:] - sums[:-block]) / block
-        drawn = means[rng.integers(len(means), size=(draws, count))].mean(axis=1)
-        tail = 0.5 - 0.5 * CONFIDENCE
-        low, high = np.quantile(drawn, [tail, 1.0 - tail])
-        return cls(float(values.mean()), float(low), float(high))
+    seeds: Sequence[int]
+    tell: Tell
+    download: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +51,9 @@ class Claim:
     margin: float = 0.0
     """How far it may lie on the other side."""
     smoothed: Interval | None = None
-    """The same with the smoothed weights, where the claim is about the raw ones."""
+    """The same with our weights smoothed and theirs as they are, where the claim is about the raw ones."""
+    wider: Interval | None = None
+    """The difference, with other test rows too, where it is one of test errors."""
 
     @property
     def verdict(self) -> Verdict:
@@ -87,28 +71,34 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve: its mean and the interval around it, at each x. Without a reach: a line that is known."""
+    """A curve: its mean and the interval around it, at each x, where there is one."""
 
     label: str
     x: Array
     y: Array
     low: Array | None = None
     high: Array | None = None
-    kind: Literal["ours", "peer", "known"] = "peer"
+    is_known: bool = False
+    """Whether it is the same for every seed: a theory, a level."""
+
+    @property
+    def kind(self) -> Literal["ours", "peer", "known"]:
+        """Whose it is."""
+        return "known" if self.is_known else "ours" if is_ours(self.label) else "peer"
 
     @classmethod
-    def of(cls, label: str, x: npt.ArrayLike, curves: npt.ArrayLike, kind: Literal["ours", "peer"] = "peer") -> "Line":
+    def of(cls, label: str, x: npt.ArrayLike, curves: npt.ArrayLike) -> "Line":
         """From the curves of all seeds, one in each row."""
         rows = np.asarray(curves, dtype=np.float64)
         parts = [Interval.of(column) for column in rows.T]
         low, high = (np.array([getattr(part, name) for part in parts]) for name in ("low", "high"))
-        return cls(label, np.asarray(x, dtype=np.float64), rows.mean(axis=0), low, high, kind)
+        return cls(label, np.asarray(x, dtype=np.float64), rows.mean(axis=0), low, high)
 
     @classmethod
     def known(cls, label: str, x: npt.ArrayLike, y: npt.ArrayLike) -> "Line":
-        """What is the same for every seed: a theory, a level."""
+        """What is the same for every seed."""
         at = np.asarray(x, dtype=np.float64)
-        return cls(label, at, np.broadcast_to(np.asarray(y, dtype=np.float64), at.shape).copy(), kind="known")
+        return cls(label, at, np.broadcast_to(np.asarray(y, dtype=np.float64), at.shape).copy(), is_known=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +113,8 @@ class Panel:
     x_log: bool = False
     y_log: bool = False
     y_range: tuple[float, float] | None = None
+    banded: Sequence[str] | None = None
+    """Whose intervals are drawn, where those of all would hide each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +132,8 @@ class Study:
     """What the table of results has in its columns, behind the method's name."""
     results: Mapping[str, Sequence[Interval | float]] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+    """What could not be done, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +148,17 @@ class Finding:
     data: str = ""
 
 
-def over_seeds(work: Callable[[int], T], seeds: Iterable[int], tell: Tell, what: str) -> list[T]:
+def over_seeds(work: Callable[[int], T], job: Job, what: str) -> list[T]:
     """The work of all seeds, in their order, on all cores."""
 
     def one(seed: int) -> T:
         done = work(seed)
-        tell(f"{what}, seed {seed}")
+        job.tell(f"{what}, seed {seed}")
         return done
 
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
-        return list(pool.map(one, seeds))
+        return list(pool.map(one, job.seeds))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, what has not begun does not begin
 

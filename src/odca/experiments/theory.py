@@ -18,18 +18,22 @@ D_n = E‖d_n‖² (the mean-square deviation), m_n = E d_nᵀw°_n and W_n = E�
     D_n = c·(k²·D_{n-1} + 2k(1 - k)·m_{n-1} + (1 - k)²·W_{n-1} + q²) + σ²·E[g²·r]
     W_n = W_{n-1} + q²
 
-where q² = E‖q_n‖² and σ² = E v². Nothing is approximated. (Sayed, Adaptive Filters, treats the steady state by energy conservation; for
-RLS with forgetting, which turns directions, the known approximation is D = (σ²·M·(1 - β) + q²/(1 - β))/2.)
+where q² = E‖q_n‖² and σ² = E v². Nothing is approximated. RLS with forgetting turns directions; by energy conservation (Sayed, Adaptive Filters,
+2008, on the tracking of RLS) its inverse, whose mean is (1 - β)·I at white rows, makes a step of squared length σ²·M·(1 - β)² + D·M·(1 - β)² on the average and
+takes 2(1 - β)·D away, so that in the long run
+
+    D = (σ²·M·(1 - β) + q²/(1 - β)) / (2 - M(1 - β)),
+
+which leaves out how the inverse varies from event to event, and so holds for small M(1 - β) only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 from scipy.special import gammaln, roots_genlaguerre
 
-from odca.experiments.study import Array
+from odca.experiments.intervals import Array
 
 NODES = 60
 
@@ -46,6 +50,8 @@ class Walk:
 
 Gain = Callable[[Array], Array]
 """g, of r."""
+Steps = Callable[[int, Array], tuple[Array, Array]]
+"""k and g at each event, of how many events there are and of r."""
 
 
 def plain(rate: float) -> Gain:
@@ -58,37 +64,40 @@ def normalised(rate: float) -> Gain:
     return lambda r: rate / r
 
 
-def implicit(alpha: float) -> Gain:
+def implicit(alpha: float | Array) -> Gain:
     """That of O-DCA and of proximal steps."""
     return lambda r: alpha / (1.0 + alpha * r)
 
 
-def steady(gain: Gain) -> Iterator[tuple[float, Gain]]:
+def steady(gain: Gain) -> Steps:
     """No leak, and the same gain at each event."""
-    return repeat((1.0, gain))
+    return lambda events, r: (np.ones(events), np.broadcast_to(gain(r), (events, len(r))))
 
 
-def odca(rho: float, beta: float) -> Iterator[tuple[float, Gain]]:
+def odca(rho: float, beta: float) -> Steps:
     """Leak and gain at each event under Exponential(β); under Infinite for β = 1."""
-    mass = 0.0
-    while True:
-        mass = beta * mass + 1.0
-        yield (mass - 1.0) / mass, implicit(1.0 / (rho * mass))
+
+    def steps(events: int, r: Array) -> tuple[Array, Array]:
+        n = np.arange(1.0, events + 1.0)
+        mass = n if beta == 1.0 else np.expm1(n * np.log(beta)) / (beta - 1.0)
+        return (mass - 1.0) / mass, implicit(1.0 / (rho * mass[:, None]))(r)
+
+    return steps
 
 
-def deviation(walk: Walk, events: int, steps: Iterator[tuple[float, Gain]]) -> Array:
+def deviation(walk: Walk, events: int, steps: Steps) -> Array:
     """D_n for n = 1 ... events."""
     r, weight = _chi_squared(walk.features)
+    keeps, g = steps(events, r)
+    turned = 1.0 - (g * r) @ weight / walk.features
+    shrunk = 1.0 - (2.0 * g * r - (g * r) ** 2) @ weight / walk.features
+    added = walk.noise * ((g**2 * r) @ weight)
     square = along = far = walk.start  # w = 0, so that d = w°
     out = np.empty(events)
-    for n, (keep, gain) in zip(range(events), steps, strict=False):
-        g = gain(r)
-        turned = 1.0 - float(weight @ (g * r)) / walk.features
-        shrunk = 1.0 - float(weight @ (2.0 * g * r - (g * r) ** 2)) / walk.features
-        leak = 1.0 - keep
-        square = shrunk * (keep**2 * square + 2.0 * keep * leak * along + leak**2 * far + walk.step)
-        square += walk.noise * float(weight @ (g**2 * r))
-        along = turned * (keep * along + leak * far + walk.step)
+    for n, (k, p, c, noise) in enumerate(zip(*(part.tolist() for part in (keeps, turned, shrunk, added)), strict=True)):
+        leak = 1.0 - k
+        square = c * (k**2 * square + 2.0 * k * leak * along + leak**2 * far + walk.step) + noise
+        along = p * (k * along + leak * far + walk.step)
         far += walk.step
         out[n] = square
     return out
@@ -110,7 +119,14 @@ def best(walk: Walk, gain_of: Callable[[float], Gain]) -> float:
 
 def rls_level(walk: Walk, beta: float) -> float:
     """D of RLS in the long run, approximately."""
-    return 0.5 * (walk.noise * walk.features * (1.0 - beta) + walk.step / (1.0 - beta))
+    forgotten = 1.0 - beta
+    left = 2.0 - walk.features * forgotten
+    return (walk.noise * walk.features * forgotten + walk.step / forgotten) / left if left > 0.0 else np.inf
+
+
+def best_forgetting(walk: Walk) -> float:
+    """1 - β of the lowest such level, to about one percent."""
+    return float(min(np.geomspace(1e-5, 1.0, 1200)[:-1], key=lambda each: rls_level(walk, 1.0 - float(each))))
 
 
 def _chi_squared(features: int) -> tuple[Array, Array]:
