@@ -7,7 +7,7 @@ A lane is a linear model of its own; all of them read the same row. For an event
 
     h        the row, brought to scale; its last coordinate is the constant 1
     dense    a feature that is there in more than half of the events, until it is there in less than a quarter: its zeros are numbers
-    c        the weight of the event; of weight 0 nothing is learned, but the clock goes on
+    c        the weight of the event; of weight 0 nothing is learned, and the clock stands
     tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
     lambda   the dual variable of the log loss, label t, on the line p + s lambda: lambda = t - sigmoid(p + s lambda)
     g², q    slope squared and curvature of the loss at what the whole bank said
@@ -55,9 +55,14 @@ def dual_of_log_loss(p: float, s: float, t: float) -> float:
     return float(brentq(lambda l: l - t + sigmoid(p + s * l), t - 1.0, t, xtol=1e-18, rtol=1e-15, maxiter=500))
 
 
-def to_the_power(likelihood: float, c: float) -> float:
-    """How likely an event of weight c was."""
-    return np.exp(c * np.log(max(likelihood, 2.3e-308)))
+def likelihoods_of(logs: Any, c: float) -> Array:
+    """How likely an event of weight c was, up to a factor that they share where c is not 1."""
+    scaled = c * np.asarray(logs, dtype=float)
+    return np.exp(scaled) if c == 1.0 else np.exp(scaled - scaled.max())
+
+
+def logs_of(likelihoods: Any) -> Array:
+    return np.log(np.maximum(likelihoods, 2.3e-308))
 
 
 class Feature:
@@ -162,7 +167,7 @@ class SlowBank:
                 told.append(self.tell(row))
             else:
                 told.append(self.tell_as_if_settled(row))
-            ticks = 1.0 if time is None else self.ticks_until(float(time[i]))
+            ticks = 1.0 if time is None or c == 0.0 else self.ticks_until(float(time[i]))
             self.learn_one(row, float(y[i]), c, Pace(ticks))
         return np.array(told).reshape(-1, self.heads)
 
@@ -255,6 +260,10 @@ class SlowBank:
         self.likely = np.array([softmax(z) for z in self.margin.T]).T
         bayes = self.likely @ self.bayes
         self.told = np.array([bayes, softmax(self.bounded @ self.simplex), softmax(self.bounded @ self.kalman)])
+        unseen = self.counts[-1] == 0.0
+        for m in (1, 2):  # of a class that never came Bayes has the word
+            seen = max(self.told[m, ~unseen].sum(), LEAST_PROBABILITY)
+            self.told[m] = np.where(unseen, bayes, self.told[m] * (1.0 - bayes[unseen].sum()) / seen)
         self.mixed = np.maximum(self.top @ self.told, LEAST_PROBABILITY)
 
     def mix_number(self) -> None:
@@ -295,9 +304,10 @@ class SlowBank:
 
     def learn_two(self, y: float, c: float, pace: Pace) -> None:
         def likelihood(p: float) -> float:
-            return to_the_power(p if y == 1.0 else 1.0 - p, c)
+            return p if y == 1.0 else 1.0 - p
 
-        self.learn_by_bayes([likelihood(p) for p in self.told[:, 0]], [likelihood(p) for p in self.likely[0]], pace)
+        logs = [logs_of([likelihood(p) for p in ps]) for ps in (self.told[:, 0], self.likely[0])]
+        self.learn_by_bayes(*logs, c, pace)
         x = self.bounded[0]
         lam = dual_of_log_loss(self.simplex_margin, c * self.variance(x) / SIMPLEX_STRENGTH, y)
         self.move_simplex(c * lam * x / SIMPLEX_STRENGTH, pace)
@@ -311,8 +321,7 @@ class SlowBank:
         self.slope, self.curvature = (p - y) ** 2, p * (1.0 - p)
 
     def learn_classes(self, y: int, c: float, pace: Pace) -> None:
-        of_mixers = [to_the_power(p, c) for p in self.told[:, y]]
-        self.learn_by_bayes(of_mixers, [to_the_power(p, c) for p in self.likely[y]], pace)
+        self.learn_by_bayes(logs_of(self.told[:, y]), logs_of(self.likely[y]), c, pace)
         margin, x = self.against_others(self.told[1], y)
         lam = dual_of_log_loss(margin, c * self.variance(x) / SIMPLEX_STRENGTH, 1.0)
         self.move_simplex(c * lam * x / SIMPLEX_STRENGTH, pace)
@@ -343,10 +352,11 @@ class SlowBank:
         variance = self.residual.mean()
         if variance > LEAST_VARIANCE:
 
-            def likelihood(z: float) -> float:
-                return np.exp(-c * min(0.5 * (y - z) ** 2 / variance, 30.0))
+            def log_likelihood(z: float) -> float:
+                return -min(0.5 * (y - z) ** 2 / variance, 30.0)
 
-            self.learn_by_bayes([likelihood(z) for z in self.told[:, 0]], [likelihood(z) for z in self.likely[0]], pace)
+            of_mixers = [log_likelihood(z) for z in self.told[:, 0]]
+            self.learn_by_bayes(of_mixers, [log_likelihood(z) for z in self.likely[0]], c, pace)
             x, strength = self.bounded[0], variance * SIMPLEX_STRENGTH
             lam = (y - self.told[1, 0]) / (1.0 + c * self.variance(x) / strength)
             self.move_simplex(c * lam * x / strength, pace)
@@ -360,7 +370,9 @@ class SlowBank:
 
     # --- The mixers' steps ---
 
-    def learn_by_bayes(self, of_mixers: list[float], of_lanes: list[float], pace: Pace) -> None:
+    def learn_by_bayes(self, of_mixers: Any, of_lanes: Any, c: float, pace: Pace) -> None:
+        """From the logarithms of how likely the event was."""
+        of_mixers, of_lanes = likelihoods_of(of_mixers, c), likelihoods_of(of_lanes, c)
         top = self.top * np.maximum(of_mixers, LEAST_LIKELIHOOD)
         self.top = np.maximum((1.0 - pace.top) * top / top.sum() + pace.top / 3, LEAST_WEIGHT)
         self.bayes = self.shared_out(self.bayes * np.maximum(of_lanes, LEAST_LIKELIHOOD), pace.bayes)

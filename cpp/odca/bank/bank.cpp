@@ -21,8 +21,20 @@ void require_numbers(const Row& row, std::int64_t number) {
   if (!sound) throw InputError(at_row(number) + " of X must hold numbers, of at most 1e100");
 }
 
-// What was said so likely, of an event that weighs c.
-double power(double likelihood, double c) { return c == 1.0 ? likelihood : exp(c * log(std::max(likelihood, tiny))); }
+void multiply_logs(double c, int n, double* logs) {
+  if (c == 1.0) return;
+  double high = -infinity;
+  for (int k = 0; k < n; ++k) high = std::max(high, logs[k] *= c);
+  for (int k = 0; k < n; ++k) logs[k] -= high;
+}
+
+// Likelihoods of an event that weighs c, up to a factor that they share: the best of them stays a number, however large c is.
+void raise_to(double c, int n, double* likelihood) {
+  if (c == 1.0) return;
+  for (int k = 0; k < n; ++k) likelihood[k] = log(std::max(likelihood[k], tiny));
+  multiply_logs(c, n, likelihood);
+  for (int k = 0; k < n; ++k) likelihood[k] = exp(likelihood[k]);
+}
 
 // Within a few percent, for a start.
 double rough_log(double x) {
@@ -192,9 +204,9 @@ void Bank::think(const Row& row, Thought& thought) const {
 }
 
 void Bank::learn_one(Thought& thought, double y, double c, double time) {
-  const Pace pace = pace_at(time);
   ++count_;
   if (c > 0.0) {
+    const Pace pace = pace_at(time);
     const bool first = features_.mass() == 0.0;  // no scale is known before it
     features_.count_row(thought.scaled, c);
     switch (task_) {
@@ -247,10 +259,11 @@ void Bank::mix_two(Thought& t) const {
 }
 
 void Bank::learn_two(Thought& t, double y, double c, const Pace& pace) {
-  const auto likelihood = [&](double p) { return power(y > 0.0 ? p : 1.0 - p, c); };
-  const double of_mixers[mixers] = {likelihood(t.told[0]), likelihood(t.told[1]), likelihood(t.told[2])};
+  const auto likelihood = [&](double p) { return y > 0.0 ? p : 1.0 - p; };
+  double of_mixers[mixers] = {likelihood(t.told[0]), likelihood(t.told[1]), likelihood(t.told[2])};
   PerLaneArray of_lanes;
   for (int k = 0; k < lanes; ++k) of_lanes[k] = likelihood(t.likely[k]);
+  raise_to(c, mixers, of_mixers), raise_to(c, lanes, of_lanes.data());
   top_.learn(of_mixers, pace.top_share);
   bayes_.learn(of_lanes.data(), pace.bayes_share);
   const Kalman::View view = kalman_.look(t.bounded.data());
@@ -294,9 +307,23 @@ void Bank::mix_classes(Thought& t) const {
     t.told[2 * n + c] = dot(kalman_.weight.data(), &t.bounded[c * lanes]);
   }
   softmax(n, &t.told[n]), softmax(n, &t.told[2 * n]);
+  if (classes_seen_.some_are_unseen()) trust_bayes_with_the_unseen(t);
   for (int c = 0; c < n; ++c) {
     const double of_class[mixers] = {t.told[c], t.told[n + c], t.told[2 * n + c]};
     t.mixed[c] = std::max(top_.mix(of_class), least_probability);
+  }
+}
+
+// Of a class that never came the lanes agree, and weights that are not on the simplex can make anything of that: there Bayes has the word.
+void Bank::trust_bayes_with_the_unseen(Thought& t) const {
+  const int n = classes_;
+  for (int m = 1; m < mixers; ++m) {
+    double* told = &t.told[m * n];
+    double unseen = 0.0, seen = 0.0;
+    for (int c = 0; c < n; ++c)
+      (classes_seen_.is_unseen(c) ? unseen : seen) += classes_seen_.is_unseen(c) ? t.told[c] : told[c];
+    for (int c = 0; c < n; ++c)
+      told[c] = classes_seen_.is_unseen(c) ? t.told[c] : told[c] * ((1.0 - unseen) / std::max(seen, least_probability));
   }
 }
 
@@ -315,9 +342,10 @@ double Bank::against_others(const Thought& t, const double* p, int y, double* x)
 
 void Bank::learn_classes(Thought& t, int y, double c, const Pace& pace) {
   const int n = classes_;
-  const double of_mixers[mixers] = {power(t.told[y], c), power(t.told[n + y], c), power(t.told[2 * n + y], c)};
+  double of_mixers[mixers] = {t.told[y], t.told[n + y], t.told[2 * n + y]};
   PerLaneArray of_lanes, x;
-  for (int k = 0; k < lanes; ++k) of_lanes[k] = power(t.likely[y * lanes + k], c);
+  for (int k = 0; k < lanes; ++k) of_lanes[k] = t.likely[y * lanes + k];
+  raise_to(c, mixers, of_mixers), raise_to(c, lanes, of_lanes.data());
   top_.learn(of_mixers, pace.top_share);
   bayes_.learn(of_lanes.data(), pace.bayes_share);
   double margin = against_others(t, &t.told[n], y, x.data());
@@ -358,9 +386,10 @@ void Bank::learn_number(Thought& t, double y, double c, const Pace& pace) {
   const double variance = residual_.mean();
   if (variance > least_variance) {
     std::array<double, lanes + mixers + 1> e{};  // one more makes it even
-    const auto exponent = [&](double z) { return -c * std::min(0.5 * (y - z) * (y - z) / variance, 30.0); };
+    const auto exponent = [&](double z) { return -std::min(0.5 * (y - z) * (y - z) / variance, 30.0); };
     for (int k = 0; k < lanes; ++k) e[k] = exponent(t.likely[k]);
     for (int m = 0; m < mixers; ++m) e[lanes + m] = exponent(t.told[m]);
+    multiply_logs(c, lanes, e.data()), multiply_logs(c, mixers, &e[lanes]);
     exp_many(lanes + mixers + 1, e.data());
     top_.learn(&e[lanes], pace.top_share);
     bayes_.learn(e.data(), pace.bayes_share);
@@ -518,8 +547,12 @@ void Bank::restore(const State& state) {
       throw InputError(std::string("its ") + name + " is not what a bank has");
     ++parts;
   });
-  if (parts != state.size() || !made.features_.complete() || !made.classes_seen_.fits() || !made.history_.fits())
+  if (parts != state.size() || !made.features_.complete() || !made.classes_seen_.complete() || !made.history_.fits())
     throw InputError("its parts do not go together");
+  if (!made.kalman_.is_sound() || !made.classes_seen_.is_sound() || !made.numbers_seen_.is_sound() ||
+      made.residual_.sum < 0.0 || made.kalman_residual_.sum < 0.0 || made.residual_.mass < 0.0 ||
+      made.kalman_residual_.mass < 0.0)
+    throw InputError("what it has counted cannot be");
   if (!on_the_simplex(made.bayes_.weight) || !on_the_simplex(made.simplex_.weight) || !on_the_simplex(made.top_.weight))
     throw InputError("its weights do not lie on the simplex");
   const std::lock_guard inside(gate_);

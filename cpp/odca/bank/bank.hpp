@@ -87,6 +87,7 @@ class Bank {
   void say(const Thought& thought, std::vector<double>& told) const;
   void mix_two(Thought& thought) const;
   void mix_classes(Thought& thought) const;
+  void trust_bayes_with_the_unseen(Thought& thought) const;
   void mix_number(Thought& thought) const;
   void learn_one(Thought& thought, double y, double c, double time);
   void learn_two(Thought& thought, double y, double c, const Pace& pace);

@@ -264,9 +264,15 @@ class Features {
   // After these were read. False if they do not go together.
   bool complete() {
     if (table_.size() % stride() != 0 || constant_.size() != stride()) return false;
+    if (!(mass_ >= 0.0) || !(norms_ >= 0.0)) return false;
     dense_.clear();
-    for (std::int64_t j = 0; j < size(); ++j)
-      if (table_[static_cast<std::size_t>(j) * stride() + density] > 0.0) dense_.push_back(j);
+    for (std::int64_t j = 0; j < size(); ++j) {
+      const double* f = table_.data() + static_cast<std::size_t>(j) * stride();
+      for (const int part : {count, square, slopes, curvatures, recent})
+        if (!(f[part] >= 0.0)) return false;
+      if (f[density] != 0.0 && (f[density] != 1.0 || f[count] == 0.0)) return false;
+      if (f[density] == 1.0) dense_.push_back(j);
+    }
     return true;
   }
 

@@ -43,6 +43,7 @@ class ClassLabels {
   }
 
   void learn(int y, double c, const Pace& pace) {
+    unseen_ -= is_unseen(y);
     for (int b = 0; b < mean_lanes; ++b) {
       for (int k = 0; k < classes_; ++k)
         count_[place(b, k)] = count_[place(b, k)] * pace.mean_memory[b] + (k == y ? c : 0.0);
@@ -50,12 +51,16 @@ class ClassLabels {
     }
   }
 
+  bool is_unseen(int c) const { return count_[place(mean_lanes - 1, c)] == 0.0; }
+  bool some_are_unseen() const { return unseen_ > 0; }
+
   ClassLabels with_classes(const std::vector<int>& source) const {
     ClassLabels out(static_cast<int>(source.size()));
     out.mass_ = mass_;
     for (int b = 0; b < mean_lanes; ++b)
       for (std::size_t c = 0; c < source.size(); ++c)
         if (source[c] >= 0) out.count_[out.place(b, static_cast<int>(c))] = count_[place(b, source[c])];
+    out.count_unseen();
     return out;
   }
 
@@ -63,13 +68,26 @@ class ClassLabels {
   static void each_part(Self& self, Visit&& visit) {
     visit("counts", self.count_), visit("masses", self.mass_);
   }
-  bool fits() const { return count_.size() == static_cast<std::size_t>(mean_lanes * classes_); }
+  // After these were read. False if they do not go together.
+  bool complete() {
+    if (count_.size() != static_cast<std::size_t>(mean_lanes * classes_)) return false;
+    count_unseen();
+    return true;
+  }
+  bool is_sound() const {
+    const auto is_count = [](double x) { return x >= 0.0; };
+    return std::all_of(count_.begin(), count_.end(), is_count) && std::all_of(mass_.begin(), mass_.end(), is_count);
+  }
 
  private:
   std::size_t place(int b, int c) const { return static_cast<std::size_t>(b * classes_ + c); }
   double second(int b) const { return count_[place(b, 1)]; }
+  void count_unseen() {
+    unseen_ = 0;
+    for (int c = 0; c < classes_; ++c) unseen_ += is_unseen(c);
+  }
 
-  int classes_;
+  int classes_, unseen_ = classes_;
   std::vector<double> count_;
   std::array<double, mean_lanes> mass_{};
 };
@@ -78,6 +96,10 @@ class ClassLabels {
 class NumberLabels {
  public:
   bool empty() const { return mass_ == 0.0; }
+  bool is_sound() const {
+    const auto is_count = [](double x) { return x >= 0.0; };
+    return mass_ >= 0.0 && square_ >= 0.0 && low_ <= high_ && std::all_of(sum_mass_.begin(), sum_mass_.end(), is_count);
+  }
   double mean() const { return mean_; }
   // What is never told: beyond the labels that came.
   double within_range(double z) const { return mass_ > 0.0 ? std::min(std::max(z, low_), high_) : 0.0; }

@@ -69,6 +69,17 @@ struct Kalman {
   PerLaneArray weight = prior_weights();
   std::array<double, lanes * lanes> covariance = wide();
 
+  // Symmetric, and no variance or correlation that cannot be.
+  bool is_sound() const {
+    for (int i = 0; i < lanes; ++i)
+      for (int k = 0; k <= i; ++k) {
+        const double c = covariance[i * lanes + k], both = covariance[i * lanes + i] * covariance[k * lanes + k];
+        if (c != covariance[k * lanes + i] || !(covariance[i * lanes + i] > 0.0) || c * c > both * (1.0 + 1e-9))
+          return false;
+      }
+    return true;
+  }
+
   // What an event is to it: C x, and x'C x.
   struct View {
     PerLaneArray gain;
