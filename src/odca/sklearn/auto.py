@@ -35,10 +35,16 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         check_is_fitted(self)
         return self.learner_.report()
 
-    def _order(self, rows: int) -> npt.NDArray[np.int64]:
-        """That in which `fit` takes the rows."""
-        order: npt.NDArray[np.int64] = np.arange(rows)
-        return check_random_state(self.random_state).permutation(rows) if self.shuffle else order
+    def _in_order(self, X: Any, y: Any, sample_weight: Any, time: Any) -> tuple[Any, Any, Array | None, Any]:
+        """Events as `fit` takes them: in the order of their times, or in any."""
+        weight = self._weights(sample_weight, X, online=False)
+        order = np.arange(len(y))
+        if time is not None:
+            order = np.argsort(np.asarray(time), kind="stable")
+        elif self.shuffle:
+            order = check_random_state(self.random_state).permutation(len(y))
+        moments = None if time is None else np.asarray(time)[order]
+        return X[order], y[order], None if weight is None else weight[order], moments
 
     def _told(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -108,10 +114,8 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
         X, y = self._checked(X, reset=True), self._checked_labels(X, y)
         for name in ("learner_", "classes_", "progress_", "_known"):
             self.__dict__.pop(name, None)
-        weight = self._weights(sample_weight, X, online=False)
-        order = self._order(len(y)) if time is None else np.argsort(np.asarray(time), kind="stable")
-        moments = None if time is None else np.asarray(time)[order]
-        self._learn(X[order], y[order], np.unique(y), None if weight is None else weight[order], moments)
+        X, y, weight, time = self._in_order(X, y, sample_weight, time)
+        self._learn(X, y, np.unique(y), weight, time)
         return self
 
     @all_or_nothing
@@ -233,10 +237,7 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
         X, y = self._checked(X, reset=True), self._checked_targets(X, y)
         for name in ("learner_", "progress_"):
             self.__dict__.pop(name, None)
-        weight = self._weights(sample_weight, X, online=False)
-        order = self._order(len(y)) if time is None else np.argsort(np.asarray(time), kind="stable")
-        moments = None if time is None else np.asarray(time)[order]
-        self._learn(X[order], y[order], None if weight is None else weight[order], moments)
+        self._learn(*self._in_order(X, y, sample_weight, time))
         return self
 
     @all_or_nothing
