@@ -64,7 +64,7 @@ def test_python_sees_a_method(face) -> None:
         assert inspect.isroutine(method)
         assert inspect.ismethod(bound)
         assert (method.__name__, method.__qualname__) == (name, f"{face.__name__}.{name}")
-        assert method.__module__ == "odca.river"
+        assert method.__module__ == "odca.river.linear"
         assert method.__doc__
         assert getattr(method, "__wrapped__").__doc__ == method.__doc__  # noqa: B009 - not known to type checkers
         with pytest.raises(TypeError, match=rf"{face.__name__}\.{name}\(\) missing"):

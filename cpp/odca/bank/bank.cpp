@@ -170,7 +170,7 @@ void Bank::require_sound(const Events& events) const {
     require_numbers(events.batch.row(row, scratch), row);
     const double y = events.y[row];
     if (task_ == Task::numbers ? !(std::fabs(y) <= largest) : !(y >= 0.0 && y <= known && y == std::floor(y)))
-      throw InputError(at_row(row) + " of y is " + std::to_string(y) + ", which is no " +
+      throw InputError(at_row(row) + " of y is " + show(y) + ", which is no " +
                        (task_ == Task::numbers ? "number of at most 1e100" : "place of a class, or of the next one"));
     if (y == known && known < most_classes) ++known;
     if (events.weight && !(events.weight[row] >= 0.0 && events.weight[row] <= 1e6))
