@@ -153,7 +153,7 @@ def by_stream(
 
 def beside_vw(rows: list[dict[str, Any]]) -> str:
     """The automatic estimators beside VW's settings and the best of the other libraries, each stream's best in bold."""
-    head = ("stream", "Auto", "VW", "VW --coin", "VW, best of 7", "SGD, best of 4", "river", "no change")
+    head = ("stream", "Auto", "VW", "VW --coin", "VW, best of 6", "SGD, best of 4", "river", "no change")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for stream in dict.fromkeys(row["stream"] for row in rows):
         own = [row for row in rows if row["stream"] == stream]

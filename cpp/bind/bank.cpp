@@ -102,6 +102,7 @@ void bind_bank(nb::module_& m) {
       .def_prop_ro("count", &Bank::count, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("features", &Bank::features, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("classes", &Bank::classes)
+      .def_prop_ro("mean_norm", &Bank::mean_norm, nb::call_guard<nb::gil_scoped_release>())
       .def("weights",
            [](const Bank& self) {
              const bank::PerLaneArray weights = self.weights();

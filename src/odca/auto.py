@@ -78,11 +78,13 @@ class AutoLearner(model_file.Savable):
 
     def declare(self, classes: int) -> None:
         """Make room for so many classes, which may come later. One that was not declared is met when it comes."""
-        self._core.declare(classes)
+        if self.task == "numbers":
+            raise ValueError("numbers have no classes.")
+        self._core.declare(whole(classes, "classes", least=2))
 
     def report(self) -> AutoReport:
         """What carries the weight now, and how that came about."""
-        return AutoReport.of(self._core.weights(), self._core.history(), self.task)
+        return AutoReport.of(self._core.weights(), self._core.history(), self.task, self._core.mean_norm)
 
     @property
     def classes(self) -> int:

@@ -72,13 +72,12 @@ class AutoEvents(model_file.Savable):
         return list(self._rows.features)
 
     def _learn(self, rows: list[Any], y: Array, weight: Array | None, time: Array | None) -> Array:
+        before = self.learner.count
         try:
             matrix = self._rows.encode(rows, True)
             told = self.learner._core.learn(matrix, y, weight, time)
-        except BaseException:
-            self._rows.forget()
-            raise
-        self._rows.keep()
+        finally:  # whoever was interrupted has learned some of them
+            self._rows.keep() if self.learner.count > before else self._rows.forget()
         return self.learner._shaped(told)
 
     # State

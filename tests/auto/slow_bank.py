@@ -149,6 +149,7 @@ class SlowBank:
         self.sums, self.sum_masses = np.zeros(MEAN_LANES), np.zeros(MEAN_LANES)
         self.low = self.high = self.label_mass = self.label_mean = self.label_square = 0.0
         self.residual, self.kalman_residual = Fading(), Fading()
+        self.weights = Fading()
         self.count = self.timed = 0
         self.first_time = self.last_time = 0.0
 
@@ -267,8 +268,11 @@ class SlowBank:
         self.mixed = np.maximum(self.top @ self.told, LEAST_PROBABILITY)
 
     def mix_number(self) -> None:
-        self.likely = np.array([[self.within_range(z) for z in self.margin[0]]])
-        self.bounded = self.likely - self.label_mean
+        said = np.array([[self.within_range(z) for z in self.margin[0]]])
+        reach = 10.0 * np.sqrt(min(self.residual.mean(), self.kalman_residual.mean()))
+        centre = said[0, self.bayes.argmax()]  # what the lane says that is believed most
+        self.likely = np.clip(said, centre - reach, centre + reach) if reach > 0.0 else said
+        self.bounded = said - self.label_mean
         self.kalman_margin = self.label_mean + self.kalman @ self.bounded[0]
         told = [self.bayes @ self.likely[0], self.simplex @ self.likely[0], self.within_range(self.kalman_margin)]
         self.told = np.array(told).reshape(3, 1)
@@ -284,6 +288,8 @@ class SlowBank:
         self.count += 1
         if c == 0.0:
             return
+        self.weights.add(c, 1.0, 1.0)
+        c /= self.weights.mean()  # only how events weigh beside each other counts
         first = self.mass == 0.0  # no scale is known before it
         self.count_row(row, c)
         if self.numbers:
@@ -469,6 +475,8 @@ class SlowBank:
             **arrays,
             **{name: np.array([fading.sum]) for name, fading in residuals.items()},
             **{f"{name}_mass": np.array([fading.mass]) for name, fading in residuals.items()},
+            "weights": np.array([self.weights.sum]),
+            "weighed": np.array([self.weights.mass]),
         }
 
     def record(self, feature: Feature) -> Array:
@@ -489,6 +497,7 @@ class SlowBank:
         for name in NUMBERS:
             setattr(out, name, float(parts[name][0]))
         out.count, out.timed = int(parts["count"][0]), int(parts["timed"][0])
+        out.weights.sum, out.weights.mass = float(parts["weights"][0]), float(parts["weighed"][0])
         for name, fading in (("residual", out.residual), ("kalman_residual", out.kalman_residual)):
             fading.sum, fading.mass = float(parts[name][0]), float(parts[f"{name}_mass"][0])
         return out

@@ -8,7 +8,9 @@ namespace odca::bank {
 
 namespace {
 
-constexpr double largest = 1e100;           // squares of it, summed over any stream, are still numbers
+constexpr double largest = 1e100;  // squares of it, summed over any stream, are still numbers
+constexpr double near_in_deviations =
+    10.0;  // of the errors: what lanes say is taken for no further from what the best one says
 constexpr double least_variance = 1e-280;   // of residuals: the inverse of a smaller one is no number
 constexpr std::int64_t constant_work = 16;  // of an event, in features
 constexpr double most_classes = 1 << 20;
@@ -206,6 +208,8 @@ void Bank::think(const Row& row, Thought& thought) const {
 void Bank::learn_one(Thought& thought, double y, double c, double time) {
   ++count_;
   if (c > 0.0) {
+    weights_.add(c, 1.0, 1.0);
+    c /= weights_.mean();  // only how events weigh beside each other counts
     const Pace pace = pace_at(time);
     const bool first = features_.mass() == 0.0;  // no scale is known before it
     features_.count_row(thought.scaled, c);
@@ -216,8 +220,7 @@ void Bank::learn_one(Thought& thought, double y, double c, double time) {
     }
     if (!first) step_lanes(thought, y, c, pace);
   }
-  history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(thought, y),
-               [&] { return weights_unlocked(); });
+  history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(thought, y), [&] { return bayes_.weight; });
 }
 
 double Bank::loss_of(const Thought& thought, double y) const {
@@ -368,9 +371,13 @@ void Bank::learn_classes(Thought& t, int y, double c, const Pace& pace) {
 // Numbers
 
 void Bank::mix_number(Thought& t) const {
+  const auto leader = std::max_element(bayes_.weight.begin(), bayes_.weight.end()) - bayes_.weight.begin();
+  const double centre = numbers_seen_.within_range(t.margin[static_cast<std::size_t>(leader)]);
+  const double reach = near_in_deviations * std::sqrt(std::min(residual_.mean(), kalman_residual_.mean()));
   for (int k = 0; k < lanes; ++k) {
-    t.likely[k] = numbers_seen_.within_range(t.margin[k]);
-    t.bounded[k] = t.likely[k] - numbers_seen_.mean();
+    const double z = numbers_seen_.within_range(t.margin[k]);
+    t.likely[k] = reach > 0.0 ? clip(z, centre - reach, centre + reach) : z;
+    t.bounded[k] = z - numbers_seen_.mean();
   }
   t.kalman_margin = numbers_seen_.mean() + dot(kalman_.weight.data(), t.bounded.data());
   t.told[0] = dot(bayes_.weight.data(), t.likely.data());
@@ -467,22 +474,17 @@ std::int64_t Bank::features() const {
 
 PerLaneArray Bank::weights() const {
   const std::lock_guard inside(gate_);
-  return weights_unlocked();
+  return bayes_.weight;
+}
+
+double Bank::mean_norm() const {
+  const std::lock_guard inside(gate_);
+  return features_.mass() > 0.0 ? features_.mean_norm() : 0.0;
 }
 
 std::vector<double> Bank::history() const {
   const std::lock_guard inside(gate_);
   return history_.rows();
-}
-
-PerLaneArray Bank::weights_unlocked() const {
-  double total = 0.0;
-  for (const double w : kalman_.weight) total += std::fabs(w);
-  PerLaneArray out;
-  for (int k = 0; k < lanes; ++k)
-    out[k] = top_.weight[0] * bayes_.weight[k] + top_.weight[1] * simplex_.weight[k] +
-             top_.weight[2] * (total > 0.0 ? std::fabs(kalman_.weight[k]) / total : 1.0 / lanes);
-  return out;
 }
 
 // State
@@ -559,6 +561,7 @@ void Bank::restore(const State& state) {
   features_ = std::move(made.features_), classes_seen_ = std::move(made.classes_seen_);
   numbers_seen_ = made.numbers_seen_, bayes_ = made.bayes_, simplex_ = made.simplex_, kalman_ = made.kalman_;
   top_ = made.top_, residual_ = made.residual_, kalman_residual_ = made.kalman_residual_;
+  weights_ = made.weights_;
   count_ = made.count_, timed_ = made.timed_, first_time_ = made.first_time_, last_time_ = made.last_time_;
   history_ = std::move(made.history_);
 }

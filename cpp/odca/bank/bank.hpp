@@ -55,9 +55,10 @@ class Bank {
 
   std::int64_t count() const;
   std::int64_t features() const;
-  // How much each lane counts in what the bank says now; they sum to one.
+  // How much each lane is believed now, by Bayes' rule; they sum to one.
   PerLaneArray weights() const;
   std::vector<double> history() const;
+  double mean_norm() const;
 
   // All that the bank is, as named arrays, and the reverse; InputError for what is no bank of this task.
   using State = std::vector<std::pair<std::string, std::vector<double>>>;
@@ -75,7 +76,6 @@ class Bank {
     std::vector<double> mixed;  // [head]: probabilities, or the number
     std::vector<double> lambda, slopes;
     double simplex_margin = 0.0, kalman_margin = 0.0;
-    Kalman::View kalman{};
     double slope = 0.0, curvature = 0.0;  // of the loss at what is said: g^2 and q
 
     explicit Thought(int heads);
@@ -96,7 +96,6 @@ class Bank {
   void step_lanes(Thought& thought, double y, double c, const Pace& pace);
   double against_others(const Thought& thought, const double* p, int y, double* x) const;
   double loss_of(const Thought& thought, double y) const;
-  PerLaneArray weights_unlocked() const;
   Pace pace_at(double time);
 
   template <class Self, class Visit>
@@ -109,6 +108,7 @@ class Bank {
     visit("kalman", self.kalman_.weight), visit("covariance", self.kalman_.covariance);
     visit("residual", self.residual_.sum), visit("residual_mass", self.residual_.mass);
     visit("kalman_residual", self.kalman_residual_.sum), visit("kalman_residual_mass", self.kalman_residual_.mass);
+    visit("weights", self.weights_.sum), visit("weighed", self.weights_.mass);
     visit("count", self.count_), visit("timed", self.timed_);
     visit("first_time", self.first_time_), visit("last_time", self.last_time_);
   }
@@ -123,6 +123,7 @@ class Bank {
   Kalman kalman_;
   Top top_;
   Fading residual_, kalman_residual_;  // squared, of numbers
+  Fading weights_;                     // of events
   std::int64_t count_ = 0, timed_ = 0;
   double first_time_ = 0.0, last_time_ = 0.0;
   History history_;

@@ -65,7 +65,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
 
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:
         """Learn from one event. With `time` memories count in event time."""
-        if y in self.classes and time is None:
+        if y == y and y in self.classes and time is None:  # noqa: PLR0124 - nan
             self.events.learn_one(x, self.classes.index(y), weight=w)
         else:
             self.learn_many([x], [y], None if w == 1.0 else [w], time=None if time is None else [time])
@@ -73,10 +73,16 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
     def learn_many(self, X: Iterable[Event], y: Iterable[Hashable], w: Any = None, *, time: Any = None) -> None:
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
         labels = [label.item() if isinstance(label, np.generic) else label for label in y]
+        if any(label is None or label != label for label in labels):  # noqa: PLR0124 - nan
+            raise ValueError("a label must not be None or nan: leave such events out.")
         every = tuple(dict.fromkeys([*self.classes, *labels]))
         codes = {label: code for code, label in enumerate(every)}
-        self.events.learn_many(X, [codes[label] for label in labels], weight=w, time=time)
-        self.classes = every
+        before = self.events.learner.count
+        try:
+            self.events.learn_many(X, [codes[label] for label in labels], weight=w, time=time)
+        finally:  # whoever was interrupted has met some of them
+            if self.events.learner.count > before:
+                self.classes = every[: max(self.events.learner.classes, len(self.classes))]
 
     def predict_proba_one(self, x: Event) -> dict[Hashable, float]:
         """P(class) of every class that came so far."""

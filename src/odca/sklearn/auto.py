@@ -112,7 +112,7 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
     ) -> Self:
         """Learn from these events alone, each once; what was learned before is forgotten. Events with a `time` are taken in its order."""
         X, y = self._checked(X, reset=True), self._checked_labels(X, y)
-        for name in ("learner_", "classes_", "progress_", "_known"):
+        for name in ("learner_", "progress_", "_known"):
             self.__dict__.pop(name, None)
         X, y, weight, time = self._in_order(X, y, sample_weight, time)
         self._learn(X, y, np.unique(y), weight, time)
@@ -132,6 +132,13 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
         declared: Any = [] if classes is None else np.unique(np.asarray(classes))
         self._learn(X, y, declared, self._weights(sample_weight, X, online=True), time)
         return self
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes, in order."""
+        if "_known" not in self.__dict__:
+            raise AttributeError("the classes are known after fit or partial_fit.")
+        return np.unique(np.array(self._known))
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class where there are two, else the log probabilities of all."""
@@ -170,12 +177,19 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
         places = {label: float(place) for place, label in enumerate(every)}
         codes = np.array([places[label] for label in labels])
         weight = self._by_class(weight, labels)
-        p = learner.probabilities(learner.learn(X, codes, sample_weight=weight, time=time))
+        before = learner.count
+        try:
+            told = learner.learn(X, codes, sample_weight=weight, time=time)
+        except BaseException:
+            if learner.count > before and "_known" in self.__dict__:  # interrupted: it has met some of them
+                self._known[:] = every[: max(learner.classes, len(known))]
+            raise
+        p = learner.probabilities(told)
         own = np.maximum(p[np.arange(len(codes)), codes.astype(np.intp)], 1e-15)
         self.__dict__.setdefault("progress_", Progress()).add(
             -np.log(own), (p.argmax(axis=1) == codes).astype(np.float64), weight
         )
-        self.learner_, self._known, self.classes_ = learner, every, classes
+        self.learner_, self._known = learner, every
 
     def _by_class(self, weight: Array | None, labels: list[Any]) -> Array | None:
         if self.class_weight is None:
@@ -212,9 +226,9 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
         """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
         estimator = super().restored(saved, loss)
         classes = saved.options["classes"]
-        estimator.classes_ = restored_classes(classes["values"], classes["dtype"])
+        values = restored_classes(classes["values"], classes["dtype"])
         estimator._known = list(saved.options["known"])
-        same = sorted(estimator._known) == estimator.classes_.tolist()
+        same = sorted(estimator._known) == values.tolist()
         if not same or estimator.learner_.classes != max(len(estimator.classes_), 2):
             raise ValueError("its classes are not those of its learner.")
         return estimator

@@ -247,7 +247,8 @@ class StreamModel(Savable):
         if block.weight is not None and not block.weight[row] >= 0.0:
             return f"the weight {block.weight[row]:g} is negative."
         if self.problem.uses_time and (block.time is None or np.isnan(block.time[row])):
-            return f"the event has no time, which {self.problem.window!r} counts in. Name the column that holds it."
+            counts = "--memory time" if self.problem.auto else repr(self.problem.window)
+            return f"the event has no time, which {counts} counts in. Name the column that holds it (--time)."
         if self.problem.task == "classes":
             known = ", ".join(show(each) for each in self.classes)
             return (
