@@ -132,6 +132,7 @@ std::vector<double> Bank::learn(const Events& events, const Interrupted& interru
       thought = Thought(heads());
     }
     const Row h = batch.row(row, thought.row);
+    batch.peek(row + 1, [&](std::int64_t feature) { features_.prefetch(feature); });
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
     if (!events.weight || events.weight[row] > 0.0) features_.settle(h);
     think(h, thought);

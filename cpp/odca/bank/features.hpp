@@ -68,6 +68,12 @@ class Features {
     table_.resize(needed);
   }
 
+  [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
+    if (feature < 0 || feature >= size()) return;
+    const double* record = table_.data() + feature * static_cast<std::int64_t>(stride());
+    __builtin_prefetch(record), __builtin_prefetch(record + 8);
+  }
+
   // Before a row is learned: what is there often enough by now becomes dense, what is there too rarely becomes sparse.
   void settle(const Row& row) {
     std::size_t next = 0;
@@ -277,14 +283,8 @@ class Features {
   }
 
  private:
-  static constexpr std::int64_t ahead = 8;
+  static constexpr std::int64_t ahead = 8;         // features
   static constexpr double least_variance = 1e-18;  // of the square of the mean: below, it is rounding
-
-  [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
-    if (feature >= size()) return;
-    const double* record = table_.data() + feature * static_cast<std::int64_t>(stride());
-    __builtin_prefetch(record), __builtin_prefetch(record + 8);
-  }
 
   // The record of a row that was brought to scale here, when there was room for all of its features.
   static double* at(const Scaled& row, int i) { return const_cast<double*>(row.record[i]); }
