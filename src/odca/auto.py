@@ -83,7 +83,7 @@ class AutoLearner(model_file.Savable):
         self._core.declare(whole(classes, "classes", least=2))
 
     def report(self) -> AutoReport:
-        """What carries the weight now, and how that came about."""
+        """Which memory and strength are believed now, and how that came about."""
         return AutoReport.of(self._core.weights(), self._core.history(), self.task, self._core.mean_norm)
 
     @property

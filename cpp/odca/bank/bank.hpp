@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "odca/bank/features.hpp"
@@ -70,8 +69,8 @@ class Bank {
   struct Thought {
     Batch::Scratch row;
     Features::Scaled scaled;
-    std::vector<double> margin, bounded,
-        likely;                 // [head][lane]: as it is, bounded and centred, as a probability or a number in range
+    // [head][lane]: as it is; bounded and centred; as a probability, or a number in range.
+    std::vector<double> margin, bounded, likely;
     std::vector<double> told;   // [mixer][head]
     std::vector<double> mixed;  // [head]: probabilities, or the number
     std::vector<double> lambda, slopes;
@@ -82,6 +81,8 @@ class Bank {
   };
 
   void require_sound(const Events& events) const;
+  void read_parts(const State& state);
+  void require_possible() const;
   void meet(int classes);
   void think(const Row& row, Thought& thought) const;
   void say(const Thought& thought, std::vector<double>& told) const;

@@ -24,7 +24,7 @@ class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
         self.events = AutoEvents(self._task, bits=bits, missing=missing)
 
     def report(self) -> AutoReport:
-        """Which memory and strength carry the weight now: str(report) in words, as_json(), plot()."""
+        """Which memory and strength are believed now: str(report) in words, as_json(), plot()."""
         return self.events.learner.report()
 
     def saved(self) -> ModelFile:

@@ -7,9 +7,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from odca import model_file
 from odca.auto import AutoLearner
 from odca.auto_report import AutoReport
 from odca.inputs import Array
@@ -31,7 +30,7 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         self.new_features = new_features
 
     def report(self) -> AutoReport:
-        """Which memory and strength carry the weight now: str(report) in words, as_json(), plot()."""
+        """Which memory and strength are believed now: str(report) in words, as_json(), plot()."""
         check_is_fitted(self)
         return self.learner_.report()
 
@@ -55,9 +54,7 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
     def saved(self) -> ModelFile:
         """What a file holds of the estimator."""
         check_is_fitted(self)
-        arrays: dict[str, Any] = {"progress": self.progress_.as_array()}
-        if "feature_names_in_" in self.__dict__:
-            arrays |= model_file.pack_texts([str(name) for name in self.feature_names_in_])
+        arrays = {"progress": self.progress_.as_array(), **self._saved_names()}
         options = {"params": self.get_params(deep=False), "n_features_in": self.n_features_in_}
         return ModelFile(self.kind, options, arrays, {"learner": self.learner_.saved()})
 
@@ -68,14 +65,7 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         estimator = cls(**saved.options["params"])
         estimator.learner_ = AutoLearner.restored(saved.parts["learner"])
         estimator.progress_ = Progress.from_array(saved.arrays["progress"])
-        width = saved.options["n_features_in"]
-        if type(width) is not int or not estimator.learner_.n_features <= width < 2**31:
-            raise ValueError("its number of features is not that of its learner.")
-        estimator.n_features_in_ = width
-        if "text" in saved.arrays:
-            estimator.feature_names_in_ = np.array(model_file.unpack_texts(saved.arrays), dtype=object)
-            if len(estimator.feature_names_in_) != width:
-                raise ValueError("its names are not as many as its features.")
+        estimator._restore_columns(saved.options["n_features_in"], estimator.learner_.n_features, saved.arrays)
         return estimator
 
 
@@ -88,7 +78,7 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
         their names.
 
     Classes may appear at any time. Features come to scale by themselves. `progress_` holds log loss and accuracy of the predictions that were made
-    before learning from each event; `report()` says which memory and strength carry the weight.
+    before learning from each event; `report()` says which memory and strength are believed.
     """
 
     kind = "sklearn.AutoClassifier"
@@ -142,8 +132,7 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class where there are two, else the log probabilities of all."""
-        told = self._told(X)
-        return self._by_label(told)
+        return self._by_label(self._told(X))
 
     def predict_proba(self, X: Any) -> Array:
         """P(class) of each event, one column for each class."""
@@ -207,9 +196,7 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
         return told if places == sorted(places) else -told
 
     def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        check_consistent_length(X, y)
+        self._require_labels(X, y)
         assert_all_finite(np.asarray(y), input_name="y")
         check_classification_targets(y)
         return np.asarray(column_or_1d(y, warn=True))
@@ -217,19 +204,16 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
     def saved(self) -> ModelFile:
         """What a file holds of the classifier."""
         saved = super().saved()
-        saved.options["classes"] = {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str}
-        saved.options["known"] = list(self._known)
+        saved.options["classes"] = list(self._known)
         return saved
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
         """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
         estimator = super().restored(saved, loss)
-        classes = saved.options["classes"]
-        values = restored_classes(classes["values"], classes["dtype"])
-        estimator._known = list(saved.options["known"])
-        same = sorted(estimator._known) == values.tolist()
-        if not same or estimator.learner_.classes != max(len(estimator.classes_), 2):
+        estimator._known = list(saved.options["classes"])
+        restored_classes(tuple(sorted(estimator._known)), np.array(estimator._known).dtype.str)
+        if estimator.learner_.classes != max(len(estimator._known), 2):
             raise ValueError("its classes are not those of its learner.")
         return estimator
 
@@ -274,8 +258,6 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
         self.__dict__.setdefault("progress_", Progress()).add((told - y) ** 2, np.abs(told - y), weight)
 
     def _checked_targets(self, X: Any, y: Any) -> Array:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        check_consistent_length(X, y)
+        self._require_labels(X, y)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         return np.asarray(column_or_1d(targets, warn=True))

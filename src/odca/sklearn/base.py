@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from odca import model_file
 from odca.inputs import Array
 from odca.learner import Learner
 from odca.model_file import ModelFile, Savable
@@ -130,9 +129,7 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
         fitted = {
             name: self.__dict__[name] for name in ("n_features_in_", "n_iter_", *self._facts) if name in self.__dict__
         }
-        arrays: dict[str, Any] = {}
-        if "feature_names_in_" in self.__dict__:
-            arrays |= model_file.pack_texts([str(name) for name in self.feature_names_in_])
+        arrays: dict[str, Any] = self._saved_names()
         if "progress_" in self.__dict__:
             arrays["progress"] = self.progress_.as_array()
         if "fit_gap_" in self.__dict__:
@@ -159,17 +156,12 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
             if name not in ("n_features_in_", "n_iter_", *cls._facts):
                 raise ValueError(f"a {cls.__name__} has no {name}.")
             estimator.__dict__[name] = value
-        if "text" in saved.arrays:
-            estimator.feature_names_in_ = np.array(model_file.unpack_texts(saved.arrays), dtype=object)
         if "progress" in saved.arrays:
             estimator.progress_ = Progress.from_array(saved.arrays["progress"])
         if "fit_gap" in saved.arrays:
             estimator.fit_gap_ = saved.arrays["fit_gap"]
-        known, width = estimator.learner_.n_features, estimator.__dict__.get("n_features_in_")
-        if type(width) is not int or not known <= width < 2**31 or (known and width != known):
-            raise ValueError("its number of features is not that of its learner.")
-        if "text" in saved.arrays and len(estimator.feature_names_in_) != width:
-            raise ValueError("its names are not as many as its features.")
+        width = estimator.__dict__.get("n_features_in_")
+        estimator._restore_columns(width, estimator.learner_.n_features, saved.arrays)
         if "fit_gap" in saved.arrays and estimator.fit_gap_.shape != (estimator.learner_.lanes,):
             raise ValueError("its gaps are not those of its learner.")
         return estimator

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from odca.calibration import Calibration, sigmoid
 from odca.classes import OneAgainstRest, rearranged
@@ -253,9 +253,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             raise ValueError(f"new_classes must be 'learn' or 'error'; got {self.new_classes!r}.")
 
     def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        check_consistent_length(X, y)
+        self._require_labels(X, y)
         if not sp.issparse(y):
             assert_all_finite(np.asarray(y), input_name="y")
         check_classification_targets(y)

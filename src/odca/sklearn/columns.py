@@ -1,15 +1,21 @@
 """The columns of X, by number or by name, as every estimator here takes them."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_feature_names, _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    check_consistent_length,
+    validate_data,
+)
 
+from odca import model_file
 from odca.inputs import Array
 
 FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
@@ -85,6 +91,30 @@ class Columns:
         if online and np.ndim(sample_weight) == 1 and not np.any(sample_weight):  # they only let the window tick
             return np.zeros(len(sample_weight))
         return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+
+    def _require_labels(self, X: Any, y: Any) -> None:
+        """One for each row."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        check_consistent_length(X, y)
+
+    # Files
+
+    def _saved_names(self) -> dict[str, npt.NDArray[Any]]:
+        """The names of the columns, if they have any."""
+        if "feature_names_in_" not in self.__dict__:
+            return {}
+        return model_file.pack_texts([str(name) for name in self.feature_names_in_])
+
+    def _restore_columns(self, width: Any, known: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """How many there are, of which the learner knows so many, and their names."""
+        if type(width) is not int or not known <= width < 2**31 or (known and width != known):
+            raise ValueError("its number of features is not that of its learner.")
+        self.n_features_in_ = width
+        if "text" in arrays:
+            self.feature_names_in_ = np.array(model_file.unpack_texts(arrays), dtype=object)
+            if len(self.feature_names_in_) != width:
+                raise ValueError("its names are not as many as its features.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc] # of BaseEstimator, which comes behind

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from odca.inputs import Array
 from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError
@@ -122,9 +122,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return estimator
 
     def _checked_targets(self, X: Any, y: Any) -> Array:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        check_consistent_length(X, y)
+        self._require_labels(X, y)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         single = targets.ndim == 2 and targets.shape[1] == 1
         return np.asarray(column_or_1d(targets, warn=True) if single else targets)

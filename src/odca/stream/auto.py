@@ -62,7 +62,7 @@ class AutoLanes(Savable):
         return type(self)(self.learner.copy(), len(sources))
 
     def report(self) -> AutoReport:
-        """Which memory and strength carry the weight now."""
+        """Which memory and strength are believed now."""
         return self.learner.report()
 
     @property
