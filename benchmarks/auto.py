@@ -34,8 +34,8 @@ from benchmarks.report import (
 )
 from benchmarks.versus.data import blocks
 from odca import AutoLearner, Exponential, Learner, LogLoss, Sliding
-from odca.auto_report import LANES
-from odca.inputs import as_matrix
+from odca.models.auto_report import LANES
+from odca.validation.arrays import as_matrix
 from odca.windows import Window
 
 Array = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from odca.datasets import rcv1_like
+from odca.research.datasets import rcv1_like
 
 Array = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def make_documents(
     seed: int = 0,
     world: int | None = None,
 ) -> Problem:
-    """Documents like RCV1's (odca.datasets.rcv1_like)."""
+    """Documents like RCV1's (odca.research.datasets.rcv1_like)."""
     X, labels = rcv1_like(rows, features, nonzeros=nonzeros, teachers=teachers, world=world, seed=seed)
     assert X.has_canonical_format
     assert X.indices.dtype == np.int32

@@ -39,7 +39,7 @@ import odca.river
 from benchmarks import problems
 from benchmarks.problems import Problem
 from benchmarks.report import RESULTS, describe_machine, say, show_machine, write_json
-from odca.calibration import expected_calibration_error, sigmoid
+from odca.models.calibration import expected_calibration_error, sigmoid
 
 SETS = ("a6a", "rcv1sub", "letter", "20news", "bike")
 OPTION_SETS = ("a6a", "rcv1sub", "letter", "20news", "20news counts", "bike", "covtype", "spam")

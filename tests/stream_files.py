@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from odca import stream
+from odca.models.problem import Problem
 from odca.stream.model import StreamModel
-from odca.stream.problem import Problem
 
 COUNTRIES = ("NZ", "FR", "IT", "PE")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from odca.atomic import replacing
+from odca.io.atomic import replacing
 
 
 def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:

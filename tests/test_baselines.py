@@ -10,8 +10,8 @@ from sklearn.svm import LinearSVC
 
 from interrupting import Interrupt, interrupted_after
 from odca import Exponential, Hinge, Huber, Learner, LogLoss, Poisson, SquaredError
-from odca.baselines import NLMS, RLS, SDCA, SGD, SPG
 from odca.losses import Loss
+from odca.research.baselines import NLMS, RLS, SDCA, SGD, SPG
 
 ONE_PASS: dict[str, Any] = {
     "learning_rate": "constant",

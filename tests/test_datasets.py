@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import odca
-from odca import datasets
-from odca.datasets import files, sets
+from odca.research import datasets
+from odca.research.datasets import files, sets
 
 ROWS = b"1 1:0.5 3:2\n-1 2:1\n"
 

@@ -205,15 +205,15 @@ def test_the_map_has_every_loss_penalty_and_window() -> None:
 @pytest.mark.parametrize(
     ("file", "what", "expected"),
     [
-        ("cpp/odca/losses.hpp", "PiecewiseQuadratic", True),
-        ("cpp/odca/losses.hpp", "named_loss", True),
-        ("cpp/odca/losses.hpp", "clip", False),  # only called there
-        ("cpp/odca/solve.hpp", "solve_bracketed", True),
-        ("cpp/odca/solve.hpp", "lambda", False),
-        ("cpp/odca/step.hpp", "add_to_dual_sum", True),
-        ("cpp/odca/step.hpp", "no_such_thing", False),
-        ("cpp/odca/step.hpp", "squared_norm", False),
-        ("cpp/odca/merging.cpp", "merge", True),
+        ("cpp/odca/problem/losses.hpp", "PiecewiseQuadratic", True),
+        ("cpp/odca/problem/losses.hpp", "named_loss", True),
+        ("cpp/odca/problem/losses.hpp", "clip", False),  # only called there
+        ("cpp/odca/step/solve.hpp", "solve_bracketed", True),
+        ("cpp/odca/step/solve.hpp", "lambda", False),
+        ("cpp/odca/step/step.hpp", "add_to_dual_sum", True),
+        ("cpp/odca/step/step.hpp", "no_such_thing", False),
+        ("cpp/odca/step/step.hpp", "squared_norm", False),
+        ("cpp/odca/learner/merging.cpp", "merge", True),
     ],
 )
 def test_the_check_of_cpp_definitions_can_tell_them_from_calls(file: str, what: str, expected: bool) -> None:

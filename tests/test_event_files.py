@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from odca import EventLearner, Exponential, Learner, Sliding, SquaredError, model_file
+from odca import EventLearner, Exponential, Learner, Sliding, SquaredError
+from odca.io import model_file
 from streams import assert_same_bits
 
 

@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 from odca import AbsoluteError, Hinge, LogLoss, Poisson, Quantile, SquaredError
-from odca.calibration import expected_calibration_error, sigmoid
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.metrics.hindsight import MOST_CELLS, LabelSummary, least
+from odca.models.calibration import expected_calibration_error, sigmoid
 
 EVENTS = 3000
 

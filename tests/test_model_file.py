@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from odca import KL, L2, Box, Exponential, Hinge, Huber, Learner, Sliding, SquaredError, model_file
+from odca import KL, L2, Box, Exponential, Hinge, Huber, Learner, Sliding, SquaredError
+from odca.io import model_file
 from streams import KAPPAS, LOSSES, PENALTIES, WINDOWS, assert_same_bits, make_stream, options, window_name
 
 HERE = Path(__file__).parent

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, hstack, vstack
 
-from odca import datasets
-from odca.datasets.files import File, fetched
+from odca.research import datasets
+from odca.research.datasets.files import File, fetched
 
 Array = npt.NDArray[np.float64]
 BINARY, CLASSES, NUMBER = "binary", "classes", "number"
@@ -97,7 +97,7 @@ def codes_of(labels: Any) -> npt.NDArray[np.int64]:
 
 
 def of_set(name: str, stream: str, *, dense: bool, numeric: int = 0, about: str = "", shuffle: bool = False) -> Stream:
-    """A set of odca.datasets with the rows to be judged by at its end. The first `numeric` columns are numbers."""
+    """A set of odca.research.datasets with the rows to be judged by at its end. The first `numeric` columns are numbers."""
     data = datasets.load(name)
     X, y = data.X, data.y
     if data.X_test is not None:

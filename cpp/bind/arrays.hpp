@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "odca/batch.hpp"
+#include "odca/math/batch.hpp"
 
 namespace odca::bind {
 

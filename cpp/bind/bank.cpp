@@ -1,4 +1,4 @@
-#include "odca/bank/bank.hpp"
+#include "odca/experts/bank.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

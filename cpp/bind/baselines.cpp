@@ -1,5 +1,5 @@
 // The learners that O-DCA is compared with; odca.baselines gives them their names.
-#include "odca/primal.hpp"
+#include "odca/baselines/primal.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -7,7 +7,7 @@
 #include "bind/arrays.hpp"
 #include "bind/signals.hpp"
 #include "bind/topics.hpp"
-#include "odca/ascent.hpp"
+#include "odca/baselines/dual_ascent.hpp"
 
 namespace odca::bind {
 

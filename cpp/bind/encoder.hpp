@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "odca/errors.hpp"
-#include "odca/rows.hpp"
-#include "odca/text/fields.hpp"
-#include "odca/text/hash.hpp"
+#include "odca/features/feature_options.hpp"
+#include "odca/features/hash.hpp"
+#include "odca/math/sparse_rows.hpp"
 
 namespace odca::bind {
 

@@ -17,7 +17,7 @@
 #include "bind/signals.hpp"
 #include "bind/state.hpp"
 #include "bind/topics.hpp"
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 
 namespace odca::bind {
 
@@ -37,20 +37,20 @@ Floats as_list(const std::vector<double>& numbers) {
 // Waits without the GIL: whoever is inside may need it.
 class Turn {
  public:
-  explicit Turn(Gate& gate) : gate_(gate) {
-    if (gate_.try_lock()) return;
+  explicit Turn(FairMutex& mutex) : mutex_(mutex) {
+    if (mutex_.try_lock()) return;
     const nb::gil_scoped_release free_threads;
-    gate_.lock();
+    mutex_.lock();
   }
-  ~Turn() { gate_.unlock(); }
+  ~Turn() { mutex_.unlock(); }
   Turn(const Turn&) = delete;
 
  private:
-  Gate& gate_;
+  FairMutex& mutex_;
 };
 
 // One event is learned or predicted while the GIL is held, if nobody else is at the model: that is faster than to let go
-// of the GIL. Nobody ever waits for a gate with the GIL in his hands.
+// of the GIL. Nobody ever waits for a mutex with the GIL in his hands.
 class EventCore {
  public:
   EventCore(nb::object learner, bool single, bool smoothed, std::optional<int> bits, Missing missing)
@@ -282,7 +282,7 @@ class EventCore {
   Learner& learner_;
   bool single_, smoothed_, widens_;
   Encoder encoder_;
-  Gate writing_;          // held by whoever may add names, until the model has learned them too
+  FairMutex writing_;     // held by whoever may add names, until the model has learned them too
   Rows learned_, spare_;  // memory for the next event
 };
 

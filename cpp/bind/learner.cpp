@@ -1,4 +1,4 @@
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -5,8 +5,8 @@
 
 #include "bind/arrays.hpp"
 #include "bind/topics.hpp"
-#include "odca/class_tally.hpp"
 #include "odca/errors.hpp"
+#include "odca/metrics/class_tally.hpp"
 
 namespace odca::bind {
 

@@ -3,7 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 
 namespace odca::bind {
 

@@ -11,9 +11,10 @@
 #include "bind/text.hpp"
 #include "bind/topics.hpp"
 #include "odca/errors.hpp"
-#include "odca/text/csv.hpp"
-#include "odca/text/guess.hpp"
-#include "odca/text/vocabulary.hpp"
+#include "odca/features/vocabulary.hpp"
+#include "odca/ingest/csv/csv.hpp"
+#include "odca/ingest/csv/guess.hpp"
+#include "odca/ingest/table/table.hpp"
 
 namespace odca::bind {
 

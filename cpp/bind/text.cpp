@@ -10,10 +10,10 @@
 #include "bind/arrays.hpp"
 #include "bind/text.hpp"
 #include "bind/topics.hpp"
-#include "odca/text/json.hpp"
-#include "odca/text/libsvm.hpp"
-#include "odca/text/vocabulary.hpp"
-#include "odca/text/vw.hpp"
+#include "odca/features/vocabulary.hpp"
+#include "odca/ingest/json/json.hpp"
+#include "odca/ingest/libsvm/libsvm.hpp"
+#include "odca/ingest/vw/vw.hpp"
 
 namespace odca::bind {
 

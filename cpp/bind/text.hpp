@@ -7,8 +7,8 @@
 #include <memory>
 #include <string_view>
 
-#include "odca/text/block.hpp"
-#include "odca/text/vocabulary.hpp"
+#include "odca/features/block.hpp"
+#include "odca/features/vocabulary.hpp"
 
 namespace odca::bind {
 

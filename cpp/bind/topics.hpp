@@ -3,10 +3,10 @@
 
 #include <nanobind/nanobind.h>
 
-#include "odca/batch.hpp"
-#include "odca/losses.hpp"
-#include "odca/penalties.hpp"
-#include "odca/windows.hpp"
+#include "odca/math/batch.hpp"
+#include "odca/problem/losses.hpp"
+#include "odca/problem/penalties.hpp"
+#include "odca/problem/windows.hpp"
 
 namespace odca::bind {
 

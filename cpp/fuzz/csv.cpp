@@ -1,4 +1,4 @@
-#include "odca/text/csv.hpp"
+#include "odca/ingest/csv/csv.hpp"
 
 #include "fuzz.hpp"
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 
-#include "odca/text/fields.hpp"
-#include "odca/text/lines.hpp"
-#include "odca/text/unicode.hpp"
-#include "odca/text/vocabulary.hpp"
+#include "odca/features/feature_options.hpp"
+#include "odca/features/unicode.hpp"
+#include "odca/features/vocabulary.hpp"
+#include "odca/ingest/lines.hpp"
 #include "tests/gathered.hpp"
 
 namespace odca::fuzz {

@@ -1,8 +1,8 @@
 // What a sample of a table tells; and the sample, read by what it told.
-#include "odca/text/guess.hpp"
+#include "odca/ingest/csv/guess.hpp"
 
 #include "fuzz.hpp"
-#include "odca/text/csv.hpp"
+#include "odca/ingest/csv/csv.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "odca/text/libsvm.hpp"
+#include "odca/ingest/libsvm/libsvm.hpp"
 
 #include "fuzz.hpp"
 

@@ -1,4 +1,4 @@
-#include "odca/text/vw.hpp"
+#include "odca/ingest/vw/vw.hpp"
 
 #include "fuzz.hpp"
 

@@ -1,5 +1,5 @@
 // The bank: weights on the simplex, any split, finite numbers whatever comes, states that come back.
-#include "odca/bank/bank.hpp"
+#include "odca/experts/bank.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "odca/batch.hpp"
+#include "odca/math/batch.hpp"
 
 #include <doctest/doctest.h>
 

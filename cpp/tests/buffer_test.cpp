@@ -1,4 +1,4 @@
-#include "odca/buffer.hpp"
+#include "odca/step/window_buffer.hpp"
 
 #include <doctest/doctest.h>
 

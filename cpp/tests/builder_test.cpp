@@ -1,4 +1,4 @@
-#include "odca/text/builder.hpp"
+#include "odca/features/builder.hpp"
 
 #include <map>
 

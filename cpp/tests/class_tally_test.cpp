@@ -1,4 +1,4 @@
-#include "odca/class_tally.hpp"
+#include "odca/metrics/class_tally.hpp"
 
 #include <doctest/doctest.h>
 

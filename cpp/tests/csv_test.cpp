@@ -1,10 +1,11 @@
-#include "odca/text/csv.hpp"
+#include "odca/ingest/csv/csv.hpp"
+#include "odca/ingest/table/table.hpp"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 
-#include "odca/text/vocabulary.hpp"
+#include "odca/features/vocabulary.hpp"
 #include "table_support.hpp"
 
 using namespace odca::text;

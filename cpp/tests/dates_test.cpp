@@ -1,4 +1,4 @@
-#include "odca/text/dates.hpp"
+#include "odca/features/dates.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 #include "support.hpp"
 
 namespace odca::test {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "odca/text/vocabulary.hpp"
+#include "odca/features/vocabulary.hpp"
 
 namespace odca::test {
 

@@ -1,4 +1,4 @@
-#include "odca/text/guess.hpp"
+#include "odca/ingest/csv/guess.hpp"
 
 #include <doctest/doctest.h>
 

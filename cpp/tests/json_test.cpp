@@ -1,4 +1,4 @@
-#include "odca/text/json.hpp"
+#include "odca/ingest/json/json.hpp"
 
 #include "text_support.hpp"
 

@@ -1,4 +1,4 @@
-#include "odca/losses.hpp"
+#include "odca/problem/losses.hpp"
 
 #include <doctest/doctest.h>
 

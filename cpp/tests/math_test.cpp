@@ -1,4 +1,4 @@
-#include "odca/math.hpp"
+#include "odca/math/functions.hpp"
 
 #include <doctest/doctest.h>
 

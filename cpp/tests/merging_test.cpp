@@ -2,7 +2,7 @@
 
 #include "definition.hpp"
 #include "odca/errors.hpp"
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 #include "support.hpp"
 
 using namespace odca::test;

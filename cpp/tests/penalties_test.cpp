@@ -1,8 +1,8 @@
-#include "odca/penalties.hpp"
+#include "odca/problem/penalties.hpp"
 
 #include <doctest/doctest.h>
 
-#include "odca/solve.hpp"
+#include "odca/step/solve.hpp"
 #include "support.hpp"
 
 using namespace odca::test;

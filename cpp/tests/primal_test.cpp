@@ -1,8 +1,8 @@
-#include "odca/primal.hpp"
+#include "odca/baselines/primal.hpp"
 
 #include <doctest/doctest.h>
 
-#include "odca/ascent.hpp"
+#include "odca/baselines/dual_ascent.hpp"
 #include "random.hpp"
 
 using namespace odca;

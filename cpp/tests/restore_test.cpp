@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "odca/errors.hpp"
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 #include "support.hpp"
 
 using namespace odca::test;

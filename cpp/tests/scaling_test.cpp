@@ -1,10 +1,10 @@
-#include "odca/scaling.hpp"
+#include "odca/step/scaling.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 #include "support.hpp"
 
 using namespace odca;

@@ -1,4 +1,4 @@
-#include "odca/schedule.hpp"
+#include "odca/learner/schedule.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "odca/smoothing.hpp"
+#include "odca/step/smoothing.hpp"
 
 #include <doctest/doctest.h>
 

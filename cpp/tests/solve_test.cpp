@@ -1,4 +1,4 @@
-#include "odca/solve.hpp"
+#include "odca/step/solve.hpp"
 
 #include <doctest/doctest.h>
 

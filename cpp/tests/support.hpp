@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 #include "random.hpp"
 
 namespace odca::test {

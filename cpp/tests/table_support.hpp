@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "odca/errors.hpp"
-#include "odca/text/block.hpp"
-#include "odca/text/hash.hpp"
+#include "odca/features/block.hpp"
+#include "odca/features/hash.hpp"
 
 namespace odca::test {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gathered.hpp"
-#include "odca/text/fields.hpp"
-#include "odca/text/hash.hpp"
+#include "odca/features/feature_options.hpp"
+#include "odca/features/hash.hpp"
 #include "random.hpp"
 
 namespace odca::test {

@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "odca/text/lines.hpp"
-#include "odca/text/number.hpp"
-#include "odca/text/parts.hpp"
-#include "odca/text/unicode.hpp"
-#include "odca/text/vocabulary.hpp"
+#include "odca/features/number.hpp"
+#include "odca/features/unicode.hpp"
+#include "odca/features/vocabulary.hpp"
+#include "odca/ingest/lines.hpp"
+#include "odca/ingest/parting.hpp"
 #include "random.hpp"
 #include "text_support.hpp"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "odca/errors.hpp"
-#include "odca/learner.hpp"
+#include "odca/learner/learner.hpp"
 #include "support.hpp"
 
 using namespace odca::test;
@@ -200,7 +200,7 @@ TEST_CASE("if the question itself throws, the call never happened") {
   const odca::Interrupted throws = []() -> bool { throw std::runtime_error("no answer"); };
   CHECK_THROWS_AS(learner.learn(call.events, {}, throws), std::runtime_error);
   CHECK(first_difference(learner.state(), before) == "");
-  learn(learner, stream, 3, 5);  // and the gate is open again
+  learn(learner, stream, 3, 5);  // and the mutex is open again
   CHECK(learner.scalars().count == 5);
 }
 

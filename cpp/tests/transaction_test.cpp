@@ -1,5 +1,5 @@
 // A call either happens or leaves the model as it was: every bit of it.
-#include "odca/transaction.hpp"
+#include "odca/learner/transaction.hpp"
 
 #include <doctest/doctest.h>
 

@@ -15,11 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from odca.auto import AutoLearner
-    from odca.auto_report import AutoReport
-    from odca.events import EventLearner
+    from odca.io.loading import load
     from odca.learner import Learner
-    from odca.loading import load
     from odca.losses import (
         AbsoluteError,
         CompiledLoss,
@@ -36,6 +33,9 @@ if TYPE_CHECKING:
         SquaredError,
         SquaredHinge,
     )
+    from odca.models.auto import AutoLearner
+    from odca.models.auto_report import AutoReport
+    from odca.models.events import EventLearner
     from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
     from odca.reports import Delta, Diagnostics, FitReport
     from odca.windows import Exponential, HalfLife, Infinite, Sliding
@@ -79,11 +79,11 @@ __all__ = [
 
 # Where each name is at home. It is imported when it is first asked for: the command line begins without NumPy.
 _NAMES = {
-    "auto": ("AutoLearner",),
-    "auto_report": ("AutoReport",),
-    "events": ("EventLearner",),
+    "models.auto": ("AutoLearner",),
+    "models.auto_report": ("AutoReport",),
+    "models.events": ("EventLearner",),
     "learner": ("Learner",),
-    "loading": ("load",),
+    "io.loading": ("load",),
     "losses": (
         "AbsoluteError",
         "CompiledLoss",

@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from odca import _core, model_file
-from odca.inputs import Array, as_columns, as_floats, as_matrix, as_times
+from odca import _core
+from odca.io import model_file
 from odca.losses import as_native, label_rule
-from odca.options import Numbers, count_lanes, fixed_features, frozen, per_lane, shape_of
 from odca.penalties import KL, L2, Penalty
 from odca.reports import Delta, Diagnostics, FitReport
-from odca.scalars import real, whole, yes_or_no
+from odca.validation.arrays import Array, as_columns, as_floats, as_matrix, as_times
+from odca.validation.numbers import real, whole, yes_or_no
+from odca.validation.options import Numbers, count_lanes, fixed_features, frozen, per_lane, shape_of
 from odca.windows import Infinite, Window
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.scalars import real
+from odca.validation.numbers import real
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Values: TypeAlias = float | Array

@@ -9,7 +9,7 @@ from typing import Any
 
 from odca.losses import LOSSES, Loss
 from odca.penalties import L2, Box, ElasticNet, NonNegative, Penalty
-from odca.scalars import real, whole
+from odca.validation.numbers import real, whole
 from odca.windows import Exponential, HalfLife, Infinite, Sliding, Window
 
 LOSS_NAMES: dict[str, type[Loss]] = {kind.name: kind for kind in LOSSES}

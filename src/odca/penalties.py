@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.scalars import real
+from odca.validation.numbers import real
 
 
 class Penalty:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.inputs import Array
+from odca.validation.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

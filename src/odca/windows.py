@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.scalars import real
+from odca.validation.numbers import real
 
 PerLane: TypeAlias = float | tuple[float, ...]
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from auto.slow_bank import LANES, ROW_LANES, SlowBank
 from odca import _core
-from odca.inputs import as_matrix
+from odca.validation.arrays import as_matrix
 
 Bank = _core.Bank
 

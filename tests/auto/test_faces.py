@@ -16,11 +16,11 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import odca
-import odca.datasets
+import odca.research.datasets
 from interrupting import Interrupt, interrupted_after
 from odca import AutoClassifier, AutoLearner, AutoRegressor
-from odca.auto_events import AutoEvents
-from odca.auto_report import LANES
+from odca.models.auto_events import AutoEvents
+from odca.models.auto_report import LANES
 from odca.river import AutoClassifier as RiverClassifier
 from odca.river import AutoRegressor as RiverRegressor
 
@@ -266,7 +266,7 @@ def test_the_report_says_what_counts() -> None:
 
 
 def datasets_of(turn: float) -> tuple[np.ndarray, np.ndarray]:
-    drift = odca.datasets.drifting_hyperplane(4000, 6, turn=turn, seed=3)
+    drift = odca.research.datasets.drifting_hyperplane(4000, 6, turn=turn, seed=3)
     return drift.X, drift.y
 
 

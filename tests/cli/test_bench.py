@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from odca import cli
-from odca.cli import bench
+from odca.cli.commands import bench
 
 
 def rows(out: str) -> list[dict[str, float]]:

@@ -118,7 +118,7 @@ def files(folder: Path, kind: str) -> list[object]:
 def test_a_training_that_goes_on_ends_with_the_same_bytes(
     train, crash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind, options
 ) -> None:
-    monkeypatch.setattr("odca.stream.arrow.MOST_ROWS", 270)
+    monkeypatch.setattr("odca.stream.read.arrow.MOST_ROWS", 270)
     data = [*files(tmp_path, kind), *options, *SMALL]
     assert train(*data)[0] == 0
     expected = (tmp_path / "model").read_bytes()
@@ -331,7 +331,7 @@ def test_fifty_kills_in_the_middle_leave_the_same_model(train, tmp_path: Path) -
 
     # A server that has imported everything forks the trainings: a start takes no time.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["odca.cli.train", "odca.stream.model", "odca.stream.checkpoint"])
+    context.set_forkserver_preload(["odca.cli.commands.train", "odca.stream.model", "odca.stream.checkpoint"])
     state, draw, kills, in_the_middle = tmp_path / "state", random.Random(0), 0, 0
     words = ["train", *words, "-o", str(tmp_path / "model"), "--checkpoint", str(state), "--every", "2000", "--resume"]
     while kills < KILLS:

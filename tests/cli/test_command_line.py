@@ -117,13 +117,13 @@ def test_what_needs_no_numbers_imports_no_numpy(words: list[str]) -> None:
         "import contextlib, io, sys; from odca.cli import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()),"
         f" contextlib.redirect_stderr(io.StringIO()): main({words!r})\n"
-        "print({'numpy', 'rich', 'shtab', 'odca.cli.demo', 'odca.learner'} & set(sys.modules))"
+        "print({'numpy', 'rich', 'shtab', 'odca.cli.commands.demo', 'odca.learner'} & set(sys.modules))"
     )
     assert in_a_new_process(code) == "set()\n"
 
 
 def test_a_command_imports_no_other_command() -> None:
-    code = "import sys; from odca.cli import command; command('demo'); print('odca.cli.completion' in sys.modules)"
+    code = "import sys; from odca.cli import command; command('demo'); print('odca.cli.commands.completion' in sys.modules)"
     assert in_a_new_process(code) == "False\n"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from odca import cli
-from odca.cli import completion
+from odca.cli.commands import completion
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import onnxruntime
 import pytest
 
 from odca import cli, stream
+from odca.features.spec import feature_name
 from odca.losses import Hinge, LogLoss, Poisson, SquaredError
-from odca.stream.features import feature_name
 from odca.stream.model import Problem, StreamModel
 
 VW = """\

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from odca import cli
-from odca.cli import demo
+from odca.cli.commands import demo
 from terminal import on_a_terminal
 
 SMALL = 20_000  # events: the windows hold 500, enough for every claim below

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from odca import cli
-from odca.stream.problem import Problem
+from odca.models.problem import Problem
 from stream_files import events, libsvm, trained, vw, write
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from odca import EventLearner, Exponential, Learner, LogLoss, ODCAClassifier, ODCARegressor, cli
 from odca import river as odca_river
+from odca.features.spec import feature_name
+from odca.models.problem import Problem
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
-from odca.stream.features import feature_name
-from odca.stream.hashing import hashed
-from odca.stream.problem import Problem
+from odca.stream.hashed_names import hashed
 from stream_files import events, libsvm, trained, vw, write
 
 DATA = Path(__file__).resolve().parent.parent / "data"

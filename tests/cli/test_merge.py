@@ -8,9 +8,9 @@ import pytest
 
 import odca
 from odca import Exponential, Learner, LogLoss, ODCAClassifier, SquaredError, cli
+from odca.models.problem import Problem
 from odca.stream import Position
 from odca.stream.checkpoint import Checkpoint
-from odca.stream.problem import Problem
 from stream_files import events, trained, vw, write
 
 

@@ -21,7 +21,14 @@ from odca import (
     Sliding,
     SmoothHinge,
 )
-from odca.cli.options import LearningOptions, add_learning_options, learning_options, number, takes_file, whole_number
+from odca.cli.learner_options import (
+    LearningOptions,
+    add_learning_options,
+    learning_options,
+    number,
+    takes_file,
+    whole_number,
+)
 from odca.names import LOSS_NAMES
 
 

@@ -9,32 +9,33 @@ import sys
 import numpy as np
 import pytest
 
-from odca.cli import human
-from odca.cli.output import Column, Fact, Output, resident_memory
+from odca.cli.views import formatting
+from odca.cli.views.console import Column, Fact, Output, resident_memory
 from terminal import on_a_terminal
 
 COLUMNS = [
-    Column("loss", "average\nloss", 10, human.decimal),
-    Column("events", "events", 9, human.count),
+    Column("loss", "average\nloss", 10, formatting.decimal),
+    Column("events", "events", 9, formatting.count),
     Column("label", "label", 6, is_text=True),
 ]
 
 # A command that says everything there is to say, slowly enough to draw its live line.
 PROGRAM = """
 import sys, time
-from odca.cli import human, output
-from odca.cli.output import Column, Fact, Output
-output.SECONDS_PER_FRAME = 0.01
+from odca.cli.views import formatting
+from odca.cli.views import console
+from odca.cli.views.console import Column, Fact, Output
+console.SECONDS_PER_FRAME = 0.01
 out = Output(as_json="json" in sys.argv, data_on_stdout="data" in sys.argv)
 if "data" in sys.argv:
     print("0.5")
 with out.progress(total=1000) as line:
-    table = out.table([Column("loss", "loss", 10, human.decimal), Column("label", "label", 6, is_text=True)])
+    table = out.table([Column("loss", "loss", 10, formatting.decimal), Column("label", "label", 6, is_text=True)])
     for k in range(1, 4):
         time.sleep(0.02)
         line.update(k * 100_000, k * 250)
         table.row(1.0 / k, "yes")
-out.summary({"progressive validation": [Fact("accuracy", 0.9523, human.percent)]})
+out.summary({"progressive validation": [Fact("accuracy", 0.9523, formatting.percent)]})
 out.note("A note.")
 out.warn("a warning.")
 out.error("odca try: an error.")
@@ -153,7 +154,7 @@ def test_without_rich_a_terminal_gets_plain_text() -> None:
 
 
 def test_errors_are_wrapped_at_a_terminal_and_nowhere_else() -> None:
-    code = "from odca.cli.output import Output; Output().error('odca try: ' + 'a long story. ' * 10)"
+    code = "from odca.cli.views.console import Output; Output().error('odca try: ' + 'a long story. ' * 10)"
     lines = on_a_terminal([sys.executable, "-c", code], columns=50, NO_COLOR="1").split("\r\n")
     assert max(map(len, lines)) <= 50
     assert len(lines) > 3
@@ -163,7 +164,7 @@ def test_errors_are_wrapped_at_a_terminal_and_nowhere_else() -> None:
 
 def test_a_live_line_is_drawn_at_most_five_times_a_second() -> None:
     code = (
-        "import time; from odca.cli.output import Output\n"
+        "import time; from odca.cli.views.console import Output\n"
         "with Output().progress() as line:\n"
         "    end = time.monotonic() + 0.9\n"
         "    while time.monotonic() < end: line.update(1000)\n"
@@ -181,7 +182,7 @@ def test_the_memory_is_that_of_this_process() -> None:
 
 
 def test_numbers_as_a_person_reads_them() -> None:
-    assert [human.count(n) for n in (0, 1234567, 0.5, 1e6 + 0.25, None, np.nan)] == [
+    assert [formatting.count(n) for n in (0, 1234567, 0.5, 1e6 + 0.25, None, np.nan)] == [
         "0",
         "1,234,567",
         "0.5",
@@ -189,7 +190,7 @@ def test_numbers_as_a_person_reads_them() -> None:
         "-",
         "-",
     ]
-    assert [human.rate(r) for r in (0.0, 999.4, 999.6, 9_949, 9_951, 3.2e6)] == [
+    assert [formatting.rate(r) for r in (0.0, 999.4, 999.6, 9_949, 9_951, 3.2e6)] == [
         "0/s",
         "999/s",
         "1.0 k/s",
@@ -197,19 +198,19 @@ def test_numbers_as_a_person_reads_them() -> None:
         "10 k/s",
         "3.2 M/s",
     ]
-    assert [human.size(s) for s in (0, 45_300_000, 1.24e9, 5e15)] == ["0 B", "45 MB", "1.2 GB", "5000 TB"]
-    assert [human.duration(s) for s in (0.0, 12.34, 59.96, 3599.6, 90_000)] == [
+    assert [formatting.size(s) for s in (0, 45_300_000, 1.24e9, 5e15)] == ["0 B", "45 MB", "1.2 GB", "5000 TB"]
+    assert [formatting.duration(s) for s in (0.0, 12.34, 59.96, 3599.6, 90_000)] == [
         "0.00 s",
         "12.3 s",
         "1 min 00 s",
         "1 h 00 min",
         "25 h 00 min",
     ]
-    assert [human.decimal(x) for x in (0.0, -0.5, 1e6, np.inf, np.nan)] == [
+    assert [formatting.decimal(x) for x in (0.0, -0.5, 1e6, np.inf, np.nan)] == [
         "0.000000",
         "-0.500000",
         "1.000e+06",
         "inf",
         "-",
     ]
-    assert [human.percent(x) for x in (1.0, None, np.nan)] == ["100.0 %", "-", "-"]
+    assert [formatting.percent(x) for x in (1.0, None, np.nan)] == ["100.0 %", "-", "-"]

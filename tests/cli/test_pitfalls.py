@@ -9,8 +9,8 @@ from pyarrow import parquet
 
 from odca import Hinge, LogLoss, stream
 from odca.cli import main
+from odca.models.problem import Problem
 from odca.stream.model import StreamModel
-from odca.stream.problem import Problem
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> tuple[str, str]:

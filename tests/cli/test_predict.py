@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from odca import Hinge, Learner, LogLoss, Poisson, cli
+from odca.models.problem import Problem
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel
-from odca.stream.problem import Problem
 from stream_files import events, libsvm, trained, vw, write
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from odca import cli
-from odca.experiments import EXPERIMENTS
+from odca.research.experiments import EXPERIMENTS
 
 
 def test_the_same_seeds_write_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +36,7 @@ def test_the_same_seeds_write_the_same_bytes(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_what_is_on_the_command_line_is_what_there_is() -> None:
-    from odca.cli import reproduce
+    from odca.cli.commands import reproduce
 
     assert set(reproduce.NAMES) == set(EXPERIMENTS)
     for name in EXPERIMENTS:

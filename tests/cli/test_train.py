@@ -36,10 +36,10 @@ from odca import (
     cli,
     stream,
 )
+from odca.features.spec import feature_name
+from odca.models.problem import RHO, RHO_SCALED
 from odca.names import smoothing_for
-from odca.stream.features import feature_name
 from odca.stream.model import StreamModel
-from odca.stream.problem import RHO, RHO_SCALED
 from stream_files import events, libsvm, trained, vw, write
 
 NAMES = ["label", "a", "b", "c", "country"]

@@ -116,6 +116,6 @@ def test_a_file_that_was_begun_with_nonsense_is_refused(tmp_path) -> None:
     for nonsense in ({"command": "rm"}, {"tol": 1.0}, 3):
         saved = begun().saved()
         saved.options["begun"] = nonsense
-        odca.model_file.write(path, saved)
+        odca.io.model_file.write(path, saved)
         with pytest.raises(ValueError, match=r"model\.safetensors"):
             odca.load(path)

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 import odca
-from odca import ElasticNet, HalfLife, Learner, LogLoss, ODCAClassifier, ODCARegressor, SmoothHinge, model_file
+from odca import ElasticNet, HalfLife, Learner, LogLoss, ODCAClassifier, ODCARegressor, SmoothHinge
+from odca.io import model_file
 
 CLASSES = [np.array(["no", "yes", "perhaps"]), np.array([3, 1, 2]), np.array([2.0, 5.0]), np.array([False, True])]
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import HuberRegressor, Ridge
 
 import odca
 from odca import ODCAClassifier, ODCARegressor
-from odca.calibration import expected_calibration_error
+from odca.models.calibration import expected_calibration_error
 from odca.river import ODCAClassifier as RiverClassifier
 
 

@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 import real_data
 from odca import ElasticNet, ODCAClassifier, ODCARegressor
-from odca.calibration import expected_calibration_error
+from odca.models.calibration import expected_calibration_error
 
 OPTIONS = [
     {"loss": "log_loss"},

@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 import real_data
-from odca import datasets
-from odca.experiments import (
+from odca.research import datasets
+from odca.research.experiments import (
     Job,
+    abrupt_change,
     bursts,
+    f16,
     figures,
     leaky,
     portfolio,
+    random_walk,
+    rotating_hyperplane,
     step_size,
-    sudden,
     tracking,
-    turning,
-    vibration,
-    walking,
 )
-from odca.experiments.study import Finding
+from odca.research.experiments.study import Finding
 
 JOB = Job(range(2), lambda _: None)
 
@@ -37,28 +37,28 @@ def check(finding: Finding) -> None:
 
 
 def test_a_walk_has_the_best_parameters_by_theory() -> None:
-    finding = walking.find(JOB, events=2_000)
+    finding = random_walk.find(JOB, events=2_000)
     check(finding)
-    best = walking.tuned()
+    best = random_walk.tuned()
     assert best.best_rho == 0.003
     assert "0.003: 0.00353" in best.told
     names = [line.label for line in finding.panel.lines]
-    assert walking.BEST in names
-    assert f"{walking.EXPONENTIAL}: theory" in names
+    assert random_walk.BEST in names
+    assert f"{random_walk.EXPONENTIAL}: theory" in names
 
 
 def test_a_jump_that_is_not_over_is_said() -> None:
-    finding = sudden.find(JOB, after=100)
+    finding = abrupt_change.find(JOB, after=100)
     check(finding)
     assert any(
-        note.startswith(f"After the jump {walking.INFINITE} was not back within 100 events in 2 of 2")
+        note.startswith(f"After the jump {random_walk.INFINITE} was not back within 100 events in 2 of 2")
         for note in finding.notes
     )
 
 
 def test_looks_are_counted_from_one_and_never_is_infinite() -> None:
     curves = np.array([[3.0, 0.5, 0.05], [0.05, 3.0, 3.0], [3.0, 3.0, 3.0]])
-    np.testing.assert_array_equal(sudden.looks_until(curves, 0.1), [3.0, 1.0, np.inf])
+    np.testing.assert_array_equal(abrupt_change.looks_until(curves, 0.1), [3.0, 1.0, np.inf])
 
 
 def test_bursts_have_the_best_of_both_grids() -> None:
@@ -77,12 +77,12 @@ def test_o_dca_approaches_leaky_lms() -> None:
 
 
 def test_a_hyperplane_is_followed() -> None:
-    check(turning.find(JOB))
+    check(rotating_hyperplane.find(JOB))
 
 
 @pytest.mark.usefixtures("data")
 def test_the_f16_is_followed() -> None:
-    finding = vibration.find(JOB)
+    finding = f16.find(JOB)
     check(finding)
     assert "sysid_f16" in finding.data
 
@@ -91,8 +91,8 @@ def test_without_its_file_the_f16_alone_is_left_out(monkeypatch: pytest.MonkeyPa
     def nowhere(job: Job) -> Finding:
         raise datasets.MissingDataError("no file")
 
-    monkeypatch.setattr(vibration, "find", nowhere)
-    monkeypatch.setattr(tracking, "PARTS", (turning.find,))
+    monkeypatch.setattr(f16, "find", nowhere)
+    monkeypatch.setattr(tracking, "PARTS", (rotating_hyperplane.find,))
     study = tracking.run(JOB)
     assert [panel.name for panel in study.panels] == ["tracking-hyperplane"]
     assert study.left_out == ["tracking, the F-16. no file"]

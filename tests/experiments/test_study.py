@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from odca.experiments import Claim, Interval, Job, Line, Panel, Study, report, tuning
-from odca.experiments.study import beside, over_seeds
+from odca.research.experiments import Claim, Interval, Job, Line, Panel, Study, report, tuning
+from odca.research.experiments.study import beside, over_seeds
 
 BELOW, ABOVE, AROUND = Interval(-2.0, -3.0, -1.0), Interval(2.0, 1.0, 3.0), Interval(0.5, -1.0, 2.0)
 

@@ -3,8 +3,8 @@
 import pytest
 
 import real_data
-from odca import datasets
-from odca.experiments import Interval, Job, svm
+from odca.research import datasets
+from odca.research.experiments import Interval, Job, svm
 
 
 def test_adult_is_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from odca import Exponential, Infinite, Learner, SquaredError, datasets
-from odca.baselines import NLMS, RLS, SGD
-from odca.experiments import portfolio, theory, vibration
+from odca import Exponential, Infinite, Learner, SquaredError
+from odca.research import datasets
+from odca.research.baselines import NLMS, RLS, SGD
+from odca.research.experiments import f16, portfolio, theory
 
 FEATURES, STEP, NOISE, EVENTS, EVERY, SEEDS = 6, 0.01, 0.2, 400, 40, 300
 WALK = theory.Walk(FEATURES, step=FEATURES * STEP**2, noise=NOISE**2)
@@ -106,8 +107,8 @@ def test_the_best_fixed_weights_are_optimal() -> None:
 
 def test_a_filter_sees_inputs_up_to_now_and_outputs_up_to_before() -> None:
     inputs, y = np.arange(60.0).reshape(30, 2), np.arange(30.0)
-    X, labels = vibration.lagged(inputs, y)
-    lags = vibration.LAGS
+    X, labels = f16.lagged(inputs, y)
+    lags = f16.LAGS
     assert X.shape == (30 - lags, 3 * lags)
     np.testing.assert_allclose(labels * y.std(), y[lags:])
     np.testing.assert_allclose(X[0, lags - 1] * inputs[:, 0].std(), inputs[lags, 0])

@@ -99,7 +99,9 @@ SCIKIT_LEARN = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "labels", "formula"), SCIKIT_LEARN, ids=lambda part: repr(part)[:40])
+@pytest.mark.parametrize(
+    ("loss", "labels", "formula"), SCIKIT_LEARN, ids=lambda part: "formula" if callable(part) else repr(part)
+)
 def test_the_value_is_scikit_learns(loss: Loss, labels: list[float], formula: object) -> None:
     z = np.linspace(-5.0, 5.0, 401)
     for y in labels:

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from odca import cli, stream
-from odca.stream import arrow
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import Problem, StreamModel
+from odca.stream.read import arrow
 
 CSV = """\
 click,price,count,country,when,note

@@ -22,9 +22,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odca.stream.chunks import UTF8_MARK, WIDE_MARKS, Chunk, Chunks, Position, digest_of
-from odca.stream.errors import StreamError
-from odca.stream.lines import first_line_end, last_line_end, last_unquoted_line_end
+from odca.stream.read.chunks import UTF8_MARK, WIDE_MARKS, Chunk, Chunks, Position, digest_of
+from odca.stream.read.errors import StreamError
+from odca.stream.read.lines import first_line_end, last_line_end, last_unquoted_line_end
 from problems import examples
 
 PACK: dict[str, Callable[[bytes], bytes]] = {"plain": bytes, "gzip": gzip.compress, "bz2": bz2.compress}
@@ -268,7 +268,7 @@ def test_memory_is_bounded_whatever_the_lines(tmp_path: Path, content: bytes) ->
             file.write(content * ((2 << 20) // len(content)))
     code = (
         "import resource\n"
-        "from odca.stream.chunks import Chunks\n"
+        "from odca.stream.read.chunks import Chunks\n"
         "list(Chunks(['/dev/null']))\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"for chunk in Chunks([{str(path)!r}], max_line=4 << 20, quoted=True): pass\n"

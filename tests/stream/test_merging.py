@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from odca import ElasticNet, Exponential, HalfLife, Hinge, Infinite, Learner, LogLoss, Sliding, SquaredError
 from odca.metrics import ClassMetrics, NumberMetrics
+from odca.models.problem import Problem
 from odca.stream import Features
-from odca.stream.problem import Problem
 from stream_files import events, libsvm, trained, vw, write
 
 SAME = {"prior_strength": 1.0, "smoothing": 0.9}

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import odca
-from odca import ElasticNet, Exponential, Hinge, model_file, stream
+from odca import ElasticNet, Exponential, Hinge, stream
+from odca.io import model_file
+from odca.models.problem import Problem
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel
-from odca.stream.problem import Problem
 from stream_files import events, libsvm, trained, vw, write
 
 DATA = Path(__file__).resolve().parent.parent / "data"

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from odca.stream.errors import StreamError
-from odca.stream.sources import ByteSource, expand, open_bytes
+from odca.stream.read.errors import StreamError
+from odca.stream.read.sources import ByteSource, expand, open_bytes
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -297,7 +297,7 @@ def test_skipping_past_the_end_says_that_the_file_is_shorter(tmp_path: Path, kin
 
 READER = """
 import sys
-from odca.stream.sources import open_bytes
+from odca.stream.read.sources import open_bytes
 with open_bytes("-") as source:
     assert (source.size is None) == (sys.argv[1] == "pipe"), source.size
     source.skip(int(sys.argv[2]))
@@ -474,7 +474,7 @@ def test_ctrl_c_ends_following_at_once(tmp_path: Path) -> None:
     path = file_of(tmp_path, b"one\n")
     code = (
         "import signal\n"
-        "from odca.stream.sources import open_bytes\n"
+        "from odca.stream.read.sources import open_bytes\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs in the background may have it ignored
         f"source = open_bytes({path!r}, follow=True)\n"
         "source.skip(4)\n"

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "../support.hpp"
-#include "odca/bank/bank.hpp"
+#include "odca/experts/bank.hpp"
 
 using namespace odca::test;
 using odca::Config;

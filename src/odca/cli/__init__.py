@@ -22,19 +22,22 @@ BROKEN_PIPE = 141
 
 # Their modules and what they do, in the order of the help.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("odca.cli.train", "learn a model from files, in one pass"),
-    "predict": ("odca.cli.predict", "predict events by a model, one line for each"),
-    "evaluate": ("odca.cli.evaluate", "tell how well a model predicts labelled data, beside baselines"),
-    "inspect": ("odca.cli.inspect", "tell what a model is, what it has seen, and its weights by name"),
-    "merge": ("odca.cli.merge", "make one model of several that learned from different data"),
-    "convert": ("odca.cli.convert", "convert data to another format, or a model to JSON or ONNX"),
-    "demo": ("odca.cli.demo", "stream a drifting problem through three windows, side by side, in a few seconds"),
+    "train": ("odca.cli.commands.train", "learn a model from files, in one pass"),
+    "predict": ("odca.cli.commands.predict", "predict events by a model, one line for each"),
+    "evaluate": ("odca.cli.commands.evaluate", "tell how well a model predicts labelled data, beside baselines"),
+    "inspect": ("odca.cli.commands.inspect", "tell what a model is, what it has seen, and its weights by name"),
+    "merge": ("odca.cli.commands.merge", "make one model of several that learned from different data"),
+    "convert": ("odca.cli.commands.convert", "convert data to another format, or a model to JSON or ONNX"),
+    "demo": (
+        "odca.cli.commands.demo",
+        "stream a drifting problem through three windows, side by side, in a few seconds",
+    ),
     "reproduce": (
-        "odca.cli.reproduce",
+        "odca.cli.commands.reproduce",
         "run the paper's experiments, and ours: figures, curves, a verdict for each claim",
     ),
-    "bench": ("odca.cli.bench", "measure how fast data are parsed and learned here"),
-    "completion": ("odca.cli.completion", "print a script that completes commands and options in your shell"),
+    "bench": ("odca.cli.commands.bench", "measure how fast data are parsed and learned here"),
+    "completion": ("odca.cli.commands.completion", "print a script that completes commands and options in your shell"),
 }
 
 DESCRIPTION = "Linear models from streams by online dual coordinate ascent."
@@ -147,7 +150,7 @@ def _run(command: Command, words: Sequence[str]) -> int:
 
 
 def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: Exception) -> int:
-    from odca.cli.output import Output  # noqa: PLC0415 - most commands end well
+    from odca.cli.views.console import Output  # noqa: PLC0415 - most commands end well
 
     if os.environ.get("ODCA_DEBUG"):
         import traceback  # noqa: PLC0415 - the same

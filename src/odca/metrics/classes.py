@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.inputs import Array
 from odca.metrics.hindsight import Value, least, mean_of
+from odca.metrics.progress import Progress
 from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio
-from odca.progress import Progress
+from odca.validation.arrays import Array
 
 Codes: TypeAlias = npt.NDArray[np.int32]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from odca.inputs import Array
+from odca.validation.arrays import Array
 
 Value = Callable[[npt.ArrayLike, npt.ArrayLike], npt.ArrayLike]
 """Q(z; y), over arrays: the `value` of a loss."""

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from odca.inputs import Array
 from odca.metrics.hindsight import LabelSummary, Value
+from odca.metrics.progress import Progress, running_sum
 from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio
-from odca.progress import Progress, running_sum
+from odca.validation.arrays import Array
 
 
 class NumberMetrics:

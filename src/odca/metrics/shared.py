@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from odca.inputs import Array
-from odca.progress import Progress
-from odca.scalars import whole
+from odca.metrics.progress import Progress
+from odca.validation.arrays import Array
+from odca.validation.numbers import whole
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 

@@ -6,11 +6,11 @@ from typing import Any, Self
 import numpy as np
 from river import base
 
-from odca.auto import Task
-from odca.auto_events import AutoEvents
-from odca.auto_report import AutoReport
-from odca.events import Event, Missing, as_events
-from odca.model_file import ModelFile, Savable
+from odca.io.model_file import ModelFile, Savable
+from odca.models.auto import Task
+from odca.models.auto_events import AutoEvents
+from odca.models.auto_report import AutoReport
+from odca.models.events import Event, Missing, as_events
 
 
 class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed

@@ -10,14 +10,14 @@ import numpy as np
 from river import base
 
 from odca import _core
-from odca.calibration import Calibration, sigmoid
-from odca.classes import OneAgainstRest
-from odca.events import Event, EventLearner, Missing, as_events
-from odca.inputs import Array
+from odca.io.model_file import ModelFile, Savable
 from odca.losses import LogLoss, Poisson
-from odca.model_file import ModelFile, Savable
+from odca.models.calibration import Calibration, sigmoid
+from odca.models.classes import OneAgainstRest
+from odca.models.events import Event, EventLearner, Missing, as_events
 from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for, unless_auto
 from odca.penalties import Penalty
+from odca.validation.arrays import Array
 from odca.windows import Window
 
 BOTH = (False, True)

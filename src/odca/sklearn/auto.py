@@ -9,13 +9,13 @@ from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from odca.auto import AutoLearner
-from odca.auto_report import AutoReport
-from odca.inputs import Array
-from odca.model_file import ModelFile, Savable
-from odca.progress import Progress
+from odca.io.model_file import ModelFile, Savable
+from odca.metrics.progress import Progress
+from odca.models.auto import AutoLearner
+from odca.models.auto_report import AutoReport
 from odca.sklearn.classifier import restored_classes
 from odca.sklearn.columns import Columns, all_or_nothing
+from odca.validation.arrays import Array
 
 
 class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations

@@ -10,17 +10,17 @@ from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from odca.calibration import Calibration, sigmoid
-from odca.classes import OneAgainstRest, rearranged
-from odca.inputs import Array
+from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError
-from odca.model_file import ModelFile
+from odca.metrics.progress import Progress
+from odca.models.calibration import Calibration, sigmoid
+from odca.models.classes import OneAgainstRest, rearranged
 from odca.names import as_loss, as_penalty, prior_strength_for
 from odca.penalties import Penalty
-from odca.progress import Progress
 from odca.sklearn.base import Estimator
 from odca.sklearn.columns import all_or_nothing
+from odca.validation.arrays import Array
 from odca.windows import Infinite, Window
 
 CLASSIFIERS = (*MARGIN_LOSSES, SquaredError)

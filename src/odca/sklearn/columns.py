@@ -15,8 +15,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from odca import model_file
-from odca.inputs import Array
+from odca.io import model_file
+from odca.validation.arrays import Array
 
 FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
 

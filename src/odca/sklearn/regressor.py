@@ -8,13 +8,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
-from odca.inputs import Array
+from odca.io.model_file import ModelFile
 from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError
-from odca.model_file import ModelFile
+from odca.metrics.progress import Progress
 from odca.names import as_loss
-from odca.progress import Progress
 from odca.sklearn.base import Estimator
 from odca.sklearn.columns import all_or_nothing
+from odca.validation.arrays import Array
 
 SQUARES = (SquaredError, Expectile, SquaredEpsilonInsensitive)  # losses that scale with the square of y
 

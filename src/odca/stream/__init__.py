@@ -6,11 +6,11 @@
 ...         model.learn(block.rows, block.y)
 """
 
-from odca.stream.blocks import Block
-from odca.stream.chunks import Position
-from odca.stream.errors import StreamError
-from odca.stream.features import Features, feature_name
-from odca.stream.opening import Stream, open
-from odca.stream.schema import Roles, Schema
+from odca.features.spec import Features, feature_name
+from odca.stream.read.blocks import Block
+from odca.stream.read.chunks import Position
+from odca.stream.read.errors import StreamError
+from odca.stream.read.schema import Roles, Schema
+from odca.stream.read.stream import Stream, open
 
 __all__ = ["Block", "Features", "Position", "Roles", "Schema", "Stream", "StreamError", "feature_name", "open"]

@@ -6,11 +6,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from odca.auto import AutoLearner, Task
-from odca.auto_report import AutoReport
-from odca.inputs import Array
+from odca.io.model_file import ModelFile, Savable
 from odca.losses import LogLoss, SquaredError, as_native
-from odca.model_file import ModelFile, Savable
+from odca.models.auto import AutoLearner, Task
+from odca.models.auto_report import AutoReport
+from odca.validation.arrays import Array
 
 NEVER = -40.0
 """The log odds of a class that has not come yet."""

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from odca import model_file
-from odca.model_file import ModelFile, Savable
-from odca.stream.chunks import Position
+from odca.io import model_file
+from odca.io.model_file import ModelFile, Savable
 from odca.stream.model import StreamModel
+from odca.stream.read.chunks import Position
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from odca.metrics import Row
-from odca.stream.blocks import Block
+from odca.models.problem import Label
 from odca.stream.model import Labels, StreamModel
-from odca.stream.opening import BadLines
-from odca.stream.problem import Label
+from odca.stream.read.blocks import Block
+from odca.stream.read.stream import BadLines
 
 
 class Evaluation:

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.io.model_file import ModelFile
 from odca.learner import Learner
-from odca.model_file import ModelFile
-from odca.stream.problem import Problem
-from odca.stream.schema import Schema
+from odca.models.problem import Problem
+from odca.stream.read.schema import Schema
 
 State = dict[str, npt.NDArray[Any]]
 Places = npt.NDArray[np.intp]

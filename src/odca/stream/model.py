@@ -10,21 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.calibration import Calibration, sigmoid
-from odca.classes import OneAgainstRest, rearranged
-from odca.inputs import Array
+from odca.io.model_file import ModelFile, Savable
 from odca.learner import Learner
 from odca.losses import LogLoss, Poisson, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
-from odca.model_file import ModelFile, Savable
+from odca.models.calibration import Calibration, sigmoid
+from odca.models.classes import OneAgainstRest, rearranged
+from odca.models.problem import Label, Problem, show, typical
 from odca.stream import merging
 from odca.stream.auto import AutoLanes
-from odca.stream.blocks import Block
-from odca.stream.opening import MOST_SAMPLES, BadLines, Path, read_events
-from odca.stream.opening import open as open_stream
-from odca.stream.problem import Label, Problem, show, typical
-from odca.stream.refused import EventError, without_refused
-from odca.stream.schema import Schema
+from odca.stream.read.blocks import Block
+from odca.stream.read.refused import EventError, without_refused
+from odca.stream.read.schema import Schema
+from odca.stream.read.stream import MOST_SAMPLES, BadLines, Path, read_events
+from odca.stream.read.stream import open as open_stream
+from odca.validation.arrays import Array
 
 PROBLEM_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
 Codes: TypeAlias = npt.NDArray[np.int32]

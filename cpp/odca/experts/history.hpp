@@ -1,0 +1,57 @@
+// What carried the weight over the stream: a bounded number of looks, evenly spaced, whose distance doubles as the stream grows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "odca/experts/experts.hpp"
+
+namespace odca::bank {
+
+class History {
+ public:
+  static constexpr std::size_t most = 256;
+  static constexpr std::size_t width =
+      3 + lanes;  // events so far, their time, the mean loss since the look before, a weight for each lane
+
+  // After every event; `weights` is called when it is time to look.
+  template <class Weights>
+  void add(std::int64_t events, double time, double loss, Weights&& weights) {
+    loss_ += loss;
+    if (events % every_ != 0) return;
+    rows_.push_back(static_cast<double>(events));
+    rows_.push_back(time);
+    rows_.push_back(loss_ / static_cast<double>(every_));
+    for (const double w : weights()) rows_.push_back(w);
+    loss_ = 0.0;
+    if (rows_.size() >= most * width) thin();
+  }
+
+  const std::vector<double>& rows() const { return rows_; }
+
+  template <class Self, class Visit>
+  static void each_part(Self& self, Visit&& visit) {
+    visit("history", self.rows_), visit("history_every", self.every_), visit("history_loss", self.loss_);
+  }
+  bool fits() const { return rows_.size() % width == 0 && rows_.size() < most * width && every_ >= 16; }
+
+ private:
+  // Every second look is kept, with the loss of two.
+  void thin() {
+    std::vector<double> kept;
+    for (std::size_t at = width; at + width <= rows_.size(); at += 2 * width) {
+      kept.insert(kept.end(), rows_.begin() + static_cast<std::ptrdiff_t>(at),
+                  rows_.begin() + static_cast<std::ptrdiff_t>(at + width));
+      kept[kept.size() - width + 2] = 0.5 * (rows_[at - width + 2] + rows_[at + 2]);
+    }
+    rows_ = std::move(kept);
+    every_ *= 2;
+  }
+
+  std::vector<double> rows_;
+  std::int64_t every_ = 16;
+  double loss_ = 0.0;
+};
+
+}  // namespace odca::bank

@@ -1,0 +1,84 @@
+// What a piece of text holds: events, and what was wrong with the lines that hold none.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "odca/features/name_table.hpp"
+#include "odca/math/sparse_rows.hpp"
+
+namespace odca::text {
+
+// A line that cannot be read: what was expected, what came. Thrown by whoever reads it, caught by `read_lines`.
+struct Fault {
+  std::string message;
+  std::string_view where;  // the part of the line that is at fault
+};
+
+// One number for each event, if any event has one; the others have `otherwise`.
+class Column {
+ public:
+  explicit Column(double otherwise) : otherwise_(otherwise) {}
+  void set(std::size_t row, double number) {
+    if (values_.empty()) first_ = row;
+    values_.resize(row, otherwise_);
+    values_.push_back(number);
+  }
+  void cut(std::size_t rows) {  // takes back what came behind
+    if (values_.size() > rows) values_.resize(rows <= first_ ? 0 : rows);
+  }
+  void move(std::size_t from, std::size_t to) {
+    if (!values_.empty()) values_[to] = values_[from];
+  }
+  void keep_first(std::size_t rows) {
+    if (!values_.empty()) values_.resize(rows);
+  }
+  void fill(std::size_t rows) {
+    if (!values_.empty()) values_.resize(rows, otherwise_);
+  }
+  const std::vector<double>& values() const { return values_; }
+
+ private:
+  double otherwise_;
+  std::size_t first_ = 0;  // the first row that has a number of its own
+  std::vector<double> values_;
+};
+
+struct Block {
+  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+  // A feature that has a name is its number among those that were `known` before the text was read; if it is new, that is
+  // the number of these and its own among `names`, until it is resolved.
+  Rows rows;
+  std::int64_t width = 0;                // the features' indices are below
+  std::vector<double> label;             // a number, or `none`
+  std::vector<std::int32_t> label_text;  // else the text's number in `label_names`, or -1
+  Column weight{1.0}, offset{0.0}, time{none}, group{none};
+  std::vector<std::uint32_t> line;         // of every event, 0 for the text's first
+  std::vector<std::string> tag;            // of every event, if any has one
+  std::shared_ptr<const NameTable> known;  // or null
+  NameTable names, label_names;            // in the order in which the text brings them
+
+  struct BadLine {
+    std::uint32_t line;
+    std::int64_t column;  // a character, from 1; 0 if it is the line as a whole
+    std::string message;
+  };
+  std::vector<BadLine> bad;    // the first few
+  std::int64_t bad_count = 0;  // all
+  bool stopped = false;        // at the first bad line: what follows was not read
+  std::uint32_t lines = 0;     // that were read, the bad one not included where it stopped
+  std::int64_t bytes = 0;      // the same, in bytes
+
+  std::int64_t size() const { return rows.size(); }
+  std::int32_t n_known() const { return known ? known->size() : 0; }
+
+  // Only the events that are marked stay. `kept` has an entry for each.
+  void keep(const std::vector<std::uint8_t>& kept);
+};
+
+}  // namespace odca::text

@@ -1,0 +1,239 @@
+#include "odca/features/builder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "odca/features/quoting.hpp"
+#include "odca/features/unicode.hpp"
+
+namespace odca::text {
+
+namespace {
+
+// Far more than anyone means; below it an event fits into memory.
+constexpr std::size_t most_features_of_an_event = 1 << 24;
+
+bool among(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+Builder::Builder(const FeatureOptions& options, Block& block, bool paths)
+    : options_(options), block_(block), paths_(paths) {
+  for (const auto& interaction : options.interactions) {
+    auto& slots = interactions_.emplace_back();
+    for (const std::string& name : interaction) {
+      if (!among(crossed_, name)) crossed_.push_back(name);
+      slots.push_back(static_cast<std::size_t>(std::find(crossed_.begin(), crossed_.end(), name) - crossed_.begin()));
+    }
+    std::sort(slots.begin(), slots.end());  // a field that is crossed with itself stands beside itself
+    if (std::find(interactions_.begin(), interactions_.end() - 1, slots) != interactions_.end() - 1)
+      interactions_.pop_back();
+  }
+  factors_.resize(crossed_.size());
+}
+
+// The one of these names that means the field, or the whole of which it is a part; if several do, the most specific.
+const std::string* Builder::meant(const std::vector<std::string>& names, std::string_view field,
+                                  std::string_view whole) const {
+  const std::string* best = nullptr;
+  for (const std::string& name : names) {
+    const bool above = paths_ && field.starts_with(name) && field.substr(name.size()).starts_with('.');
+    const bool named = name == field || (!whole.empty() && name == whole) || above;
+    if (named && (!best || name.size() > best->size())) best = &name;
+  }
+  return best;
+}
+
+Field& Builder::field(std::string_view name, std::string_view whole) {
+  FeatureHash hash;
+  hash.add(name);
+  const std::int32_t number = field_names_.add(hash.mixed(), name);
+  if (static_cast<std::size_t>(number) < fields_.size()) return *fields_[static_cast<std::size_t>(number)];
+  auto made = std::make_unique<Field>();
+  made->name = name;
+  made->prefix = name.empty() ? "" : made->name + "^";
+  made->hash = hash;
+  made->prefix_hash.add(made->prefix);
+  made->category_hash = hash.add(static_cast<unsigned char>(category_mark));
+  made->kept = (options_.keep.empty() || meant(options_.keep, name, whole)) && !meant(options_.ignore, name, whole);
+  std::size_t most = 0;
+  const auto declare = [&](const std::vector<std::string>& names, Field::Kind kind) {
+    const std::string* const found = meant(names, name, {});
+    if (found && found->size() >= most) made->kind = kind, most = found->size();
+  };
+  declare(options_.numeric, Field::Kind::number);
+  declare(options_.categorical, Field::Kind::category);
+  declare(options_.text, Field::Kind::text);
+  if (const std::string* const found = meant(crossed_, name, whole); found && made->kept)
+    made->slot = static_cast<int>(found - crossed_.data());
+  fields_.push_back(std::move(made));
+  return *fields_.back();
+}
+
+void Builder::category(const Field& field, std::string_view value, std::string_view where) {
+  FeatureHash hash = field.category_hash;
+  hash.add(value);
+  key_ = field.name;
+  key_ += category_mark;
+  key_ += value;
+  add(hash, index_of(hash, key_, field, value, where), 1.0, field.slot);
+}
+
+void Builder::category(const Field& field, std::string_view name, std::string_view value, double weight) {
+  FeatureHash hash = field.prefix_hash;
+  hash.add(name);
+  hash.add(static_cast<unsigned char>(category_mark));
+  hash.add(value);
+  key_.assign(field.prefix).append(name);
+  key_ += category_mark;
+  key_ += value;
+  const std::string_view both(name.data(), static_cast<std::size_t>(value.data() + value.size() - name.data()));
+  add(hash, index_of(hash, key_, field, both, both), weight, field.slot);
+}
+
+void Builder::missing(const Field& field, std::string_view where) {
+  if (options_.missing == Missing::ignore) return;
+  if (options_.missing == Missing::error)
+    throw Fault{shown(field.name) + " has no value. Leave such lines out, or choose what a missing value means", where};
+  FeatureHash hash = field.hash;
+  hash.add(static_cast<unsigned char>(missing_mark));
+  key_ = field.name;
+  key_ += missing_mark;
+  add(hash, index_of(hash, key_, field, {}, where), 1.0, field.slot);
+}
+
+void Builder::words(const Field& field, std::string_view text, std::string_view where) {
+  recent_.clear();
+  for (std::size_t at = 0; next_word(text, at, word_);) {
+    if (recent_.size() == static_cast<std::size_t>(options_.ngrams)) recent_.erase(recent_.begin());
+    recent_.push_back(word_);
+    std::string series;
+    for (auto word = recent_.rbegin(); word != recent_.rend(); ++word) {
+      series = series.empty() ? *word : *word + " " + series;
+      category(field, series, where);
+    }
+  }
+}
+
+void Builder::label(std::string_view text, std::string_view where) {
+  if (!is_utf8(text)) throw Fault{"the label " + shown(text) + " is not UTF-8", where};
+  FeatureHash hash;
+  label_text_ = block_.label_names.add(hash.add(text).mixed(), text);
+}
+
+void Builder::tag(std::string_view text, std::string_view where) {
+  if (!is_utf8(text)) throw Fault{"the tag " + shown(text) + " is not UTF-8", where};
+  if (block_.tag.empty()) first_tag_ = row();
+  block_.tag.resize(row());
+  block_.tag.emplace_back(text);
+}
+
+// Its number among the names of the block, which it may have already.
+std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
+                               std::string_view where) {
+  const std::int32_t number = block_.names.find(hash, key);
+  if (number >= 0) return number;
+  for (const std::string_view text : {std::string_view(field.name), part})
+    if (!is_utf8(text))
+      throw Fault{"the name of a feature is not UTF-8: " + shown(text) + ". Convert the text, or hash the names",
+                  where};
+  return block_.names.add(hash, key);
+}
+
+void Builder::look_up_names() {
+  const NameTable& names = block_.known ? *block_.known : block_.names;
+  if (long_names_) {
+    for (const Pending& each : pending_) names.fetch_end(each.hash);
+    for (const Pending& each : pending_) names.fetch_bytes(each.hash);
+  }
+  for (const Pending& each : pending_) {
+    const std::string_view key = joined(each.field->prefix, each.name);
+    block_.rows.add(index_of(each.hash, key, *each.field, each.name, each.name), each.value);
+  }
+  pending_.clear();
+  long_names_ = false;
+}
+
+void Builder::multiply(std::string_view line) {
+  for (const auto& slots : interactions_)
+    for (std::size_t k = 0; k < factors_[slots[0]].size(); ++k) multiply(slots, 1, k, factors_[slots[0]][k], line);
+}
+
+void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from,
+                       const Factor& product, std::string_view line) {
+  if (depth == slots.size()) {
+    if (!std::isfinite(product.value)) throw Fault{"a product of two features is too large for a float", line};
+    if (block_.rows.in_the_making() > most_features_of_an_event)
+      throw Fault{"the interactions make more than " + std::to_string(most_features_of_an_event) +
+                      " features of this event. Cross fewer fields",
+                  line};
+    return block_.rows.add(product.index, product.value);
+  }
+  const auto& factors = factors_[slots[depth]];
+  // Of a field with itself every pair comes once.
+  for (std::size_t k = slots[depth] == slots[depth - 1] ? from : 0; k < factors.size(); ++k) {
+    const FeatureHash hash = product.hash.times(factors[k].hash);
+    multiply(slots, depth + 1, k, {hash, product_index(hash, product, factors[k]), product.value * factors[k].value},
+             line);
+  }
+}
+
+std::int32_t Builder::product_index(FeatureHash hash, const Factor& left, const Factor& right) {
+  if (options_.space == Space::hashed) return hash.index(options_.bits);
+  key_.assign(key_of(left.index));
+  key_ += product_mark;
+  key_ += key_of(right.index);
+  const std::int32_t known = block_.known ? block_.known->find(hash.mixed(), key_) : -1;
+  return known >= 0 ? known : n_known_ + block_.names.add(hash.mixed(), key_);
+}
+
+// Of the last row, in which a feature was there twice.
+void Builder::check_sums(std::string_view line) {
+  const auto begin = block_.rows.value.begin() + block_.rows.start[row() - 1];
+  const bool finite = std::all_of(begin, block_.rows.value.end(), [](double sum) { return std::isfinite(sum); });
+  if (finite && options_.space != Space::indices) return;
+  block_.rows.start.pop_back();
+  throw Fault{finite ? "an index is there twice" : "the values of a feature add up to more than a float holds", line};
+}
+
+void Builder::finish(std::string_view line) {
+  look_up_names();
+  if (!interactions_.empty()) multiply(line);
+  for (auto& each : factors_) each.clear();
+  constexpr std::size_t most = 0x7fffffff;
+  if (block_.rows.index.size() > most) throw Fault{"the events of this piece of text have too many features", line};
+  if (maker_.finish(block_.rows)) check_sums(line);
+  block_.label.push_back(label_);
+  block_.label_text.push_back(label_text_);
+  block_.line.push_back(block_.lines);
+  label_ = Block::none, label_text_ = -1;
+  fresh_.clear();
+  names_before_ = block_.names.size(), label_names_before_ = block_.label_names.size();
+}
+
+void Builder::forget() {
+  pending_.clear();
+  long_names_ = false;
+  block_.rows.forget();
+  for (auto& each : factors_) each.clear();
+  for (Field* const field : fresh_) field->index = -1;
+  fresh_.clear();
+  block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
+  for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
+  if (block_.tag.size() > row()) block_.tag.resize(row() <= first_tag_ ? 0 : row());
+  label_ = Block::none, label_text_ = -1;
+}
+
+void Builder::close() {
+  for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->fill(row());
+  if (!block_.tag.empty()) block_.tag.resize(row());
+  if (options_.space == Space::hashed) block_.width = std::int64_t{1} << options_.bits;
+  if (options_.space == Space::indices)
+    for (std::size_t i = 1; i < block_.rows.start.size(); ++i)  // the last one of a row is its largest
+      if (const std::int32_t end = block_.rows.start[i]; end > block_.rows.start[i - 1])
+        block_.width = std::max<std::int64_t>(block_.width, block_.rows.index[static_cast<std::size_t>(end) - 1] + 1);
+}
+
+}  // namespace odca::text

@@ -1,0 +1,173 @@
+// Events out of fields and values: the one place where a value becomes features.
+//
+//   number 3.2 in "price"        feature price             3.2
+//   string NZ in "country"       feature country=NZ        1
+//   no value in "price"          feature price is missing  1, or nothing, or a fault
+//   name:0.5 in namespace "ad"   feature ad^name           0.5
+//   name:red in namespace "ad"   feature ad^name=red       1
+//   a text in "title"            feature title=word        how often the word (or a series of words) is there
+//   fields a and b interact      feature a * b             for each feature of a and each of b, their product
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "odca/features/block.hpp"
+#include "odca/features/feature_options.hpp"
+#include "odca/features/hash.hpp"
+
+namespace odca::text {
+
+// A field as the builder treats it.
+struct Field {
+  enum class Kind { any, number, category, text };
+
+  std::string name, prefix;  // the prefix of names within the field: its own and ^, or nothing
+  FeatureHash hash, prefix_hash, category_hash;
+  bool kept = true;  // else nothing of it becomes a feature
+  Kind kind = Kind::any;
+  int slot = -1;            // among the fields that interact, or -1
+  std::int32_t index = -1;  // of its number, once that was seen
+};
+
+class Builder {
+ public:
+  // Where fields are `paths` ("user.age"), what the options say of "user" holds for all below.
+  Builder(const FeatureOptions& options, Block& block, bool paths = false);
+
+  // Room for what so many bytes of text may hold, so that little is moved later.
+  void expect(std::size_t bytes) {
+    constexpr std::size_t of_a_feature = 12;  // a name of some letters and a number
+    block_.rows.index.reserve(bytes / of_a_feature), block_.rows.value.reserve(bytes / of_a_feature);
+  }
+
+  // The field of this name; it stays where it is as long as the builder does. As a part of a `whole` (the hour of a date) it is
+  // kept, ignored and crossed with that too.
+  Field& field(std::string_view name, std::string_view whole = {});
+
+  // Features of the event at hand. `where` is the part of the line to which a fault points.
+  void number(Field& field, double value, std::string_view where) {
+    if (field.index < 0) {
+      field.index = index_of(field.hash, field.name, field, {}, where);
+      fresh_.push_back(&field);
+    }
+    add(field.hash, field.index, value, field.slot);
+  }
+  // The name must stay where it is until the event is complete.
+  void named(const Field& field, std::string_view name, double value) {
+    FeatureHash hash = field.prefix_hash;
+    named(field, name, hash.add(name), value);
+  }
+  // The same; the hash is that of the prefix and the name.
+  void named(const Field& field, std::string_view name, FeatureHash hash, double value) {
+    if (options_.space == Space::hashed)
+      return add(hash, field.prefix.empty() ? hashed_index(hash, name, options_.bits) : hash.index(options_.bits),
+                 value, field.slot);
+    if (field.slot >= 0)
+      return add(hash, index_of(hash, joined(field.prefix, name), field, name, name), value, field.slot);
+    const std::uint64_t mixed = hash.mixed();
+    (block_.known ? *block_.known : block_.names).fetch_slot(mixed);
+    pending_.push_back({mixed, &field, name, value});
+    long_names_ |= field.prefix.size() + name.size() > NameTable::short_name;
+  }
+  void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
+  // Whether a name that is a number is its own index, and nothing else is to be known of it.
+  bool takes_numbers(const Field& field) const {
+    return options_.space == Space::hashed && field.prefix.empty() && field.slot < 0;
+  }
+  void numbered(std::uint64_t number, double value) { indexed(FeatureHash::lowest(number, options_.bits), value); }
+  void category(const Field& field, std::string_view value, std::string_view where);
+  // The same for a name within the field; the value stands behind it in the line.
+  void category(const Field& field, std::string_view name, std::string_view value, double weight);
+  void missing(const Field& field, std::string_view where);
+  void words(const Field& field, std::string_view text, std::string_view where);
+
+  // The rest of the event.
+  void label(double number) { label_ = number; }
+  void label(std::string_view text, std::string_view where);
+  void weight(double number) { block_.weight.set(row(), number); }
+  void offset(double number) { block_.offset.set(row(), number); }
+  void time(double seconds) { block_.time.set(row(), seconds); }
+  void group(double number) { block_.group.set(row(), number); }
+  void tag(std::string_view text, std::string_view where);
+
+  void finish(std::string_view line);  // the event is complete
+  void forget();                       // there was none
+  void close();                        // there is no other
+
+ private:
+  struct Factor {
+    FeatureHash hash;
+    std::int32_t index;
+    double value;
+  };
+  struct Pending {
+    std::uint64_t hash;
+    const Field* field;
+    std::string_view name;
+    double value;
+  };
+
+  std::size_t row() const { return static_cast<std::size_t>(block_.rows.size()); }
+
+  void add(FeatureHash hash, std::int32_t index, double value, int slot) {
+    block_.rows.add(index, value);
+    if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
+  }
+
+  // The key is made of the field's name and a `part`: both must be UTF-8.
+  std::int32_t index_of(FeatureHash hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where) {
+    if (options_.space == Space::hashed) return hashed_index(hash, key, options_.bits);
+    return index_of(hash.mixed(), key, field, part, where);
+  }
+  std::int32_t index_of(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where) {
+    const std::int32_t known = block_.known ? block_.known->find(hash, key) : -1;
+    return known >= 0 ? known : n_known_ + new_name(hash, key, field, part, where);
+  }
+  std::int32_t new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
+                        std::string_view where);
+
+  std::string_view joined(std::string_view prefix, std::string_view name) {
+    if (prefix.empty()) return name;
+    key_.assign(prefix);
+    key_.append(name);
+    return key_;
+  }
+
+  void look_up_names();
+  const std::string* meant(const std::vector<std::string>& names, std::string_view field, std::string_view whole) const;
+  void multiply(std::string_view line);
+  void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
+                std::string_view line);
+  void check_sums(std::string_view line);
+  std::string_view key_of(std::int32_t index) const {
+    return index < n_known_ ? (*block_.known)[index] : block_.names[index - n_known_];
+  }
+  std::int32_t product_index(FeatureHash hash, const Factor& left, const Factor& right);
+
+  const FeatureOptions& options_;
+  Block& block_;
+  bool paths_;
+  std::vector<std::string> crossed_;                    // the fields that interact
+  std::vector<std::vector<std::size_t>> interactions_;  // their places in `crossed_`
+  std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
+  NameTable field_names_;
+  std::vector<std::unique_ptr<Field>> fields_;
+  std::vector<Field*> fresh_;  // the fields whose numbers came for the first time in this event
+  std::string key_, word_;
+  std::vector<Pending> pending_;     // names of the event that are yet to be looked up
+  bool long_names_ = false;          // whether one of them does not fit into its slot
+  std::vector<std::string> recent_;  // words
+  RowMaker maker_;
+  double label_ = Block::none;
+  std::int32_t n_known_ = block_.n_known();
+  std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;
+  std::size_t first_tag_ = 0;  // the first row that has one
+};
+
+}  // namespace odca::text

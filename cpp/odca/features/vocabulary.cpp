@@ -1,0 +1,93 @@
+#include "odca/features/vocabulary.hpp"
+
+#include <algorithm>
+
+#include "odca/features/hash.hpp"
+#include "odca/features/unicode.hpp"
+
+namespace odca::text {
+
+namespace {
+
+// That of a product comes from its factors'.
+FeatureHash hash_of(std::string_view key) {
+  std::size_t cut = key.find(product_mark);
+  FeatureHash hash = FeatureHash().add(key.substr(0, cut));
+  while (cut != std::string_view::npos) {
+    key.remove_prefix(cut + 1);
+    cut = key.find(product_mark);
+    hash = hash.times(FeatureHash().add(key.substr(0, cut)));
+  }
+  return hash;
+}
+
+}  // namespace
+
+void Vocabulary::restore(std::string_view bytes, const std::vector<std::int64_t>& ends) {
+  NameTable names;
+  std::int64_t from = 0;
+  for (const std::int64_t end : ends) {
+    if (end < from || end > static_cast<std::int64_t>(bytes.size()) || names.size() >= most)
+      throw InputError("its names do not lie one behind the other");
+    const std::string_view key = bytes.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(end - from));
+    if (!is_utf8(key, true)) throw InputError("a name is not UTF-8");
+    const std::int32_t before = names.size();
+    if (names.add(hash_of(key).mixed(), key) != before) throw InputError("a name is there twice");
+    from = end;
+  }
+  if (from != static_cast<std::int64_t>(bytes.size())) throw InputError("its names do not lie one behind the other");
+  const std::lock_guard lock(mutex_);
+  base_ = std::make_shared<const NameTable>(std::move(names));
+  fresh_ = {};
+}
+
+std::vector<std::int64_t> Vocabulary::ends() const {
+  std::vector<std::int64_t> out(base_->ends().begin(), base_->ends().end());
+  const auto before = static_cast<std::int64_t>(base_->bytes().size());
+  for (const std::size_t end : fresh_.ends()) out.push_back(before + static_cast<std::int64_t>(end));
+  return out;
+}
+
+// The fresh names become known to all.
+void Vocabulary::settle() {
+  NameTable all = *base_;
+  for (std::int32_t k = 0; k < fresh_.size(); ++k) all.add(fresh_.hash(k), fresh_[k]);
+  const std::lock_guard lock(mutex_);
+  base_ = std::make_shared<const NameTable>(std::move(all));
+  fresh_ = {};
+}
+
+// All names that were known to the block have lower numbers than its new ones: what is known in a row stays where it is.
+void Vocabulary::resolve(const std::vector<std::int32_t>& places, std::int64_t width, Block& block) {
+  block.width = width;
+  if (places.empty()) return;
+  RowMaker maker;
+  Rows& rows = block.rows;
+  Rows fresh;  // what is new in a row
+  const std::int32_t known = block.n_known();
+  std::size_t to = 0, begin = 0;
+  for (std::size_t i = 1; i < rows.start.size(); ++i) {
+    const auto end = static_cast<std::size_t>(rows.start[i]);
+    std::size_t first = end;  // of the new ones, which are behind the others
+    while (first > begin && rows.index[first - 1] >= known) --first;
+    fresh.clear();
+    for (std::size_t k = first; k < end; ++k) {
+      const std::int32_t place = places[static_cast<std::size_t>(rows.index[k] - known)];
+      if (place >= 0) fresh.add(place, rows.value[k]);
+    }
+    maker.finish(fresh);
+    if (to < begin) {
+      std::copy(rows.index.begin() + begin, rows.index.begin() + first, rows.index.begin() + to);
+      std::copy(rows.value.begin() + begin, rows.value.begin() + first, rows.value.begin() + to);
+    }
+    to += first - begin;
+    std::copy(fresh.index.begin(), fresh.index.end(), rows.index.begin() + to);
+    std::copy(fresh.value.begin(), fresh.value.end(), rows.value.begin() + to);
+    to += fresh.index.size();
+    rows.start[i] = static_cast<std::int32_t>(to);
+    begin = end;
+  }
+  rows.cut(to);
+}
+
+}  // namespace odca::text

@@ -1,0 +1,77 @@
+// All names that a stream has brought, and the features of a block by their numbers there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "odca/errors.hpp"
+#include "odca/features/block.hpp"
+
+namespace odca::text {
+
+class Vocabulary {
+ public:
+  static constexpr std::int32_t most = 0x7ffffffd;
+
+  std::int32_t size() const { return base_->size() + fresh_.size(); }
+  std::string_view operator[](std::int32_t number) const {
+    return number < base_->size() ? (*base_)[number] : fresh_[number - base_->size()];
+  }
+
+  // Most of the names, as they are now: they never change, and any thread may look there.
+  std::shared_ptr<const NameTable> known() const {
+    const std::lock_guard lock(mutex_);
+    return base_;
+  }
+
+  // Makes them all of the names. It is done as they grow; to do it more often changes no result.
+  void settle();
+
+  // Where the new names of a block are among all; -1 for those that are not there. If it is to `grow`, they are added in their order:
+  // blocks that come in the stream's order number the names as one block of the whole text would.
+  std::vector<std::int32_t> absorb(const Block& block, bool grow) {
+    const NameTable& names = block.names;
+    std::vector<std::int32_t> places(static_cast<std::size_t>(names.size()));
+    constexpr std::int32_t ahead = 8;
+    for (std::int32_t k = 0; k < names.size(); ++k) {
+      if (k + 3 * ahead < names.size()) base_->fetch_slot(names.hash(k + 3 * ahead));
+      if (k + 2 * ahead < names.size()) base_->fetch_end(names.hash(k + 2 * ahead));
+      if (k + ahead < names.size()) base_->fetch_bytes(names.hash(k + ahead));
+      places[static_cast<std::size_t>(k)] = place_of(names.hash(k), names[k], grow);
+    }
+    if (fresh_.size() > least_fresh && fresh_.size() > base_->size() / 16) settle();
+    return places;
+  }
+
+  // The names one behind the other, and where each ends: for a file. `restore` is the reverse; it throws InputError for
+  // what cannot be.
+  std::string bytes() const { return base_->bytes() + fresh_.bytes(); }
+  std::vector<std::int64_t> ends() const;
+  void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
+
+  // The block's new features at these places, in order; those that have none are dropped.
+  static void resolve(const std::vector<std::int32_t>& places, std::int64_t width, Block& block);
+
+ private:
+  static constexpr std::int32_t least_fresh = 256;
+
+  std::int32_t place_of(std::uint64_t hash, std::string_view name, bool grow) {
+    const std::int32_t place = base_->find(hash, name);
+    if (place >= 0) return place;
+    const std::int32_t number = grow ? fresh_.add(hash, name) : fresh_.find(hash, name);
+    if (number >= 0 && base_->size() + number >= most)
+      throw InputError("there are more names than can be numbered. Hash them");
+    return number < 0 ? -1 : base_->size() + number;
+  }
+
+  // A table that others may read, and the names that came since it was made.
+  std::shared_ptr<const NameTable> base_ = std::make_shared<const NameTable>();
+  NameTable fresh_;
+  mutable std::mutex mutex_;  // of the pointer
+};
+
+}  // namespace odca::text

@@ -1,0 +1,140 @@
+#include "odca/ingest/csv/guess.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "odca/features/cells.hpp"
+#include "odca/ingest/csv/cell.hpp"
+
+namespace odca::text {
+
+namespace {
+
+enum class Cell { missing, number, date, other };
+
+// An infinite number is none that a model can use, but a column that has one is a column of numbers: to read it is a fault.
+bool is_infinity(std::string_view cell) {
+  if (cell.front() == '+' || cell.front() == '-') cell.remove_prefix(1);
+  for (const std::string_view word : {"inf", "Inf", "INF", "infinity", "Infinity", "INFINITY"})
+    if (cell == word) return true;
+  return false;
+}
+
+Cell look_at(std::string_view cell) {
+  double number = 0.0;
+  Moment moment;
+  if (is_missing(cell)) return Cell::missing;
+  if (is_number(cell, number) || is_infinity(cell)) return Cell::number;
+  return read_date(cell, moment) == DateCheck::other ? Cell::other : Cell::date;
+}
+
+// Calls visit(line) for each line that is not blank.
+template <class Visit>
+void each_line(std::string_view text, char delimiter, Visit&& visit) {
+  std::uint32_t breaks = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view line = next_line(text, at, true, breaks);
+    if (!is_blank_line(line, delimiter)) visit(line);
+  }
+}
+
+// What the cells of a line are; nothing if it is not well formed.
+std::vector<Cell> look_at_line(std::string_view line, char delimiter) {
+  std::vector<Cell> out;
+  try {
+    each_csv_cell(line, delimiter, [&](std::string_view cell) { out.push_back(look_at(cell)); });
+  } catch (const Fault&) {
+    out.clear();
+  }
+  return out;
+}
+
+Kind kind_of(bool numbers, bool dates, bool others) {
+  if (others || (numbers && dates)) return Kind::category;
+  if (numbers) return Kind::number;
+  return dates ? Kind::date : Kind::any;
+}
+
+// How many lines have as many cells as the first, and how many that are.
+struct Cut {
+  std::size_t lines = 0, cells = 0;
+  bool operator<(const Cut& other) const { return lines != other.lines ? lines < other.lines : cells < other.cells; }
+};
+
+Cut cut_by(std::string_view sample, char delimiter) {
+  Cut cut;
+  each_line(sample, delimiter, [&](std::string_view line) {
+    std::size_t cells = 1;
+    bool inside = false;
+    for (const char c : line) {
+      inside ^= c == '"';
+      cells += c == delimiter && !inside;
+    }
+    if (cut.cells == 0) cut.cells = cells;
+    cut.lines += cells == cut.cells;
+  });
+  return cut;
+}
+
+}  // namespace
+
+std::vector<std::string> csv_fields(std::string_view text, char delimiter) {
+  std::vector<std::string> out;
+  const std::string_view line = first_csv_line(text, delimiter).line;
+  each_csv_cell(line, delimiter, [&](std::string_view cell) { out.emplace_back(cell); });
+  return out;
+}
+
+char guess_delimiter(std::string_view sample) {
+  char best = ',';
+  Cut most;
+  for (const char delimiter : {',', '\t', ';', '|'}) {
+    const Cut cut = cut_by(sample, delimiter);
+    if (cut.cells > 1 && most < cut) best = delimiter, most = cut;
+  }
+  return best;
+}
+
+bool guess_header(std::string_view sample, char delimiter) {
+  const std::vector<Cell> cells = look_at_line(first_csv_line(sample, delimiter).line, delimiter);
+  const auto has = [&](Cell kind) { return std::find(cells.begin(), cells.end(), kind) != cells.end(); };
+  if (has(Cell::number) || has(Cell::date) || !has(Cell::other)) return false;
+  const std::vector<Kind> below = guess_kinds(sample, delimiter, cells.size(), true);
+  return std::any_of(below.begin(), below.end(), [](Kind kind) { return kind == Kind::number || kind == Kind::date; });
+}
+
+std::string header_fault(const std::vector<std::string>& names) {
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    if (names[k].empty())
+      return "the column " + std::to_string(k + 1) +
+             " of the header has no name. Give it one, or say the columns' names";
+    const auto twin = std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k), names[k]);
+    const auto place = static_cast<std::size_t>(twin - names.begin());
+    if (place < k)
+      return "the columns " + std::to_string(place + 1) + " and " + std::to_string(k + 1) +
+             " of the header are both named " + shown(names[k]) + ". Rename one, or say the columns' names";
+  }
+  return {};
+}
+
+std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns, bool header) {
+  struct Seen {
+    bool number = false, date = false, other = false;
+  };
+  std::vector<Seen> seen(columns);
+  each_line(sample, delimiter, [&](std::string_view line) {
+    if (std::exchange(header, false)) return;
+    const std::vector<Cell> cells = look_at_line(line, delimiter);
+    if (cells.size() != columns) return;
+    for (std::size_t k = 0; k < columns; ++k) {
+      seen[k].number |= cells[k] == Cell::number;
+      seen[k].date |= cells[k] == Cell::date;
+      seen[k].other |= cells[k] == Cell::other;
+    }
+  });
+  std::vector<Kind> kinds;
+  for (const Seen& each : seen) kinds.push_back(kind_of(each.number, each.date, each.other));
+  return kinds;
+}
+
+}  // namespace odca::text

@@ -1,0 +1,37 @@
+// What a table is, from a sample of its text (whole lines): what separates the cells, whether the first line is a header, and
+// what the columns hold.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "odca/features/columns.hpp"
+
+namespace odca::text {
+
+// The cells of the first line that is not blank, without quotes. Throws a Fault if its quotes are wrong.
+std::vector<std::string> csv_fields(std::string_view text, char delimiter);
+
+// Comma, tab, semicolon or bar: that which cuts the most lines into as many cells as the first; of these the one that makes the
+// most cells. A comma if none cuts the first.
+char guess_delimiter(std::string_view sample);
+
+// Whether no cell of the first line is a number or a date, while below it a column holds nothing else. A table that is strings all
+// over does not tell: false.
+bool guess_header(std::string_view sample, char delimiter);
+
+// What is wrong with the names of a header: one is empty, or there twice. Nothing if all is well.
+std::string header_fault(const std::vector<std::string>& names);
+
+// What each of so many columns holds, below the header if there is one:
+//
+//   number    cells that are numbers, whole ones too: a code that looks like a number must be named among the categorical ones
+//   date      cells that are dates (impossible ones too: they are faults, not categories)
+//   category  any other, long strings too: a text must be named as one, since its words are many features
+//   any       nothing but missing values
+//
+// Lines that do not have so many cells say nothing here; to read them is a fault.
+std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns, bool header);
+
+}  // namespace odca::text

@@ -1,0 +1,195 @@
+// Merging. S, the mass and every other sum over events are sums, so learners of one problem on disjoint data merge
+// by adding them. What differs between windows is how the parts are brought to one moment first.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "odca/errors.hpp"
+#include "odca/learner/learner.hpp"
+
+namespace odca {
+
+namespace {
+
+void require_mergeable(const Config& config) {
+  if (config.scale)
+    throw InputError(
+        "learners with scale=True cannot be merged: each has standardised its rows in units of its own; "
+        "standardise the data beforehand, in the same way for all");
+  const Window& window = config.window;
+  if (window.kind == Window::Kind::count)
+    throw InputError(
+        "a Sliding(length) window cannot be merged: the parts have no common order of events; "
+        "use Sliding(duration=...) with event times");
+}
+
+// S and every sum of one lane fade by `factor`.
+void fade(State& state, int lane, double factor) {
+  LaneState& s = state.lane;
+  for (std::size_t at = lane; at < state.dual.size(); at += state.lanes) state.dual[at] *= factor;
+  s.mass[lane] *= factor;
+  s.squared_mass[lane] *= factor * factor;
+  s.conjugate[lane] *= factor;
+  s.saturated[lane] *= factor;
+  s.bound[lane] *= factor;
+}
+
+// The scale is multiplied into v, so that two sums can be added.
+void unscale(State& state) {
+  for (int l = 0; l < state.lanes; ++l) {
+    for (std::size_t at = l; at < state.dual.size(); at += state.lanes) state.dual[at] *= state.lane.scale[l];
+    state.lane.bound[l] *= state.lane.scale[l];
+    state.lane.scale[l] = 1.0;
+  }
+}
+
+void add_vectors(std::span<double> into, std::span<const double> gain, double sign) {
+  for (std::size_t at = 0; at < gain.size(); ++at) into[at] += sign * gain[at];
+}
+
+void add_sums(State& into, const State& gain, double sign) {
+  if (gain.features > into.features) into.resize(gain.features);
+  add_vectors(into.dual, gain.dual, sign);
+  add_vectors(into.lane.mass, gain.lane.mass, sign);
+  add_vectors(into.lane.squared_mass, gain.lane.squared_mass, sign);
+  add_vectors(into.lane.conjugate, gain.lane.conjugate, sign);
+  add_vectors(into.lane.saturated, gain.lane.saturated, sign);
+  add_vectors(into.lane.bound, gain.lane.bound, 1.0);  // still a bound
+  for (double& bound : into.lane.bound) bound = std::min(bound, 1e308);
+  add_vectors(into.smooth, gain.smooth, sign);
+  into.smooth_mass += sign * gain.smooth_mass;
+}
+
+bool is_sound(const State& state) {
+  for (const double v : state.dual)
+    if (!(std::fabs(v) < 1e300)) return false;
+  for (const double u : state.smooth)
+    if (!std::isfinite(u)) return false;
+  for (int l = 0; l < state.lanes; ++l)
+    if (!std::isfinite(state.lane.mass[l] + state.lane.squared_mass[l] + state.lane.conjugate[l] + state.lane.q[l]))
+      return false;
+  return true;
+}
+
+// A delta of a sliding window is its new events; it cannot tell of old ones whose duals were refined or unlearned.
+void require_untouched(const Window& window, const State& before, const State& mine) {
+  std::map<std::uint64_t, const double*> duals;
+  for (std::size_t k = 0; k < mine.buffer.size(); ++k) {
+    const std::size_t id = mine.buffer.at(k);
+    duals[mine.buffer.entry(id).number] = mine.buffer.duals(id);
+  }
+  for (std::size_t k = 0; k < before.buffer.size(); ++k) {
+    const std::size_t id = before.buffer.at(k);
+    if (window.has_expired(before.buffer.entry(id).time, mine.clock)) continue;
+    const auto found = duals.find(before.buffer.entry(id).number);
+    if (found == duals.end() || !std::equal(found->second, found->second + mine.lanes, before.buffer.duals(id)))
+      throw InputError(
+          "delta cannot tell of events that were refined or unlearned since the base; take the base after that");
+  }
+}
+
+}  // namespace
+
+// The state with its lazy sums brought up to date, its scale undone, and at a later clock.
+State Learner::level(State state, double clock) const {
+  settle(state);
+  unscale(state);
+  if (config_.window.kind == Window::Kind::half_life && state.clock > -infinity)
+    for (int l = 0; l < state.lanes; ++l) {
+      const double factor = config_.window.factor(l, clock - state.clock);
+      fade(state, l, config_.has_decayed(l, state.lane.mass[l] * factor) ? 0.0 : factor);
+    }
+  if (config_.window.uses_time()) state.clock = clock;
+  return state;
+}
+
+// Takes the other's events into the buffer, numbered behind `shift`, and lets go of those that have expired.
+void Learner::join_buffers(State& into, const State& other, std::uint64_t shift) const {
+  for (std::size_t k = 0; k < other.buffer.size(); ++k) into.buffer.copy_from(other.buffer, other.buffer.at(k), shift);
+  while (!into.buffer.empty() && config_.window.has_expired(into.buffer.entry(into.buffer.at(0)).time, into.clock))
+    into.buffer.pop_oldest();
+  into.buffer.compact();
+}
+
+void Learner::finish_sums(State& state) const {
+  if (config_.window.keeps_events()) {
+    rebuild(state);
+    return;
+  }
+  for (int l = 0; l < state.lanes; ++l) {
+    const double strength = config_.strength(l, state.lane.mass[l]);
+    state.lane.q[l] = strength > 0.0 ? 1.0 / strength : 0.0;
+  }
+}
+
+// The past fades by `factor` (and `smooth_factor`), and the other's sums come on top. Throws with the model as it was.
+void Learner::absorb(const State& other, const std::vector<double>& factor, double smooth_factor) {
+  const std::scoped_lock only_writer(writing_);
+  const std::scoped_lock hold(mutex_);
+  const double clock = std::max(state_.clock, other.clock);
+  config_.shape.resize(std::max(state_.features, other.features), config_.lanes);
+  State merged = level(state_, clock);
+  const State gain = level(other, clock);
+  for (int l = 0; l < merged.lanes; ++l) fade(merged, l, factor[l]);
+  for (double& sum : merged.smooth) sum *= smooth_factor;
+  merged.smooth_mass *= smooth_factor;
+  add_sums(merged, gain, 1.0);
+  if (config_.window.keeps_events()) join_buffers(merged, gain, merged.count);
+  merged.count += gain.count;
+  finish_sums(merged);
+  if (!is_sound(merged) || merged.count < gain.count) {
+    config_.shape.resize(state_.features, config_.lanes);
+    throw InputError("the merged sums would overflow; the parts are too large to be added");
+  }
+  state_ = std::move(merged);
+}
+
+void Learner::merge(const Learner& other) {
+  require_mergeable(config_);
+  absorb(other.state(), std::vector<double>(config_.lanes, 1.0), 1.0);
+}
+
+Delta Learner::delta(const Learner& base) const {
+  require_mergeable(config_);
+  const Learner frozen(*this);  // what follows must not see the features grow
+  const State before = base.state();
+  const State& mine = frozen.state_;
+  if (before.count > mine.count || before.features > mine.features || before.clock > mine.clock)
+    throw InputError("delta needs an earlier state of this learner; the base has seen " + std::to_string(before.count) +
+                     " events, this learner " + std::to_string(mine.count));
+  if (config_.window.keeps_events()) require_untouched(config_.window, before, mine);
+  Delta delta;
+  const std::uint64_t events = mine.count - before.count;
+  delta.gain = frozen.level(mine, mine.clock);
+  State faded = frozen.level(before, mine.clock);
+  delta.smooth_factor = power(config_.kappa, events);
+  for (int l = 0; l < mine.lanes; ++l) {
+    const bool by_events = config_.window.kind == Window::Kind::decay;
+    delta.factor.push_back(by_events ? power(config_.window.of_lane(l), events) : 1.0);
+    fade(faded, l, delta.factor[l]);
+  }
+  for (double& sum : faded.smooth) sum *= delta.smooth_factor;
+  faded.smooth_mass *= delta.smooth_factor;
+  add_sums(delta.gain, faded, -1.0);
+  delta.gain.count = events;
+  if (config_.window.keeps_events()) {
+    EventBuffer fresh(mine.lanes);
+    for (std::size_t k = 0; k < mine.buffer.size(); ++k) {
+      const std::size_t id = mine.buffer.at(k);
+      if (mine.buffer.entry(id).number >= before.count) fresh.copy_from(mine.buffer, id, -before.count);
+    }
+    delta.gain.buffer = std::move(fresh);
+  }
+  return delta;
+}
+
+void Learner::apply(const Delta& delta) {
+  require_mergeable(config_);
+  if (delta.gain.lanes != config_.lanes)
+    throw InputError("the delta has " + std::to_string(delta.gain.lanes) + " lanes, this learner " +
+                     std::to_string(config_.lanes));
+  absorb(delta.gain, delta.factor, delta.smooth_factor);
+}
+
+}  // namespace odca

@@ -1,0 +1,170 @@
+// A Pass for one loss; make_pass_of(loss, ...) picks the penalty and the number of lanes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "odca/errors.hpp"
+#include "odca/learner/joint_step.hpp"
+#include "odca/learner/pass.hpp"
+#include "odca/step/step.hpp"
+
+namespace odca {
+
+template <class Loss, class Penalty, int Lanes>
+class TypedPass final : public Pass {
+ public:
+  TypedPass(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
+      : config_(config),
+        loss_(loss),
+        state_(state),
+        step_(config, loss, penalty, state, transaction),
+        event_(config.lanes) {}
+
+  std::int64_t learn(const Events& events, const Report& report, LongCall& call) override {
+    const Batch& batch = events.batch;
+    const int lanes = Lanes ? Lanes : config_.lanes;
+    const std::int64_t extra = config_.fixed_features + 16;  // on the simplex an event costs every feature
+    const bool fetches = step_.wants_fetching();
+    Batch::Scratch scratch;
+    for (std::int64_t row = 0; row < batch.rows; ++row) {
+      const Row h = batch.row(row, scratch);
+      if (call.look(h.size * lanes + extra)) return row;
+      if (fetches) batch.peek(row + 1, [this](std::int64_t j) { step_.fetch(j); });
+      load(events, row);
+      if (batch.widens) step_.widen(h);
+      step_.learn(h, event_);
+      for (int l = 0; l < lanes; ++l) {
+        const std::int64_t at = row * lanes + l;
+        if (report.margin) report.margin[at] = event_.margin[l];
+        if (report.dual) report.dual[at] = event_.lambda[l];
+        if (report.slope) report.slope[at] = event_.slope[l];
+        if (report.saturated) report.saturated[at] = loss_.saturated(event_.lambda[l], event_.y[l]);
+      }
+    }
+    return batch.rows;
+  }
+
+  std::int64_t enlist(const Events& events, LongCall& call) override {
+    Batch::Scratch scratch;
+    for (std::int64_t row = 0; row < events.batch.rows; ++row) {
+      const Row h = events.batch.row(row, scratch);
+      if (call.look(h.size + 16)) return row;
+      load(events, row);
+      step_.enlist(h, event_);
+    }
+    return events.batch.rows;
+  }
+
+  std::size_t admit(const Ids& ids, double* margin, LongCall& call) override {
+    return visit(ids, call, [&](std::size_t, std::size_t id) {
+      step_.admit(id, event_);
+      std::copy(event_.margin.begin(), event_.margin.end(), margin + id * event_.margin.size());
+    });
+  }
+
+  std::size_t revisit(const Ids& ids, Sweep& sweep, LongCall& call) override {
+    const std::size_t each = ids.size() / 1024 + 1;  // a thousand events tell the shortfall of all
+    std::size_t asked = sweep.shortfall.empty() ? ids.size() : 0;
+    sweep.moved.resize(ids.size());
+    sweep.work = 0.0;
+    std::fill(sweep.shortfall.begin(), sweep.shortfall.end(), 0.0);
+    const auto visit_one = [&](std::size_t k, std::size_t id) __attribute__((always_inline)) {
+      sweep.work += Sweep::work_of(state_.buffer.entry(id));
+      const bool asks = k == asked;
+      if (asks) asked += each;
+      sweep.moved[k] = step_.revisit(id, event_, asks ? sweep.shortfall.data() : nullptr);
+    };
+    const std::size_t visited = visit(ids, call, visit_one);
+    for (double& sum : sweep.shortfall) sum *= static_cast<double>(each);
+    return visited;
+  }
+
+  double cost_of_joint_step(const Ids& ids) const override {
+    if constexpr (moves_jointly) return JointStep<Loss>(config_, loss_, state_).cost(ids);
+    return ids.empty() ? 0.0 : infinity;
+  }
+  int move_jointly([[maybe_unused]] const Ids& ids, [[maybe_unused]] const std::vector<double>& tolerance,
+                   [[maybe_unused]] LongCall& call) override {
+    if constexpr (moves_jointly) return JointStep<Loss>(config_, loss_, state_).take(ids, tolerance, call);
+    return 0;
+  }
+
+  void settle() override { step_.settle(); }
+  void rebuild() override { step_.rebuild(); }
+  void restate_duals() override { step_.restate_duals(); }
+  void add_losses(const std::vector<double>& w, bool magnitudes, double* sums) const override {
+    step_.add_losses(w.data(), magnitudes, sums);
+  }
+
+ private:
+  // A user's loss does not say how it bends.
+  static constexpr bool moves_jointly = std::is_same_v<Penalty, L2> && !std::is_same_v<Loss, Custom>;
+
+  // Events lie anywhere: where the next ones are, and then what they hold, is asked for ahead.
+  template <class Visit>
+  [[gnu::always_inline]] std::size_t visit(const Ids& ids, LongCall& call, Visit visit_one) {
+    const EventBuffer& buffer = state_.buffer;
+    const std::int64_t lanes = Lanes ? Lanes : config_.lanes, extra = config_.fixed_features + 16;
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (k + 12 < ids.size()) buffer.fetch_entry(ids[k + 12]);
+      if (k + 4 < ids.size()) buffer.fetch_row(ids[k + 4]);
+      if (call.look(buffer.entry(ids[k]).size * lanes + extra)) return k;
+      visit_one(k, ids[k]);
+    }
+    return ids.size();
+  }
+
+  [[gnu::always_inline]] void load(const Events& events, std::int64_t row) {
+    event_.row = row;
+    for (int l = 0; l < (Lanes ? Lanes : config_.lanes); ++l) {
+      event_.y[l] = events.y.at(row, l);
+      event_.weight[l] = events.weight.at(row, l);
+      event_.offset[l] = events.offset.at(row, l);
+      if (!label_is_valid(loss_.labels, event_.y[l])) refuse_label(l);
+      if (!(event_.weight[l] >= 0.0 && event_.weight[l] < infinity))
+        refuse("sample_weight must be finite and not negative", event_.weight[l], l, "0 leaves an event out");
+      if (!std::isfinite(event_.offset[l]))
+        refuse("offset must be finite", event_.offset[l], l, "Without one for this event, give 0");
+    }
+    event_.time = config_.window.uses_time() ? events.time[row] : 0.0;
+    if (!std::isfinite(event_.time))
+      refuse("time must be finite", event_.time, 0, "Leave events without a time out, or give them the one before");
+  }
+
+  [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came, int lane,
+                                          const std::string& remedy) const {
+    throw InputError(rule + "; " + place(lane) + " is " + show(came) + ". " + remedy);
+  }
+  [[noreturn, gnu::noinline]] void refuse_label(int lane) const {
+    throw InputError(config_.label_rule + "; " + place(lane) + " of y is " + show(event_.y[lane]) + ". " +
+                     config_.label_hint);
+  }
+  std::string place(int lane) const {
+    return at_row(event_.row) + (config_.lanes > 1 ? ", lane " + std::to_string(lane) + "," : "");
+  }
+
+  const Config& config_;
+  const Loss& loss_;
+  State& state_;
+  Step<Loss, Penalty, Lanes> step_;
+  Event<Lanes> event_;
+};
+
+// One lane has code of its own where a step is so short that lanes would show.
+template <class Loss>
+std::unique_ptr<Pass> make_pass_of(const Loss& loss, const Config& config, State& state, Transaction& transaction) {
+  constexpr bool short_step = std::is_same_v<Loss, PiecewiseQuadratic> || std::is_same_v<Loss, Logistic>;
+  return std::visit(
+      [&](const auto& penalty) -> std::unique_ptr<Pass> {
+        using Penalty = std::decay_t<decltype(penalty)>;
+        if constexpr (short_step && !std::is_same_v<Penalty, KL>)
+          if (config.lanes == 1)
+            return std::make_unique<TypedPass<Loss, Penalty, 1>>(config, loss, penalty, state, transaction);
+        return std::make_unique<TypedPass<Loss, Penalty, 0>>(config, loss, penalty, state, transaction);
+      },
+      config.penalty);
+}
+
+}  // namespace odca

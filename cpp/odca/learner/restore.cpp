@@ -1,0 +1,125 @@
+// Restoring a saved state. Nothing in it is trusted: whatever could make a later step read outside its arrays, or
+// put a number into the model that no step could have, is refused.
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+
+#include "odca/errors.hpp"
+#include "odca/learner/learner.hpp"
+
+namespace odca {
+
+namespace {
+
+void require(bool condition, const char* what) {
+  if (!condition) throw InputError(std::string("this is not a state of such a learner: ") + what);
+}
+
+bool all_finite(std::span<const double> values) {
+  for (const double x : values)
+    if (!std::isfinite(x)) return false;
+  return true;
+}
+
+void check_lanes(LaneState lane, int lanes) {
+  lane.each_field([&](auto, const auto& field) {
+    require(field.size() == static_cast<std::size_t>(lanes), "a field per lane has the wrong length");
+    require(all_finite(field), "a field per lane is not finite");
+  });
+  for (int l = 0; l < lanes; ++l) {
+    require(lane.scale[l] > 0.0, "scale must be positive");
+    require(lane.mass[l] >= 0.0 && lane.q[l] >= 0.0, "mass and q must not be negative");
+  }
+}
+
+void check_scaling(const Scaling& scaling, std::int64_t features) {
+  require(scaling.features() == (scaling.on ? features : 0) && scaling.sums.size() % Scaling::sums_per_feature == 0 &&
+              all_finite(scaling.sums),
+          "the scaling's sums have the wrong length or are not finite");
+  for (std::int64_t j = 0; j < scaling.features(); ++j)
+    for (const auto sum : {Scaling::mass, Scaling::second, Scaling::count, Scaling::unit})
+      require(scaling.of(j)[sum] >= 0.0, "the scaling's sums must not be negative");
+  require(scaling.scale > 0.0 && scaling.scale <= 1.0 && scaling.kind <= Scaling::plain, "the scaling is of no kind");
+}
+
+void check_table(const EventBuffer::Table& table, const State& state) {
+  const std::size_t n = table.number.size();
+  require(table.time.size() == n && table.reach.size() == n && table.size.size() == n && table.dense.size() == n,
+          "the window's columns differ in length");
+  require(table.facts.size() == n * EventBuffer::facts * state.lanes, "the window's facts have the wrong length");
+  require(all_finite(table.time) && all_finite(table.reach) && all_finite(table.value) && all_finite(table.facts),
+          "the window holds a number that is not finite");
+  std::size_t values = 0, indices = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::int64_t size = table.size[k];
+    require(size >= 0 && size <= state.features, "a row of the window has an impossible size");
+    require(table.number[k] < state.count, "the window holds an event that has not happened");
+    require(k == 0 || table.time[k - 1] <= table.time[k], "the window is not in order of time");
+    values += size;
+    require(values <= table.value.size(), "the window's values are too few");
+    if (table.dense[k]) continue;
+    require(indices + size <= table.index.size(), "the window's indices are too few");
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int32_t j = table.index[indices + i];
+      require(j >= 0 && j < state.features && (i == 0 || table.index[indices + i - 1] < j),
+              "a row of the window has indices out of range or out of order");
+    }
+    indices += size;
+  }
+  require(table.raw.size() == (state.scaling.on && state.sliding ? values : 0),
+          "the window's raw values are too few or too many");
+  require(all_finite(table.raw), "the window holds a raw value that is not finite");
+  require(values == table.value.size() && indices == table.index.size(), "the window's rows do not add up");
+}
+
+}  // namespace
+
+void Learner::set_state(State state, const EventBuffer::Table& table) {
+  const auto lanes = static_cast<std::size_t>(config_.lanes);
+  require(state.dual.size() % lanes == 0 && all_finite(state.dual),
+          "the dual sum has the wrong shape or is not finite");
+  require(!config_.fixed_features || state.features == config_.fixed_features, "the number of features is fixed");
+  require(state.features >= std::max<std::int64_t>(config_.shaped_features, config_.intercept ? 1 : 0),
+          "it has fewer features than the options name");
+  require(state.features < (std::int64_t{1} << 31), "there are more features than an index can name");
+  require(state.features == static_cast<std::int64_t>(state.dual.size() / lanes), "the dual sum has the wrong length");
+  constexpr std::int64_t most_work = std::int64_t{1} << 60;
+  require(state.smooth_work >= 0 && state.smooth_work < most_work && state.evicted_work >= 0 &&
+              state.evicted_work < most_work,
+          "a count of work is out of range");
+  require(!std::isnan(state.clock) && state.clock < infinity, "the clock is not a time");
+  check_lanes(state.lane, config_.lanes);
+  const std::size_t expected = state.smoothing ? state.dual.size() : 0;
+  require(state.smooth.size() == expected && state.seen.size() == expected / lanes && all_finite(state.smooth),
+          "the smoothed sums have the wrong shape or are not finite");
+  require(std::isfinite(state.smooth_mass) && state.smooth_mass >= 0.0, "the smoothed mass is not a mass");
+  for (const Timeline::Position position : state.seen)
+    require(position <= state.timeline.now(), "a feature was seen in the future");
+  if (state.smoothing) {
+    require(state.timeline.is_consistent(), "the timeline does not fit together");
+    state.timeline.fit_tables();
+  }
+  check_scaling(state.scaling, state.features);
+  check_table(table, state);
+  const Labels labels = labels_of(config_.loss);
+  for (std::size_t at = 0; at < table.facts.size(); ++at) {  // label, weight, offset, dual, conjugate; by lane
+    const std::size_t fact = at / lanes % EventBuffer::facts;
+    require(fact != 0 || label_is_valid(labels, table.facts[at]),
+            "the window holds a label that the loss does not take");
+    require(fact != 1 || table.facts[at] >= 0.0, "the window holds a negative weight");
+  }
+  for (int l = 0; l < config_.lanes; ++l) {
+    const double strength = config_.strength(l, state.lane.mass[l]);
+    state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
+    require(std::isfinite(state.lane.q[l]), "its strength is out of range");
+  }
+  require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
+  state.buffer = EventBuffer::from_table(table, config_.lanes, config_.scale && config_.window.keeps_events());
+  const std::scoped_lock only_writer(writing_);
+  const std::scoped_lock hold(mutex_);
+  state_ = std::move(state);
+  config_.shape.resize(state_.features, config_.lanes);
+}
+
+}  // namespace odca

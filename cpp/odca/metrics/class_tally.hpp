@@ -1,0 +1,93 @@
+// How well classes were predicted: sums over events in their order, so that no split of the stream shows.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "odca/math/functions.hpp"
+
+namespace odca {
+
+struct ClassTally {
+  static constexpr int bins = 15;     // of a probability
+  static constexpr int ranks = 4096;  // bins of a margin of each sign: 32 octaves of 128
+  static constexpr std::int32_t nobody = -1;
+
+  // One event: the class that came and the one that was chosen (or `nobody`), what it cost and counts. What is known of the
+  // second class against the first, where there are two, is the margin (or null); the probabilities (or null) are of the
+  // first `columns` classes, or, if that is 0, a single one of the second class.
+  struct Event {
+    std::int32_t label, chosen;
+    double loss, weight;
+    const double* margin;
+    const double* probability;
+    std::int64_t columns;
+
+    // The probability that was stated for a class; zero for one that was not known.
+    double stated(std::int32_t of) const {
+      if (columns == 0) return of == 1 ? *probability : of == 0 ? 1.0 - *probability : 0.0;
+      return of >= 0 && of < columns ? probability[of] : 0.0;
+    }
+  };
+
+  double weight = 0.0, loss = 0.0, hits = 0.0;
+  double no_change = 0.0, majority = 0.0;       // hits of who repeats the last label, and of who names the leader
+  double surprise = 0.0, informed = 0.0;        // -log P(what came), and the weight of the events that have a P
+  std::int32_t last = nobody, leader = nobody;  // the label before; the class that has most weight, or had it first
+  std::vector<double> class_weight;
+  std::vector<double> rank_weight = std::vector<double>(2 * 2 * ranks);  // by class (of two) and bin of the margin
+  std::vector<double> gaps = std::vector<double>(2 * bins);  // stated - observed: of the second class, of the chosen
+
+  void add(const Event& event) {
+    const double c = event.weight, hit = event.chosen == event.label ? 1.0 : 0.0;
+    weight += c;
+    loss += c * event.loss;
+    hits += c * hit;
+    if (event.label >= static_cast<std::int32_t>(class_weight.size())) meet(event.label);
+    compare_to_baselines(event.label, c);
+    const bool two = class_weight.size() <= 2;
+    if (two && event.margin) rank_weight[2 * ranks * event.label + rank_of(*event.margin)] += c;
+    if (!event.probability) return;
+    if (two) {
+      const double second = event.stated(1);
+      gaps[bin_of(second)] += c * (second - event.label);
+    }
+    const double of_chosen = event.stated(event.chosen);
+    gaps[bins + bin_of(of_chosen)] += c * (of_chosen - hit);
+    surprise += c * -log(std::max(event.stated(event.label), std::numeric_limits<double>::epsilon()));
+    informed += c;
+  }
+
+  // The bin of a margin: they rise with it.
+  static int rank_of(double margin) {
+    constexpr double least = 0x1p-16;
+    constexpr int fine = 52 - 7;  // the bits of a double below those of the bins
+    const std::int64_t octave = (to_bits(std::fabs(margin) + least) >> fine) - (to_bits(least) >> fine);
+    const int at = static_cast<int>(std::min<std::int64_t>(octave, ranks - 1));
+    return margin < 0.0 ? ranks - 1 - at : ranks + at;
+  }
+
+ private:
+  static int bin_of(double probability) { return std::min(static_cast<int>(probability * bins), bins - 1); }
+
+  void meet(std::int32_t label) {
+    class_weight.resize(label + 1);
+    if (class_weight.size() <= 2) return;
+    std::fill(rank_weight.begin(), rank_weight.end(), 0.0);  // there is no second class against the first any more
+    std::fill_n(gaps.begin(), bins, 0.0);
+  }
+
+  void compare_to_baselines(std::int32_t label, double c) {
+    if (label == last) no_change += c;
+    if (label == leader) majority += c;
+    last = label;
+    const double before = leader == nobody ? 0.0 : class_weight[leader];
+    if ((class_weight[label] += c) > before) leader = label;
+  }
+};
+
+}  // namespace odca

@@ -1,7 +1,0 @@
-#include "odca/passes/typed_pass.hpp"
-
-namespace odca {
-
-template std::unique_ptr<Pass> make_pass_of(const PiecewiseQuadratic&, const Config&, State&, Transaction&);
-
-}  // namespace odca

@@ -1,0 +1,68 @@
+// What a learner is asked to do. It never changes, except that `shape` grows with the features.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "odca/problem/losses.hpp"
+#include "odca/problem/penalties.hpp"
+#include "odca/problem/windows.hpp"
+#include "odca/step/state.hpp"
+
+namespace odca {
+
+// Features of their own penalty weight a_j and prior mean w0_j; empty where all are 1 and 0.
+struct Shape {
+  std::vector<double> inverse_weight;  // [feature]
+  std::vector<double> mean;            // [feature][lane]
+
+  bool is_plain() const { return inverse_weight.empty(); }
+  void resize(std::int64_t features, int lanes) {
+    if (is_plain()) return;
+    inverse_weight.resize(static_cast<std::size_t>(features), 1.0);
+    mean.resize(static_cast<std::size_t>(features) * static_cast<std::size_t>(lanes), 0.0);
+  }
+  double inverse_weight_of(std::int64_t j) const {
+    return is_plain() ? 1.0 : inverse_weight[static_cast<std::size_t>(j)];
+  }
+  double mean_of(std::size_t at) const { return is_plain() ? 0.0 : mean[at]; }
+};
+
+struct Config {
+  AnyLoss loss;
+  std::string label_rule = "the loss is not defined for every y", label_hint;  // what is said of a wrong label
+  AnyPenalty penalty;
+  Window window;
+  int lanes = 1;
+  std::vector<double> rho, prior_strength;  // [lane]
+  double kappa = 0.0;
+  bool intercept = false;
+  bool scale = false;               // standardise the rows
+  std::int64_t fixed_features = 0;  // 0 where features may appear at any time
+  Shape shape;
+  std::int64_t shaped_features = 0;  // how many features the shape was given for
+
+  State empty_state() const {
+    return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events(), scale);
+  }
+
+  // The smallest strength A for which sums of 1 / A stay in range: smoothing adds up many.
+  double least_strength() const { return kappa > 0.0 ? 1e-300 : 1e-305; }
+
+  // Whether so little is left of a lane's mass that 1 / A would soon be out of range: then the past is forgotten.
+  bool has_decayed(int lane, double mass) const { return mass < tiny || strength(lane, mass) < least_strength(); }
+
+  double strength(int lane, double mass) const {
+    return rho[static_cast<std::size_t>(lane)] * mass + prior_strength[static_cast<std::size_t>(lane)];
+  }
+};
+
+// Calls use(penalty) with the penalty of one feature: the intercept is under l2 whatever the others are under, never
+// thresholded and never bounded.
+template <class Penalty, class Use>
+auto with_penalty_of(const Config& config, const Penalty& penalty, std::int64_t feature, Use&& use) {
+  return config.intercept && feature == 0 ? use(L2{}) : use(penalty);
+}
+
+}  // namespace odca

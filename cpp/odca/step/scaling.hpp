@@ -1,0 +1,163 @@
+// Online standardisation: every row is brought to a common scale before it is learned, by the events of the window.
+//
+// For each feature the sums of delta, delta (x - pivot) and delta (x - pivot)^2 are kept over the events that hold it,
+// divided by a common scale, so that a decay multiplies one number. Dense rows become (x - mean) / deviation. Sparse
+// rows become x / (root mean square of the feature's non-zero values): what is zero stays zero, and an indicator stays
+// one. The pivot is a value near the mean, so that no digits cancel: the first one seen, and later the mean itself
+// wherever the values have drifted far away from it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "odca/math/functions.hpp"
+#include "odca/math/row.hpp"
+
+namespace odca {
+
+struct Scaling {
+  enum Kind : std::uint8_t { undecided, centred, plain };  // what the rows are: the first one decides
+
+  // Of one feature. `count` is of the values that are not the pivot: it says when a sliding window has none left. The
+  // centre and the unit, which a value less the centre is multiplied by, follow from the others (0 for a feature that was
+  // never seen); they change when the feature comes or leaves, and are read more often than that.
+  enum Sum { mass, first, second, pivot, count, centre, unit, sums_per_feature };
+
+  bool on = false;
+  std::uint8_t kind = undecided;
+  std::uint8_t rough = 0;  // whether rounding shows in the sums of a sliding window: they must be taken anew
+  double scale = 1.0;
+  std::vector<double> sums;  // [feature][Sum]
+
+  std::int64_t features() const { return static_cast<std::int64_t>(sums.size()) / sums_per_feature; }
+  double* of(std::int64_t j) { return sums.data() + j * sums_per_feature; }
+  const double* of(std::int64_t j) const { return sums.data() + j * sums_per_feature; }
+
+  void resize(std::int64_t features) { sums.resize(static_cast<std::size_t>(features) * sums_per_feature, 0.0); }
+
+  void clear() {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    scale = 1.0;
+    rough = 0;
+  }
+
+  // False if the sums would overflow.
+  [[gnu::always_inline]] bool add(std::int64_t j, double x, double weight) {
+    if (kind == plain && x == 0.0) return true;
+    double* const s = of(j);
+    if (s[mass] == 0.0) s[pivot] = kind == centred ? x : 0.0, s[first] = s[second] = 0.0;
+    const double c = scale == 1.0 ? weight : weight / scale, d = x - s[pivot];
+    s[mass] += c;
+    s[first] += c * d;
+    s[second] += c * d * d;
+    if (!(s[second] < 1e300 && s[mass] < 1e300)) return false;
+    if (d != 0.0) {
+      s[count] += 1.0;
+      if (kind == centred) follow(s);
+    }
+    refresh(s);
+    return true;
+  }
+
+  void remove(std::int64_t j, double x, double weight) {
+    if (kind == plain && x == 0.0) return;
+    double* const s = of(j);
+    const double d = x - s[pivot];
+    s[mass] = std::fmax(s[mass] - weight, 0.0);
+    s[first] -= weight * d;
+    s[second] = std::fmax(s[second] - weight * d * d, 0.0);
+    if (d != 0.0 && --s[count] == 0.0) {
+      s[first] = s[second] = 0.0;
+      if (kind == plain) s[mass] = 0.0;
+    } else if (weight * d * d > 0x1p24 * s[second]) {
+      rough = 1;
+    }
+    if (weight > 0x1p24 * s[mass] && s[mass] != 0.0) rough = 1;
+    refresh(s);
+  }
+
+  // The sums fade by a power of two, which does not change what follows from them unless nothing is left.
+  void fold(const PowerOfTwo& moved) {
+    for (std::int64_t j = 0; j < features(); ++j) {
+      double* const s = of(j);
+      for (const Sum sum : {mass, first, second}) moved.multiply(s[sum]);
+      if (s[mass] == 0.0) refresh(s);
+    }
+  }
+
+  double standardised(std::int64_t j, double x) const {
+    const double* const s = of(j);
+    return (x - s[centre]) * s[unit];
+  }
+
+  template <class Visit>
+  void each_field(Visit&& visit) {
+    visit("kind", kind), visit("rough", rough), visit("scale", scale), visit("sums", sums);
+  }
+
+  bool operator==(const Scaling&) const = default;
+
+ private:
+  [[gnu::always_inline]] void refresh(double* s) const {
+    if (!(s[mass] > 0.0)) {
+      s[centre] = s[unit] = 0.0;
+    } else if (kind == plain) {
+      s[unit] = s[second] >= 1e-300 * s[mass] ? std::sqrt(s[mass] / s[second]) : 1.0;
+    } else {
+      s[centre] = s[pivot] + s[first] / s[mass];
+      const double v = variance(s), rounding = 0x1p-50 * s[centre];
+      s[unit] = v > rounding * rounding && v >= 1e-300 ? 1.0 / std::sqrt(v) : 1.0;  // a constant stays what it is
+    }
+  }
+
+  static double variance(const double* s) {
+    const double shift = s[first] / s[mass];
+    return std::fmax(s[second] / s[mass] - shift * shift, 0.0);
+  }
+
+  // Moves the pivot to the mean once they are so far apart that digits cancel.
+  void follow(double* s) {
+    const double shift = s[first] / s[mass], spread = variance(s);
+    if (!(shift * shift > 0x1p20 * spread)) return;
+    s[pivot] += shift;
+    s[second] = s[mass] * spread;
+    s[first] = 0.0;
+    s[count] = 0x1p60;  // not known now
+    rough = 1;
+  }
+};
+
+// What a scaling does to each feature at one moment.
+struct Units {
+  std::vector<double> centres, factors;  // [feature]
+
+  Units() = default;
+  Units(const Scaling& scaling, bool intercept) {
+    for (std::int64_t j = 0; j < scaling.features(); ++j) {
+      centres.push_back(scaling.of(j)[Scaling::centre]);
+      factors.push_back(intercept && j == 0 ? 1.0 : scaling.of(j)[Scaling::unit]);
+    }
+  }
+  double standardised(std::int64_t j, double x) const { return (x - centres[j]) * factors[j]; }
+
+  struct WithoutCentres {
+    const Units& units;
+    double standardised(std::int64_t j, double x) const { return x * units.factors[j]; }
+  };
+  WithoutCentres without_centres() const { return {*this}; }
+};
+
+// A row by a scaling, or by its units of an earlier moment, in `out`; the intercept, feature 0, stays as it is.
+template <class Scale>
+Row standardise(const Scale& scale, const Row& row, bool intercept, std::vector<double>& out) {
+  out.resize(static_cast<std::size_t>(row.size));
+  for (std::int64_t i = 0; i < row.size; ++i) {
+    const std::int64_t j = row.feature(i);
+    out[i] = intercept && j == 0 ? row.value[i] : scale.standardised(j, row.value[i]);
+  }
+  return {row.index, out.data(), row.size};
+}
+
+}  // namespace odca

@@ -1,0 +1,147 @@
+// Keeps the smoothed sums of a state in step with its weights.
+#pragma once
+
+#include <vector>
+
+#include "odca/learner/transaction.hpp"
+#include "odca/problem/config.hpp"
+#include "odca/step/solve.hpp"
+
+namespace odca {
+
+template <class Penalty, int Lanes>
+class Smoother {
+ public:
+  Smoother(const Config& config, const Penalty& penalty, State& state, Transaction& transaction)
+      : config_(config), penalty_(penalty), state_(state), transaction_(transaction) {}
+
+  // The event is over: w_N enters the smoothed weights. `work` is its number of features.
+  [[gnu::always_inline]] void append(std::int64_t work) {
+    if (!state_.smoothing) return;
+    state_.smooth_mass = config_.kappa * state_.smooth_mass + 1.0;
+    if constexpr (std::is_same_v<Penalty, KL>) {
+      transaction_.about_to_change_smoothed_sums();
+      weights_.resize(state_.dual.size());
+      for (int l = 0; l < lanes(); ++l) softmax(penalty_, state_, l, state_.lane.q[l], weights_.data() + l, lanes());
+      for (std::size_t at = 0; at < weights_.size(); ++at)
+        state_.smooth[at] = config_.kappa * state_.smooth[at] + weights_[at];
+    } else if (state_.timeline.now() == 0 && state_.features <= 4 * work) {
+      smooth_all();  // a row that has most features leaves nothing to be lazy about
+    } else {
+      state_.timeline.append(state_.lane.q.data());
+      // A block ends when settling it costs little beside what it held, and with at most about half as many events as
+      // there are features, so that its tables stay in proportion to the model.
+      state_.smooth_work += work + 12;
+      if (state_.smooth_work >= 7 * state_.features + 256) settle();
+    }
+  }
+
+  // Brings every coordinate's smoothed sum up to date and begins a new block of the timeline.
+  void settle() {
+    if constexpr (may_be_lazy) settle_block();
+  }
+
+  // Brings those of a row up to date.
+  void bring_up(const Row& h) {
+    if constexpr (may_be_lazy)
+      if (state_.smoothing && state_.timeline.now() > 0)
+        bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
+  }
+
+  // The same, and their dot products with the row, which come from the same read of it where the model is plain.
+  [[gnu::always_inline]] void bring_up_and_dot(const Row& h, double* out) {
+    if constexpr (Lanes == 1 && std::is_same_v<Penalty, L2>)
+      if (h.index && state_.timeline.now() > 0 && config_.shape.is_plain()) {
+        out[0] = bring_up_plain_and_dot(h);
+        return;
+      }
+    bring_up(h);
+    dot<Lanes>(h, state_.smooth.data(), lanes(), out);
+  }
+
+ private:
+  // On the simplex every weight moves at every event, so there is nothing to be lazy about.
+  static constexpr bool may_be_lazy = !std::is_same_v<Penalty, KL>;
+
+  int lanes() const { return Lanes ? Lanes : state_.lanes; }
+
+  // (Not inlined: the step around it would take its registers.)
+  [[gnu::noinline]] double bring_up_plain_and_dot(const Row& h) {
+    double *const smooth = state_.smooth.data(), sum = 0.0;
+    const double* const dual = state_.dual.data();
+    Timeline::Position* const seen = state_.seen.data();
+    state_.timeline.with_carry([&, now = state_.timeline.now()](auto carry) {
+      sum = detail::sum_in_four(h.size, [=, index = h.index, value = h.value](std::int64_t i) {
+        const std::int32_t j = index[i];
+        const Timeline::PlainCarry missed = carry(seen[j], 0);
+        const double brought = missed.weight * smooth[j] + dual[j] * missed.sum;
+        smooth[j] = brought, seen[j] = now;
+        return value[i] * brought;
+      });
+    });
+    return sum;
+  }
+
+  [[gnu::noinline]] void smooth_all() {
+    transaction_.about_to_change_smoothed_sums();
+    const double kappa = config_.kappa;
+    double *const smooth = state_.smooth.data(), *const dual = state_.dual.data();
+    for (std::int64_t j = 0; j < state_.features; ++j)
+      with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
+        for (int l = 0; l < lanes(); ++l) {
+          const std::size_t at = j * lanes() + l;
+          const double x = state_.lane.q[l] * (dual[at] * config_.shape.inverse_weight_of(j));
+          smooth[at] = kappa * smooth[at] + penalty.map(x, config_.shape.mean_of(at));
+        }
+      });
+  }
+
+  [[gnu::noinline]] void settle_block() {
+    if (!state_.smoothing || state_.timeline.now() == 0) return;
+    transaction_.about_to_change_everything();
+    bring_up([this](auto visit) {
+      for (std::int64_t j = 0; j < state_.features; ++j) visit(j);
+    });
+    std::fill(state_.seen.begin(), state_.seen.end(), 0);
+    state_.timeline.clear();
+    state_.smooth_work = 0;
+  }
+
+  // Brings the smoothed sums of some coordinates up to date: each(visit) calls visit(j) for them.
+  template <class Each>
+  [[gnu::always_inline]] void bring_up(Each each) {
+    double *const smooth = state_.smooth.data(), *const dual = state_.dual.data();
+    Timeline::Position* const seen = state_.seen.data();
+    const auto bring_each = [&, now = state_.timeline.now(), lane_count = lanes()](auto brought) {
+      each([=](std::int64_t j) {
+        for (int l = 0; l < lane_count; ++l) {
+          const std::size_t at = j * lane_count + l;
+          smooth[at] = brought(smooth[at], j, at, l);
+        }
+        seen[j] = now;
+      });
+    };
+    if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())  // w = q v: nothing else to be looked up
+      state_.timeline.with_carry([=](auto carry) {
+        bring_each([=](double sum, std::int64_t j, std::size_t at, int l) {
+          const Timeline::PlainCarry missed = carry(seen[j], l);
+          return missed.weight * sum + dual[at] * missed.sum;
+        });
+      });
+    else
+      bring_each([=, this](double sum, std::int64_t j, std::size_t at, int l) {
+        return with_penalty_of(config_, penalty_, j, [&](const auto& penalty) {
+          return state_.timeline.bring_up(sum, seen[j], l, dual[at] * config_.shape.inverse_weight_of(j),
+                                          config_.shape.mean_of(at), penalty);
+        });
+      });
+  }
+
+  const Config& config_;
+  const Penalty& penalty_;
+  State& state_;
+  Transaction& transaction_;
+  std::vector<double> weights_;
+};
+
+}  // namespace odca

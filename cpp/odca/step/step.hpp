@@ -1,0 +1,489 @@
+// The paper, one event at a time.
+//
+//     show      b + h'w                                      with the model as it was
+//     forget    the window's rule on (S, mass)               eq. 22-25
+//     solve     lambda in -dQ(b + h' grad R*(x + t alpha h)) eq. mainAlgorithm1
+//     learn     S <- S + c lambda h                          eq. mainAlgorithm2
+//
+// w = grad R*(S / A) (eq. mainAlgorithm3) is never stored: it is a function of S and the strength A.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "odca/errors.hpp"
+#include "odca/learner/transaction.hpp"
+#include "odca/problem/config.hpp"
+#include "odca/step/smoother.hpp"
+#include "odca/step/solve.hpp"
+#include "odca/step/standardiser.hpp"
+
+namespace odca {
+
+// One event's numbers, lane by lane.
+template <int Lanes>
+struct Event {
+  PerLane<Lanes> y, weight, offset;       // given
+  PerLane<Lanes> margin;                  // shown before the event is learned
+  PerLane<Lanes> lambda, slope, z;        // of the dual problem
+  PerLane<Lanes> alpha, step, conjugate;  // c / A, c lambda / scale, Q*(-lambda) + lambda b
+  double time = 0.0;
+  std::int64_t row = 0;  // its place in the caller's arrays, for messages
+
+  explicit Event(int lanes) {
+    for (auto* each : {&y, &weight, &offset, &margin, &lambda, &slope, &z, &alpha, &step, &conjugate})
+      set_lanes(*each, lanes);
+  }
+};
+
+template <class Loss, class Penalty, int Lanes>
+class Step {
+ public:
+  using Event = odca::Event<Lanes>;
+
+  Step(const Config& config, const Loss& loss, const Penalty& penalty, State& state, Transaction& transaction)
+      : config_(config),
+        loss_(loss),
+        penalty_(penalty),
+        state_(state),
+        transaction_(transaction),
+        standardiser_(config, state, transaction),
+        smoother_(config, penalty, state, transaction),
+        projection_(config.lanes) {}
+
+  // Room for the features that this row is the first to have.
+  void widen(const Row& h) {
+    if (h.size > 0 && h.feature(h.size - 1) >= state_.features) state_.resize(h.feature(h.size - 1) + 1);
+  }
+
+  void learn(const Row& raw, Event& event) {
+    const bool arrives_expired =
+        config_.window.kind == Window::Kind::duration && config_.window.has_expired(event.time, state_.clock);
+    const Standardiser::Arrival arrival(standardiser_);
+    const double weight = arrives_expired ? 0.0 : largest(event.weight.data());
+    const Row h = state_.scaling.on ? standardiser_.arrive(raw, weight, event.time, event.row) : raw;
+    const double norm = project(h);
+    if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
+    if (!state_.scaling.on) transaction_.about_to_change(h);
+    show_margin(h, event);
+    if (!arrives_expired) {
+      if (forget(event)) project(h);
+      solve(event);
+      add_to_dual_sum(h, raw.value, norm, event);
+    } else {
+      for (int l = 0; l < lanes(); ++l) event.lambda[l] = event.slope[l] = 0.0;
+    }
+    ++state_.count;
+    smoother_.append(h.size);
+  }
+
+  // Whether it pays to fetch the coordinates of a row ahead: where they do not fit into the nearest caches.
+  bool wants_fetching() const { return (state_.lanes > 1 || state_.smoothing) && state_.dual.size() > 8192; }
+
+  // Asks for the memory of a coordinate that the next event will want. Any number is allowed.
+  [[gnu::always_inline]] void fetch(std::int64_t j) const {
+    if (Lanes == 0) __builtin_prefetch(state_.dual.data() + j * state_.lanes);
+    if (!state_.smoothing) return;
+    __builtin_prefetch(state_.smooth.data() + j * state_.lanes);
+    __builtin_prefetch(state_.seen.data() + j);
+  }
+
+  // A finite set is known before it is learned: its events are kept with their own weights, and no dual has moved yet.
+  void enlist(const Row& h, const Event& event) {
+    const double norm = squared_norm(h);
+    if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
+    EventBuffer& buffer = state_.buffer;
+    const std::size_t id =
+        buffer.append(h, static_cast<std::uint64_t>(event.row), event.time, std::max(1.0, norm), h.value);
+    for (int l = 0; l < lanes(); ++l) {
+      buffer.labels(id)[l] = event.y[l];
+      buffer.weights(id)[l] = event.weight[l];
+      buffer.offsets(id)[l] = event.offset[l];
+    }
+  }
+
+  // O-DCA on an enlisted event: the mass grows by its weight, then its dual is solved.
+  void admit(std::size_t id, Event& event) {
+    const Row h = state_.buffer.row(id);
+    project(h);
+    for (int l = 0; l < lanes(); ++l) {
+      event.margin[l] = state_.buffer.offsets(id)[l] + projection_.margin(penalty_, l, lane().q[l]);
+      lane().mass[l] += state_.buffer.weights(id)[l];
+      refresh_q(l);
+    }
+    solve_again(id, h, event);
+  }
+
+  // S-DCA: the event's dual is solved again, all others held. True if it moved. Unless null, shortfall[lane] grows by what
+  // the event lacked before.
+  [[gnu::always_inline]] bool revisit(std::size_t id, Event& event, double* shortfall) {
+    const Row h = state_.buffer.row(id);
+    project(h);
+    if (shortfall) add_shortfall(id, shortfall);
+    return solve_again(id, h, event);
+  }
+
+  // Q*(-lambda) + lambda b of the duals as they are. (Of a user's loss it is only known at a visit.)
+  void restate_duals() {
+    EventBuffer& buffer = state_.buffer;
+    if constexpr (!std::is_same_v<Loss, Custom>)
+      for (std::size_t k = 0; k < buffer.size(); ++k) {
+        const std::size_t id = buffer.at(k);
+        for (int l = 0; l < lanes(); ++l) {
+          const double lambda = buffer.duals(id)[l];
+          buffer.conjugates(id)[l] =
+              conjugate_at(loss_, lambda, 0.0, buffer.labels(id)[l]) + lambda * buffer.offsets(id)[l];
+        }
+      }
+  }
+
+  // sums[lane] = sum delta Q(b + h'w; y) over the buffer, or sum delta |Q|; w is [feature][lane].
+  void add_losses(const double* w, bool magnitudes, double* sums) const {
+    const EventBuffer& buffer = state_.buffer;
+    const bool is_zero = std::all_of(w, w + state_.dual.size(), [](double each) { return each == 0.0; });
+    PerLane<Lanes> z;
+    set_lanes(z, lanes());
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
+      const std::size_t id = buffer.at(k);
+      if (!is_zero) dot<Lanes>(buffer.row(id), w, lanes(), z.data());
+      for (int l = 0; l < lanes(); ++l) {
+        const double value = loss_.value(z[l] + buffer.offsets(id)[l], buffer.labels(id)[l]);
+        sums[l] += buffer.weights(id)[l] * (magnitudes ? std::fabs(value) : value);
+      }
+    }
+  }
+
+  // S and all sums from the buffer, as if nothing had ever left.
+  [[gnu::noinline]] void rebuild() {
+    settle();
+    transaction_.about_to_change_everything();
+    std::fill(state_.dual.begin(), state_.dual.end(), 0.0);
+    const EventBuffer& buffer = state_.buffer;
+    for (int l = 0; l < lanes(); ++l) lane().scale[l] = 1.0;
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
+      const std::size_t id = buffer.at(k);
+      if (!buffer.is_at_rest(id)) add_times(buffer.row(id), buffer.weights(id), buffer.duals(id), 1.0, leaving_);
+    }
+    recount();
+    standardiser_.recount();
+    lane().peak_bound = lane().bound;
+    state_.evicted_work = 0;
+  }
+
+  // The scalar sums from the buffer.
+  [[gnu::noinline]] void recount() {
+    const EventBuffer& buffer = state_.buffer;
+    for (auto* sum : {&lane().mass, &lane().squared_mass, &lane().conjugate, &lane().saturated, &lane().bound})
+      std::fill(sum->begin(), sum->end(), 0.0);
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
+      const std::size_t id = buffer.at(k);
+      for (int l = 0; l < lanes(); ++l) {
+        lane().mass[l] += buffer.weights(id)[l];
+        lane().squared_mass[l] += buffer.weights(id)[l] * buffer.weights(id)[l];
+      }
+      count_dual(id, 1.0);
+    }
+    lane().peak_mass = lane().mass;
+    for (int l = 0; l < lanes(); ++l) refresh_q(l);
+  }
+
+  void settle() { smoother_.settle(); }
+
+ private:
+  // The event's weight where all lanes share one number.
+  double largest(const double* of_lanes) const { return *std::max_element(of_lanes, of_lanes + lanes()); }
+
+  int lanes() const { return Lanes ? Lanes : state_.lanes; }
+  LaneState& lane() { return state_.lane; }
+
+  [[gnu::always_inline]] double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
+
+  [[gnu::always_inline]] void show_margin(const Row& h, Event& event) {
+    if (state_.smoothing && state_.smooth_mass > 0.0) {
+      smoother_.bring_up_and_dot(h, event.margin.data());
+      for (int l = 0; l < lanes(); ++l) event.margin[l] = event.offset[l] + event.margin[l] / state_.smooth_mass;
+    } else {
+      for (int l = 0; l < lanes(); ++l)
+        event.margin[l] = event.offset[l] + projection_.margin(penalty_, l, lane().q[l]);
+    }
+    for (int l = 0; l < lanes(); ++l)
+      if (!std::isfinite(event.margin[l]))
+        throw InputError("the prediction for " + at_row(event.row) + " of X would overflow; scale the features");
+  }
+
+  // Solves for an event's dual with its own share taken out of S, and moves S by the difference. Events that are
+  // visited again lie in a buffer, and nothing has decayed: the scale is 1.
+  [[gnu::always_inline]] bool solve_again(std::size_t id, const Row& h, Event& event) {
+    EventBuffer& buffer = state_.buffer;
+    const double *weight = buffer.weights(id), *y = buffer.labels(id), *offset = buffer.offsets(id);
+    double* dual = buffer.duals(id);
+    for (int l = 0; l < lanes(); ++l) {
+      event.alpha[l] = weight[l] * lane().q[l];
+      event.step[l] = weight[l] * dual[l];
+    }
+    projection_.solve_without(event.step.data(), loss_, penalty_, lane().q.data(), event.alpha.data(), offset, y,
+                              event.lambda.data(), event.slope.data(), event.z.data());
+    bool moved = false;
+    for (int l = 0; l < lanes(); ++l) {
+      const double lambda = weight[l] == 0.0 ? 0.0 : event.lambda[l];
+      if (weight[l] != 0.0 && !std::isfinite(lambda + event.z[l])) refuse_revisit(id, l, event);
+      if constexpr (std::is_same_v<Loss, Custom>)
+        buffer.conjugates(id)[l] =
+            weight[l] == 0.0 ? 0.0 : conjugate_at(loss_, lambda, event.z[l], y[l]) + lambda * offset[l];
+      event.step[l] = weight[l] * (lambda - dual[l]);
+      moved |= event.step[l] != 0.0;
+      dual[l] = lambda;
+    }
+    if (moved) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+    return moved;
+  }
+
+  // delta (Q(z) + Q*(-lambda) + lambda z): zero if and only if lambda belongs to the margin that the event has.
+  [[gnu::noinline]] void add_shortfall(std::size_t id, double* shortfall) {
+    const EventBuffer& buffer = state_.buffer;
+    for (int l = 0; l < lanes(); ++l) {
+      const double weight = buffer.weights(id)[l], y = buffer.labels(id)[l], b = buffer.offsets(id)[l];
+      const double lambda = buffer.duals(id)[l];
+      if (weight == 0.0) continue;
+      const double z = b + projection_.margin(penalty_, l, lane().q[l]);
+      double conjugate = 0.0;
+      if constexpr (std::is_same_v<Loss, Custom>)
+        conjugate = buffer.conjugates(id)[l] - lambda * b;
+      else
+        conjugate = conjugate_at(loss_, lambda, 0.0, y);
+      shortfall[l] += weight * (loss_.value(z, y) + conjugate + lambda * z);
+    }
+  }
+
+  // The window's rule. True if v changed, so that the row must be projected again.
+  [[gnu::always_inline]] bool forget(Event& event) {
+    const double elapsed = state_.clock == -infinity ? 0.0 : event.time - state_.clock;
+    if (config_.window.uses_time()) state_.clock = std::max(state_.clock, event.time);
+    if (config_.window.keeps_events()) return evict();
+    bool changed = false;
+    for (int l = 0; l < lanes(); ++l) {
+      const double factor = config_.window.factor(l, elapsed);
+      if (factor != 1.0) changed |= decay(l, factor);
+      if (elapsed < 0.0) event.weight[l] *= config_.window.late_factor(l, -elapsed);
+    }
+    return changed;
+  }
+
+  bool decay(int l, double factor) {
+    LaneState& s = lane();
+    if (config_.has_decayed(l, s.mass[l] * factor)) {
+      if (s.mass[l] == 0.0) return false;
+      clear_lane(l);
+      return true;
+    }
+    s.mass[l] *= factor;
+    s.squared_mass[l] *= factor * factor;
+    s.conjugate[l] *= factor;
+    s.saturated[l] *= factor;
+    if (s.scale[l] * factor >= smallest_scale) {
+      s.scale[l] *= factor;
+      return false;
+    }
+    fold(l, factor);
+    return true;
+  }
+
+  // A power of two moves from the scale into v: exact, so it does not matter when.
+  [[gnu::noinline]] void fold(int l, double factor) {
+    settle();
+    transaction_.about_to_change_everything();
+    const PowerOfTwo moved = split_scale(lane().scale[l], factor);
+    for (std::int64_t j = 0; j < state_.features; ++j) moved.multiply(state_.dual[j * lanes() + l]);
+    lane().bound[l] = std::ldexp(lane().bound[l], moved.exponent);
+  }
+
+  [[gnu::noinline]] void clear_lane(int l) {
+    settle();
+    transaction_.about_to_change_everything();
+    for (std::int64_t j = 0; j < state_.features; ++j) state_.dual[j * lanes() + l] = 0.0;
+    lane().forget(l);
+  }
+
+  [[gnu::noinline]] bool evict() {
+    EventBuffer& buffer = state_.buffer;
+    bool changed = false, left = false;
+    const auto must_leave = [&] {
+      if (buffer.empty()) return false;
+      const EventBuffer::Entry& oldest = buffer.entry(buffer.at(0));
+      if (config_.window.kind == Window::Kind::duration) return config_.window.has_expired(oldest.time, state_.clock);
+      return oldest.number + static_cast<std::uint64_t>(config_.window.length) <= state_.count;
+    };
+    for (; must_leave(); left = true) {
+      const std::size_t id = buffer.at(0);
+      changed |= let_go(id);
+      if (state_.scaling.on) standardiser_.leave(id);
+      for (int l = 0; l < lanes(); ++l) {
+        lane().mass[l] -= buffer.weights(id)[l];
+        lane().squared_mass[l] -= buffer.weights(id)[l] * buffer.weights(id)[l];
+      }
+      count_dual(id, -1.0);
+      buffer.pop_oldest();
+    }
+    return (left && tidy_after_eviction()) || changed;
+  }
+
+  // Takes a leaving event out of S. False if it was not in it.
+  bool let_go(std::size_t id) {
+    if (state_.buffer.is_at_rest(id)) return false;
+    const Row h = state_.buffer.row(id);
+    transaction_.about_to_change(h);
+    smoother_.bring_up(h);
+    add_times(h, state_.buffer.weights(id), state_.buffer.duals(id), -1.0, leaving_);
+    state_.evicted_work += h.size + 1;
+    return true;
+  }
+
+  // Adding and subtracting leaves rounding behind. S is taken anew from the window before it can accumulate, at a cost
+  // that is amortised over the non-zeros that left; and at once when what has left was so large beside what stays that
+  // its rounding shows. (Where nothing stays in S, that can wait until it is worth it.) The scalars are cheaper.
+  bool tidy_after_eviction() {
+    const auto shows = [this](int l) {
+      return lane().bound[l] > 0.0 && lane().peak_bound[l] > 1024.0 * lane().bound[l];
+    };
+    bool scalars = state_.buffer.empty();
+    for (int l = 0; l < lanes(); ++l) scalars |= shows(l) || lane().peak_mass[l] > 1024.0 * lane().mass[l];
+    if (scalars) recount();
+    if (state_.scaling.rough) standardiser_.recount();
+    bool anew = state_.evicted_work >= 16 * state_.buffer.stored() + state_.features;
+    for (int l = 0; l < lanes(); ++l)
+      anew |=
+          shows(l) || (lane().peak_bound[l] > 1024.0 * lane().bound[l] && 16 * state_.evicted_work >= state_.features);
+    if (anew) rebuild();
+    return anew;
+  }
+
+  [[gnu::always_inline]] void solve(Event& event) {
+    for (int l = 0; l < lanes(); ++l) {
+      lane().mass[l] += event.weight[l];
+      event.alpha[l] = event.weight[l] * refresh_q(l);
+      if (state_.smoothing && lane().q[l] > lane().scale[l] * 1.0000001e300) refuse_strength(l, event);
+    }
+    projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
+                      event.lambda.data(), event.slope.data(), event.z.data());
+    for (int l = 0; l < lanes(); ++l) {
+      if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = event.z[l] = 0.0;
+      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l])) refuse_dual(l, event);
+    }
+  }
+
+  [[gnu::always_inline]] void add_to_dual_sum(const Row& h, const double* raw, double norm, Event& event) {
+    LaneState& s = lane();
+    const double reach = std::max(1.0, norm);  // at least max |h_j|
+    bool moves = false;
+    for (int l = 0; l < lanes(); ++l) {
+      const double c = event.weight[l], lambda = event.lambda[l];
+      event.step[l] = to_scale(l, c * lambda);
+      moves |= event.step[l] != 0.0;
+      event.conjugate[l] =
+          c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
+      s.conjugate[l] += c * event.conjugate[l];
+      s.squared_mass[l] += c * c;
+      s.saturated[l] += select(loss_.saturated(lambda, event.y[l]), c, 0.0);
+      s.bound[l] = std::min(s.bound[l] + std::fabs(event.step[l]) * reach, 1e308);
+      if (!(s.bound[l] < 1e300) || !std::isfinite(s.conjugate[l] + s.squared_mass[l] + s.mass[l]))
+        check_update(h, l, event);
+    }
+    if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+    if (!state_.sliding) return;
+    for (int l = 0; l < lanes(); ++l) {
+      s.peak_bound[l] = std::max(s.peak_bound[l], s.bound[l]);
+      s.peak_mass[l] = std::max(s.peak_mass[l], s.mass[l]);
+    }
+    remember(h, raw, reach, event);
+  }
+
+  void remember(const Row& h, const double* raw, double reach, const Event& event) {
+    EventBuffer& buffer = state_.buffer;
+    const std::size_t id = buffer.push(h, state_.count, event.time, reach, raw);
+    for (int l = 0; l < lanes(); ++l) {
+      buffer.labels(id)[l] = event.y[l];
+      buffer.weights(id)[l] = event.weight[l];
+      buffer.offsets(id)[l] = event.offset[l];
+      buffer.duals(id)[l] = event.lambda[l];
+      buffer.conjugates(id)[l] = event.conjugate[l];
+    }
+    if (transaction_.may_rearrange()) buffer.compact();
+  }
+
+  // v += sign c lambda h / scale
+  void add_times(const Row& h, const double* weight, const double* lambda, double sign, Event& event) {
+    for (int l = 0; l < lanes(); ++l) event.step[l] = to_scale(l, sign * (weight[l] * lambda[l]));
+    add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
+  }
+
+  // A buffered event's dual enters (sign +1) or leaves (-1) the scalar sums.
+  void count_dual(std::size_t id, double sign) {
+    const EventBuffer& buffer = state_.buffer;
+    for (int l = 0; l < lanes(); ++l) {
+      const double c = buffer.weights(id)[l], lambda = buffer.duals(id)[l];
+      if (c == 0.0) continue;
+      lane().conjugate[l] += sign * c * buffer.conjugates(id)[l];
+      if (loss_.saturated(lambda, buffer.labels(id)[l])) lane().saturated[l] += sign * c;
+      lane().bound[l] = clip(lane().bound[l] + sign * std::fabs(c * lambda) * buffer.entry(id).reach, 0.0, 1e308);
+    }
+  }
+
+  // q = scale / A; returns 1 / A. Both are 0 where there is no strength.
+  double refresh_q(int l) {
+    const double strength = config_.strength(l, lane().mass[l]);
+    const double inverse = strength > 0.0 ? 1.0 / strength : 0.0;
+    lane().q[l] = lane().scale[l] * inverse;
+    return inverse;
+  }
+
+  // S grows by x h when v grows by this times h.
+  double to_scale(int l, double x) { return lane().scale[l] == 1.0 ? x : x / lane().scale[l]; }
+
+  [[noreturn, gnu::noinline]] void refuse_dual(int l, const Event& event) const {
+    if (std::is_same_v<Loss, Custom> && std::isnan(event.lambda[l]))
+      throw InputError("learning from " + at_row(event.row) +
+                       " of X is not possible: its dual variable would be nan, which the loss returned. Look at what " +
+                       "its dual or gradient does with y = " + show(event.y[l]));
+    throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
+                     show(event.lambda[l]) + " and its margin " + show(event.z[l]) +
+                     "; scale the features, labels or weights");
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_revisit(std::size_t id, int l, const Event& event) const {
+    throw InputError("solving for event " + std::to_string(state_.buffer.entry(id).number) +
+                     " would overflow: its dual variable would be " + show(event.lambda[l]) + " and its margin " +
+                     show(event.z[l]) + "; scale the features, labels or weights");
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_strength(int l, const Event& event) const {
+    throw InputError("with smoothing the strength rho * mass + prior_strength must be at least 1e-300; at " +
+                     at_row(event.row) + " it is " + show(config_.strength(l, state_.lane.mass[l])) +
+                     ". Choose a larger rho or prior_strength");
+  }
+
+  [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {
+    const LaneState& s = state_.lane;
+    bool fits = std::isfinite(event.step[l]) && std::isfinite(s.conjugate[l]) && std::isfinite(s.squared_mass[l]) &&
+                std::isfinite(s.mass[l]);
+    h.each([&](std::int64_t j, double value) {
+      fits &= std::fabs(state_.dual[j * lanes() + l] + event.step[l] * value) < 1e300;
+    });
+    if (!fits)
+      throw InputError("learning from " + at_row(event.row) + " of X would overflow the model; scale the features, " +
+                       "labels or weights");
+  }
+
+  const Config& config_;
+  const Loss& loss_;
+  const Penalty& penalty_;
+  State& state_;
+  Transaction& transaction_;
+  Standardiser standardiser_;
+  Smoother<Penalty, Lanes> smoother_;
+  Projection<Penalty, Lanes> projection_;
+  Event leaving_{config_.lanes};
+};
+
+}  // namespace odca

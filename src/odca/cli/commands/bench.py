@@ -1,0 +1,239 @@
+"""`odca bench`: how fast is it here?
+
+Text that is like RCV1's (events of about 70 words out of 47,000, in libsvm's form) is made in memory, or the beginning of a file is read.
+It is parsed, by one thread and by all, and learned, under several losses, a few times each: the fastest counts. Nothing is left behind.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream
+from odca.cli.learner_options import number
+from odca.cli.views import formatting
+from odca.cli.views.console import Column, Output
+
+if TYPE_CHECKING:
+    from odca.stream import Block, Schema
+    from odca.stream.read.chunks import Chunk
+
+NAME = "bench"
+SUMMARY = "measure how fast data are parsed and learned here"
+EPILOG = """\
+examples:
+  odca bench
+  odca bench clicks.csv.gz --label click
+  odca bench --json
+"""
+SECONDS = 15.0
+MOST_BYTES = 32 << 20
+EVENTS, FEATURES, PER_EVENT, SEED = 20_000, 47_000, 70, 0
+MOST_ROUNDS = 5
+CLASS_LOSSES = ("log_loss", "hinge", "squared_hinge", "modified_huber")
+NUMBER_LOSSES = ("squared_error", "huber", "absolute_error", "quantile:0.9")
+COLUMNS = (
+    Column("work", "work", 22, is_text=True),
+    Column("threads", "threads", 7),
+    Column("bytes_per_second", "text", 10, lambda value: formatting.rate(value, "B")),
+    Column("events_per_second", "events", 10, formatting.rate),
+    Column("ns_per_feature", "ns per\nfeature", 8, lambda value: f"{value:.1f}"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's own arguments."""
+    add_data_options(parser, needed=False)
+    add_feature_options(parser)
+    parser.add_argument(
+        "--seconds",
+        type=number(above=0.0),
+        default=SECONDS,
+        metavar="S",
+        help="how long it may take, about (default: 15)",
+    )
+    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it; return the exit code."""
+    output = Output.of(arguments)
+    sample = given_sample(arguments) if arguments.data else made_sample(EVENTS)
+    output.note(
+        f"{sample.origin}: {formatting.size(sample.size)} of {sample.schema.format}, {formatting.count(sample.events)} events, "
+        f"{formatting.count(sample.features)} features."
+    )
+    table = output.table(COLUMNS, "measured")
+    for each in measured(sample, arguments.seconds, arguments.threads):
+        table.row(
+            each.work,
+            each.threads,
+            sample.size / each.seconds,
+            sample.events / each.seconds,
+            1e9 * each.seconds / max(sample.features, 1),
+        )
+    return 0
+
+
+# What is measured
+
+
+class Sample:
+    """Data in memory, and how they are read."""
+
+    def __init__(self, origin: str, chunks: "Sequence[Chunk]", schema: "Schema", *, skip_bad: bool) -> None:
+        self.origin, self.schema = origin, schema
+        self._chunks, self._skip_bad = chunks, skip_bad
+        self.size = sum(_size(chunk) for chunk in chunks)
+        self.blocks = list(self.parsed(1))
+        self.events = sum(map(len, self.blocks))
+        self.features = sum(len(block.rows.indices) for block in self.blocks)
+        """All that the events have, together."""
+
+    def parsed(self, threads: int) -> "Iterator[Block]":
+        """The blocks, with names that are numbered anew."""
+        from odca import _core  # noqa: PLC0415 - after parsing
+        from odca.stream.read.parallel import Reading, read_blocks  # noqa: PLC0415 - the same
+        from odca.stream.read.stream import parser_of  # noqa: PLC0415 - the same
+
+        vocabulary = _core.Vocabulary() if self.schema.has_names else None
+        reading = Reading(
+            parse=parser_of(self.schema)(skip_bad=self._skip_bad, vocabulary=vocabulary),
+            vocabulary=vocabulary,
+            grow=True,
+            skip_bad=self._skip_bad,
+            lines_before=0,
+            threads=threads,
+        )
+        return read_blocks(_InMemory(self._chunks), reading)
+
+    @property
+    def losses(self) -> list[str]:
+        """Those that go with the labels."""
+        labels = {label for block in self.blocks for label in block.y.tolist()}
+        if any(isinstance(label, str) for label in labels):
+            return list(CLASS_LOSSES)
+        return [*CLASS_LOSSES, *NUMBER_LOSSES] if len(labels) == 2 else list(NUMBER_LOSSES)
+
+
+class _InMemory:
+    """Chunks that are there already."""
+
+    def __init__(self, chunks: "Sequence[Chunk]") -> None:
+        self._chunks = chunks
+
+    def __iter__(self) -> "Iterator[Chunk]":
+        return iter(self._chunks)
+
+    def stop(self) -> None:
+        """There is nothing to wait for."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _size(chunk: "Chunk") -> int:
+    """In bytes; that of a table is what it takes in memory."""
+    return int(getattr(chunk.data, "nbytes", None) or len(chunk.data))
+
+
+def given_sample(arguments: argparse.Namespace) -> Sample:
+    """The beginning of the user's own data."""
+    chunks: list[Chunk] = []
+    with open_stream(arguments, features=features_of(arguments)) as stream:
+        for chunk in stream.chunks():
+            chunks.append(chunk)
+            if sum(map(_size, chunks)) >= MOST_BYTES:
+                break
+        return Sample(", ".join(arguments.data), chunks, stream.schema, skip_bad=arguments.on_error == "skip")
+
+
+def made_sample(events: int) -> Sample:
+    """Text that is like RCV1's, always the same."""
+    from odca.stream import Features, Schema  # noqa: PLC0415 - after parsing
+    from odca.stream.read.chunks import SIZE, Chunk  # noqa: PLC0415 - the same
+
+    schema = Schema(format="libsvm", features=Features())
+    lines, chunks, size = made_lines(events), list[Chunk](), 0
+    while lines:
+        count = max(1, SIZE // len(lines[0]))
+        data, lines = "".join(lines[:count]).encode(), lines[count:]
+        chunks.append(Chunk(data, "made", 0, size, first=not size, last=not lines))
+        size += len(data)
+    return Sample("made in memory, like RCV1", chunks, schema, skip_bad=False)
+
+
+def made_lines(events: int) -> list[str]:
+    """Events of two classes. Few words are in many of them, most words in few."""
+    import numpy as np  # noqa: PLC0415 - after parsing
+
+    from odca.stream.write.text import number_texts  # noqa: PLC0415 - the same
+
+    rng = np.random.default_rng(SEED)
+    words = np.sort(np.floor(FEATURES ** rng.random((events, PER_EVENT))).astype(np.int64), axis=1)
+    is_new = np.diff(words, axis=1, prepend=0) > 0
+    values = rng.gamma(1.0, 1.0, words.shape) * np.log(2.0 + words) * is_new
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    scores = (rng.standard_normal(FEATURES + 1)[words] * values).sum(axis=1)
+    signs = np.where(scores + 0.1 * rng.standard_normal(events) > 0.0, "1", "-1").tolist()
+    pairs = zip(number_texts(words[is_new]), number_texts(values[is_new].round(6)), strict=True)
+    tokens = [f" {word}:{value}" for word, value in pairs]
+    ends = np.cumsum(is_new.sum(axis=1)).tolist()
+    spans = zip(signs, [0, *ends[:-1]], ends, strict=True)
+    return [f"{sign}{''.join(tokens[begin:end])}\n" for sign, begin, end in spans]
+
+
+# How it is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Some work, on so many threads, and how long it took."""
+
+    work: str
+    threads: int
+    seconds: float
+
+
+def measured(sample: Sample, seconds: float, most_threads: int | None = None) -> Iterator[Measured]:
+    """Each kind of work, within about so many seconds in all, on one thread and on the most (as many as there are cores)."""
+    from odca.stream.read.parallel import cores  # noqa: PLC0415 - after parsing
+
+    losses = sample.losses
+    threads = sorted({1, most_threads or cores()})
+    share = seconds / (2 * len(threads) + len(losses))
+    for count in threads:
+        yield Measured("parse", count, _fastest(partial(_parse, sample, count), share))
+    for loss in losses:
+        yield Measured(f"learn {loss}", 1, _fastest(partial(_learn, sample, loss), share))
+    for count in threads:
+        yield Measured(f"both, {losses[0]}", count, _fastest(partial(_learn, sample, losses[0], count), share))
+
+
+def _fastest(work: Callable[[], None], seconds: float) -> float:
+    best, until = float("inf"), time.monotonic() + seconds
+    for _ in range(MOST_ROUNDS):
+        started = time.monotonic()
+        work()
+        best = min(best, time.monotonic() - started)
+        if time.monotonic() + best > until:
+            break
+    return best
+
+
+def _parse(sample: Sample, threads: int) -> None:
+    for _ in sample.parsed(threads):
+        pass
+
+
+def _learn(sample: Sample, loss: str, threads: int | None = None) -> None:
+    """With so many threads that parse; None if that is done."""
+    from odca.models.problem import Problem  # noqa: PLC0415 - the same
+    from odca.names import as_loss  # noqa: PLC0415 - after parsing
+    from odca.stream.model import StreamModel  # noqa: PLC0415 - the same
+
+    model = StreamModel.begin(Problem(loss=as_loss(loss)), sample.schema, sample.blocks[0])
+    for block in sample.blocks if threads is None else sample.parsed(threads):
+        model.learn(block)

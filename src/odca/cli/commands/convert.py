@@ -1,0 +1,231 @@
+"""`odca convert`: data to another format, a model to JSON or ONNX."""
+
+import argparse
+import time
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, BinaryIO
+
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, tell_bad_lines
+from odca.cli.files import refuse_overwriting
+from odca.cli.learner_options import takes_file
+from odca.cli.views import formatting
+from odca.cli.views.console import Fact, Output
+
+if TYPE_CHECKING:
+    from odca.stream import Stream
+    from odca.stream.write.tables import Columns
+    from odca.stream.write.text import Keys, Writer
+
+NAME = "convert"
+SUMMARY = "convert data to another format, or a model to JSON or ONNX"
+EPILOG = """\
+examples:
+  odca convert clicks.csv --label click -o clicks.parquet
+  odca convert 'logs/*.jsonl.zst' --label click -o logs.vw.gz
+  odca convert houses.parquet --label price -o houses.svm --names houses.names
+  odca convert model.safetensors -o model.onnx
+"""
+DATA_FORMATS = ("libsvm", "vw", "jsonl", "csv", "parquet", "arrow")
+MODEL_FORMATS = ("json", "onnx")
+TABLES = ("csv", "parquet", "arrow")
+STANDARD = "-"
+MODEL_BEGINS = b'{"__metadata__":{"checksum":'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's own arguments."""
+    add_data_options(parser)
+    takes_file(
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="OUT",
+            required=True,
+            help="where it is written; compressed if it ends in .gz, .zst, .bz2 or .xz. - is standard output",
+        )
+    )
+    parser.add_argument(
+        "--to", choices=(*DATA_FORMATS, *MODEL_FORMATS), help="the format (default: by the ending of OUT)"
+    )
+    takes_file(
+        parser.add_argument(
+            "--names", metavar="FILE", help="where the names of libsvm's indices are written: index, tab, name"
+        )
+    )
+    add_feature_options(parser)
+    parser.add_argument("--quiet", action="store_true", help="no summary")
+    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it; return the exit code."""
+    arguments.data_on_stdout = arguments.output == STANDARD
+    refuse_overwriting({"--output": arguments.output, "--names": arguments.names}, arguments.data)
+    if len(arguments.data) == 1 and is_model(arguments.data[0]):
+        return _convert_model(arguments)
+    to = _format(arguments, DATA_FORMATS)
+    if arguments.names is not None and to != "libsvm":
+        raise argparse.ArgumentTypeError(f"argument --names: only libsvm has indices instead of names, {to} has names")
+    _Conversion(arguments, to).run()
+    return 0
+
+
+def is_model(path: str) -> bool:
+    """Whether a file is a model, by its content."""
+    if path == STANDARD or not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(8 + len(MODEL_BEGINS))[8:] == MODEL_BEGINS
+
+
+def _format(arguments: argparse.Namespace, formats: tuple[str, ...]) -> str:
+    from odca.stream.read.schema import SUFFIXES  # noqa: PLC0415 - after parsing
+    from odca.stream.write.sinks import compression_of  # noqa: PLC0415 - the same
+
+    path = PurePath(arguments.output)
+    suffix = (path.with_suffix("") if compression_of(arguments.output) else path).suffix.lower()
+    by_name = suffix[1:] if suffix[1:] in formats else SUFFIXES.get(suffix)
+    to = arguments.to or by_name
+    if to not in formats:
+        came = f"{suffix or arguments.output!r} is none of them" if arguments.to is None else f"got {to}"
+        what = "a model becomes" if formats is MODEL_FORMATS else "data become"
+        raise argparse.ArgumentTypeError(f"argument --to: {what} {', '.join(formats)}; {came}. Say which with --to")
+    if to in {"parquet", "arrow"} and compression_of(arguments.output):
+        raise argparse.ArgumentTypeError(f"argument -o: {to} is compressed in itself; leave out {path.suffix}")
+    return str(to)
+
+
+# Models
+
+
+def _convert_model(arguments: argparse.Namespace) -> int:
+    from odca.stream.model import StreamModel  # noqa: PLC0415 - the same
+    from odca.stream.write.linear import LinearModel  # noqa: PLC0415 - after parsing
+    from odca.stream.write.sinks import open_sink  # noqa: PLC0415 - the same
+
+    to = _format(arguments, MODEL_FORMATS)
+    model = LinearModel.of(StreamModel.load(arguments.data[0]))
+    if to == "json":
+        written = f"{model.as_json()}\n".encode()
+    else:
+        from odca.stream.write.onnx import to_onnx  # noqa: PLC0415 - onnx is optional
+
+        written = to_onnx(model)
+    with open_sink(arguments.output) as file:
+        file.write(written)
+    if not arguments.quiet:
+        facts = [
+            Fact("features", len(model.names), formatting.count),
+            Fact("loss", model.loss),
+            *([Fact("classes", len(model.classes), formatting.count)] if model.classes else []),
+            Fact("format", to),
+            Fact("size", len(written), formatting.size, "bytes"),
+            Fact("output", arguments.output),
+        ]
+        Output.of(arguments).summary({"converted": facts})
+    return 0
+
+
+# Data
+
+
+class _Conversion:
+    """Files in, one file out, a block at a time."""
+
+    def __init__(self, arguments: argparse.Namespace, to: str) -> None:
+        self._arguments, self._to = arguments, to
+        self._output = Output.of(arguments)
+        self._started = time.monotonic()
+        self._events = 0
+
+    def run(self) -> None:
+        """Convert all there is."""
+        from odca.stream.write.sinks import open_sink  # noqa: PLC0415 - after parsing
+
+        columns = None
+        if self._to in TABLES:
+            if STANDARD in self._arguments.data:
+                raise ValueError(
+                    f"{self._to} begins with its columns, so the data are read twice, which standard input cannot be. "
+                    "Name a file, or convert to jsonl or vw."
+                )
+            columns = self._columns()
+        with self._opened(columns) as stream, open_sink(self._arguments.output) as file:
+            writer, keys = self._writer(stream, file, columns)
+            with self._output.progress(stream.total) as live:
+                for block in stream:
+                    writer.write(block)
+                    self._events += len(block)
+                    live.update(self._events, stream.consumed)
+            writer.close()
+            self._write_names(stream, keys)
+        self._tell(stream, writer)
+
+    def _opened(self, columns: "Columns | None") -> "Stream":
+        vocabulary = None if columns is None else columns.vocabulary
+        return open_stream(
+            self._arguments,
+            features=features_of(self._arguments),
+            vocabulary=vocabulary,
+            grow=vocabulary is None,
+            split_dates=False,
+        )
+
+    def _columns(self) -> "Columns":
+        """A first pass over the data."""
+        from odca.stream.write.tables import Columns  # noqa: PLC0415 - after parsing
+
+        with self._opened(None) as stream, self._output.progress(stream.total) as live:
+            columns = Columns(stream.schema, stream.vocabulary)
+            events = 0
+            for block in stream:
+                columns.look(block)
+                events += len(block)
+                live.update(events, stream.consumed)
+        columns.settle()
+        return columns
+
+    def _writer(self, stream: "Stream", file: BinaryIO, columns: "Columns | None") -> "tuple[Writer, Keys]":
+        from odca.stream.write import text  # noqa: PLC0415 - after parsing
+
+        keys = text.Keys(stream.schema, stream.vocabulary)
+        if columns is not None:
+            from odca.stream.write import tables  # noqa: PLC0415 - the same
+
+            if self._to == "csv":
+                return tables.Csv(file, stream.schema, keys, columns), keys
+            return tables.Arrow(file, stream.schema, keys, columns, parquet=self._to == "parquet"), keys
+        if self._to == "libsvm":
+            return text.Libsvm(file, stream.schema, keys), keys
+        return (text.Vw if self._to == "vw" else text.JsonLines)(file, stream.schema, keys), keys
+
+    def _write_names(self, stream: "Stream", keys: "Keys") -> None:
+        if self._arguments.names is None:
+            return
+        from odca.features.spec import feature_name  # noqa: PLC0415 - after parsing
+        from odca.stream.write.sinks import open_sink  # noqa: PLC0415 - the same
+
+        if stream.vocabulary is None:
+            raise ValueError("the features have no names, only indices. Leave out --names.")
+        with open_sink(self._arguments.names) as file:
+            for index in range(len(stream.vocabulary)):
+                file.write(f"{index + 1}\t{feature_name(keys(index))}\n".encode())
+
+    def _tell(self, stream: "Stream", writer: "Writer") -> None:
+        for what, count in (+writer.lost).items():
+            self._output.warn(f"{what}: {count:,}.")
+        numbers = getattr(writer, "label_numbers", {})
+        if numbers:
+            shown = ", ".join(f"{label} is {number}" for label, number in list(numbers.items())[:20])
+            self._output.warn(f"labels of {self._to} are numbers: {shown}{', ...' if len(numbers) > 20 else ''}.")
+        if not self._arguments.quiet:
+            seconds = time.monotonic() - self._started
+            facts = [
+                Fact("events", self._events, formatting.count),
+                *([Fact("names", len(stream.vocabulary), formatting.count)] if stream.vocabulary is not None else []),
+                Fact("format", self._to),
+                Fact("time", seconds, formatting.duration, "seconds"),
+                Fact("output", self._arguments.output),
+            ]
+            self._output.summary({"converted": facts})
+        tell_bad_lines(self._output, stream.bad)

@@ -1,0 +1,116 @@
+"""The weights of any model, by the names of its features: what `odca inspect` shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from odca.learner import Learner
+    from odca.models.auto_report import AutoReport
+    from odca.validation.arrays import Array
+
+INTERCEPT = "(intercept)"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights as predictions use them: the smoothed ones, if there are any."""
+
+    outputs: tuple[str, ...]
+    """What the rows are of: classes, or targets, or "" if there is only one. Two classes share a row, that of the second."""
+    values: "Array"
+    """(outputs, features)"""
+    intercepts: "Array"
+    """(outputs,)"""
+    names: "Names"
+
+    def top(self, output: int, count: int) -> list[tuple[str, float]]:
+        """The features with the largest weights, either sign, and these."""
+        return [(self.names[place], float(self.values[output, place])) for place in largest(self.values[output], count)]
+
+
+class Names:
+    """The names of features by their places. Without a list, a name is the place, in a `form` of its own."""
+
+    def __init__(self, listed: Sequence[str] | None, form: str = "{}") -> None:
+        self.listed, self._form = listed, form
+        self.found: dict[int, str] = {}
+        """What is known of names that a list does not have."""
+
+    def __getitem__(self, place: int) -> str:
+        if self.listed is not None:
+            return self.listed[place]
+        return self.found.get(place) or self._form.format(place)
+
+
+def largest(values: "Array", count: int) -> list[int]:
+    """The places of the numbers that are largest, either sign, in order; zeros are none of them."""
+    import numpy as np  # noqa: PLC0415 - after parsing
+
+    size = np.abs(values)
+    some = np.argpartition(-size, count)[:count] if count < len(size) else np.arange(len(size))
+    ordered = some[np.lexsort((some, -size[some]))]
+    return [int(place) for place in ordered if size[place] > 0.0]
+
+
+def automatic_report(model: Any) -> "AutoReport | None":
+    """What carries the weight in a model of `--auto`, or an Auto estimator; None for others."""
+    own: Any = model if hasattr(model, "report") else getattr(model, "learner", None)
+    if not hasattr(own, "report"):
+        return None
+    report: AutoReport = own.report()
+    return report
+
+
+def learner_of(model: Any) -> "Learner":
+    """The learner that does a model's learning."""
+    if model.kind.startswith("river."):
+        return learner_of(model.events)
+    learner: Learner = model if model.kind == "Learner" else getattr(model, "learner", None) or model.learner_
+    return learner
+
+
+def weights_of(model: Any) -> Weights:
+    """The weights of a model of any kind."""
+    import numpy as np  # noqa: PLC0415 - after parsing
+
+    learner, outputs = learner_of(model), _outputs_of(model)
+    if not outputs:
+        outputs = tuple(map(str, range(learner.lanes))) if learner.lanes > 1 else ("",)
+    shown = slice(len(outputs))  # a lane that waits for new classes comes last
+    values, intercepts = np.atleast_2d(learner.smoothed_coef), np.atleast_1d(learner.smoothed_intercept)
+    return Weights(outputs, values[shown], intercepts[shown], _names_of(model))
+
+
+def _outputs_of(model: Any) -> tuple[str, ...]:
+    """The classes that have weights, if the model has any."""
+    from odca.models.problem import show  # noqa: PLC0415 - after parsing
+
+    classes = getattr(model, "classes_", getattr(model, "classes", ()))
+    if isinstance(classes, list):  # of several labels, each of two classes
+        return tuple(str(number) for number in range(len(classes)))
+    named = tuple(show(each) if model.kind == "StreamModel" else str(each) for each in classes)
+    return named[1:] if len(named) == 2 else named
+
+
+def _names_of(model: Any) -> Names:
+    from odca.stream import feature_name  # noqa: PLC0415 - after parsing
+
+    if model.kind == "StreamModel":
+        if model.vocabulary is not None:
+            return Names([feature_name(key) for key in model.names])
+        return Names(None, "{}" if model.schema.features.bits is None else "hash {}")
+    if model.kind.startswith("river."):
+        return _names_of(model.events)
+    if model.kind == "EventLearner":
+        features = model.features
+        return Names([_feature_of_event(each) for each in features]) if features else Names(None, "hash {}")
+    names = getattr(model, "feature_names_in_", None)
+    return Names(None if names is None else [str(name) for name in names])
+
+
+def _feature_of_event(feature: Any) -> str:
+    if isinstance(feature, str):
+        return feature
+    name, value = feature
+    return f"{name} is missing" if value is None else f"{name}={value}"

@@ -1,0 +1,438 @@
+"""Events as dictionaries: names instead of columns, one event at a time or many, labels that come later."""
+
+import json
+import math
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from odca import _core
+from odca.io import model_file
+from odca.learner import Learner, saved_options
+from odca.penalties import Penalty
+from odca.validation.arrays import Array, as_columns, as_floats, as_times
+from odca.validation.numbers import whole
+from odca.validation.options import Numbers
+from odca.windows import Window
+
+Event: TypeAlias = Mapping[Any, Any]
+Feature: TypeAlias = str | tuple[str, str | None]
+"""A number's name, a category's name and string, or a name and None where its value is missing."""
+Missing: TypeAlias = Literal["ignore", "indicate", "error"]
+
+MOST_BITS = 30
+INTERCEPT = ""
+"""The key of the intercept among weights and contributions. No feature has it: a name cannot be empty."""
+_PREFIX = "events."
+
+
+class LearnerOptions(TypedDict, total=False):
+    """The options of `Learner` that an `EventLearner` passes on; see there."""
+
+    loss: Required[object]
+    penalty: Penalty
+    rho: Numbers
+    window: Window
+    smoothing: float
+    prior_strength: Numbers
+    prior_intercept: Numbers
+    intercept_penalty: float
+    scale: bool
+    lanes: int | None
+    n_features: int | None
+
+
+class EventLearner(model_file.Savable, _core.OneByOne):
+    """Learns from events that are dictionaries, {"price": 3.2, "country": "NZ", "new": True}, of any names at any time.
+
+    A number (or True, False) is a feature of its name. A string is a category: the name and the string together are a
+    feature of value 1. Names may be whole numbers, which are taken as text.
+
+    loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, scale, lanes: of the `Learner`,
+        which does the learning and is there to be read as `learner`. (What is learned through it, past the names, has none.)
+    n_features: for KL, how many names there is room for.
+    intercept: adds a constant feature.
+    bits: hashes the names into 2**bits features instead of keeping them: memory is fixed, names that meet share a weight.
+        1 to 30. The hash is the same on every machine.
+    missing: what None, nan and pandas' NA mean. "ignore": as if the name were not there. "indicate": a feature of its own, that the
+        value is missing. "error": a ValueError.
+    max_pending: how many events wait for their labels at most; the oldest goes when another comes.
+
+    The model is the one that `Learner` would learn from the same numbers as an array, one column for each feature in the
+    order of appearance. An event costs time in proportion to its names, however many were ever seen. Any split of a
+    stream into calls gives the same model, to the bit; a call that raises leaves model and names as they were. Several
+    threads may use one learner; `copy`, `save` and `==` wait until a `learn_many` that is under way has come to its end.
+
+    >>> from odca import LogLoss
+    >>> model = EventLearner(loss=LogLoss(), rho=0.01)
+    >>> for price, country, sold in [(1.0, "NZ", 1), (3.0, "NZ", 0), (1.5, "FR", 1), (4.0, "FR", 0)] * 50:
+    ...     margin = model.learn_one({"price": price, "country": country}, sold)
+    >>> model.predict_one({"price": 1.0, "country": "NZ"}) > 0 > model.predict_one({"price": 4.0, "country": "IT"})
+    True
+    >>> sorted(model.weights())
+    ['', 'country=FR', 'country=NZ', 'price']
+    """
+
+    kind = "EventLearner"
+
+    def __init__(
+        self,
+        *,
+        intercept: bool = True,
+        bits: int | None = None,
+        missing: Missing = "ignore",
+        max_pending: int = 10_000,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        if bits is not None and whole(bits, "bits") > MOST_BITS:
+            raise ValueError(f"bits must be at most {MOST_BITS}; got {bits!r}. 20 bits are a million features.")
+        if missing not in {"ignore", "indicate", "error"}:
+            raise ValueError(f'missing must be "ignore", "indicate" or "error"; got {missing!r}.')
+        for name in ("prior_mean", "penalty_weights"):
+            if options.get(name) is not None:
+                raise ValueError(f"{name} goes by columns, and events have names. Leave it out.")
+        own = {"bits": None if bits is None else whole(bits, "bits"), "missing": missing}
+        own["max_pending"] = whole(max_pending, "max_pending")
+        self._assemble(Learner(intercept=intercept, **options), own)
+        if bits is not None and self.learner._fixed:
+            raise ValueError("KL has a fixed number of features, which hashing does not keep to. Leave bits out.")
+
+    def _assemble(self, learner: Learner, own: dict[str, Any]) -> None:
+        self._learner = learner
+        self._own = own
+        self._single = learner._single
+        self._core = _core.EventCore(
+            learner._core, self._single, learner.smoothing > 0.0, own["bits"], str(own["missing"])
+        )
+        super().__init__(self._core)
+        self._pending: dict[Hashable, tuple[int, dict[str, Any], float]] = {}  # id: number, event, offset
+        self._taken: set[int] = set()  # the numbers of those whose label is being learned: they count as gone
+        self._kept = 0  # events that were ever put there; also the number of the next
+        self._dropped = 0
+        self._shelf = threading.Lock()  # around _pending, _taken, _kept and _dropped; never held while learning
+
+    @property
+    def learner(self) -> Learner:
+        """The learner behind the names: its columns are `features`, in that order."""
+        return self._learner
+
+    # One event: `learn_one` and `predict_one` are native, and call _moment, _labels and _keep where they are needed.
+
+    def learn_label(self, id: str | int, y: Any, *, weight: float = 1.0, time: Any = None) -> Any:  # noqa: A002
+        """Learn from the event that `predict_one` kept under `id`; return its margin from before, by the model of now.
+
+        The event is then no longer kept. If the label is refused, it still is.
+        """
+        with self._shelf:
+            kept = number, event, offset = self._waiting(id)
+            self._taken.add(number)
+        learned = False
+        try:
+            margin = self.learn_one(event, y, weight=weight, offset=offset, time=time)
+            learned = True
+        finally:
+            with self._shelf:
+                self._taken.discard(number)
+                if learned and self._pending.get(id) is kept:  # else an event that came since has taken its place
+                    del self._pending[id]
+                self._drop_oldest()
+        return margin
+
+    def waiting(self, id: str | int) -> Event:  # noqa: A002
+        """The event that waits for its label under `id`."""
+        with self._shelf:
+            return dict(self._waiting(id)[1])
+
+    def with_waiting_of(self, other: "EventLearner") -> Self:
+        """Take over the events that wait for labels in another learner; return this one."""
+        self._shelve(*other._shelved())
+        return self
+
+    def _waiting(self, id: Hashable) -> tuple[int, dict[str, Any], float]:  # noqa: A002
+        kept = self._pending.get(id)
+        if kept is not None and kept[0] not in self._taken:
+            return kept
+        raise KeyError(
+            f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
+            f"dropped as the oldest of more than max_pending={self._own['max_pending']} ({self.dropped} were so far)."
+        )
+
+    def plain(self, x: Event) -> dict[str, Any]:
+        """The event as it is read: plain strings and floats, without what is missing (unless that is a feature)."""
+        return dict(self._core.plain(x))
+
+    @property
+    def pending(self) -> int:
+        """How many events wait for their labels."""
+        return len(self._pending) - len(self._taken)
+
+    @property
+    def dropped(self) -> int:
+        """How many events were dropped unlabelled, because more than max_pending waited."""
+        return self._dropped
+
+    # Many events
+
+    def learn_many(
+        self,
+        events: Iterable[Event],
+        y: npt.ArrayLike,
+        *,
+        weight: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Learn from events in order, as by `learn_one`; return each event's margin from before it was learned.
+
+        `events` are dictionaries, or a data frame (pandas, polars) whose columns are the names.
+        """
+        rows = as_events(events)
+        lanes = self.learner.lanes
+        if time is None and self.learner.window.uses_time:
+            raise ValueError(f"{self.learner.window!r} counts in event time; give learn_many the time of every event.")
+        margins = self._core.learn_many(
+            rows,
+            as_columns(y, "y", len(rows), lanes),
+            None if weight is None else as_columns(weight, "weight", len(rows), lanes),
+            None if offset is None else as_columns(offset, "offset", len(rows), lanes),
+            None if time is None else as_times(time, len(rows)),
+        )
+        return self._per_event(np.asarray(margins))
+
+    def predict_many(self, events: Iterable[Event], *, offset: npt.ArrayLike | None = None) -> Array:
+        """The margins of many events."""
+        rows = as_events(events)
+        moved = None if offset is None else as_columns(offset, "offset", len(rows), self.learner.lanes)
+        return self._per_event(np.asarray(self._core.predict_many(rows, moved)))
+
+    # What was learned
+
+    def explain_one(self, x: Event) -> dict[str, Any]:
+        """What each feature of an event adds to its margin: a number, or one for each lane. They sum to the margin.
+
+        The keys are names, "name=string" for a category, "name=" for a missing value, and "" for the intercept. Names
+        that the model does not know add 0. An offset is not among them.
+        """
+        features, parts = self._core.explain(x)
+        return self._keyed(features, parts)
+
+    def weights(self) -> dict[str, Any]:
+        """The weights that predictions use, by name; the keys are those of `explain_one`."""
+        if self._own["bits"] is not None:
+            raise ValueError("hashed features have no names. Look at learner.coef, or at explain_one for an event.")
+        first = [INTERCEPT] if self.learner._options["intercept"] else []
+        features = [*first, *self._core.features]  # before the weights: those of newer names then come after their end
+        return self._keyed(features, self.learner._rows_of_weights(smoothed=self.learner.smoothing > 0.0))
+
+    @property
+    def features(self) -> list[Feature]:
+        """The features by index: a name, or a name and a string, or a name and None for a missing value."""
+        return list(self._core.features)
+
+    def _keyed(self, features: list[Feature], rows: Array) -> dict[str, Any]:
+        """Rows by name. A number keeps its name; a category that would look the same gets another "="."""
+        out: dict[str, Any] = {}
+        values = rows[:, 0].tolist() if self._single else list(rows)
+        pairs = list(zip(features, values, strict=False))
+        for feature, value in pairs:
+            if isinstance(feature, str):
+                out[feature] = out[feature] + value if feature in out else value  # 1 and "1" are one name
+        for feature, value in pairs:
+            if not isinstance(feature, str):
+                sign = "="
+                while (key := f"{feature[0]}{sign}{feature[1] or ''}") in out:
+                    sign += "="
+                out[key] = value
+        return out
+
+    def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> Self:
+        """Return a learner with other lanes; see `Learner.with_lanes`."""
+        return self._twin(lambda: self.learner.with_lanes(sources, mirrored))
+
+    # State
+
+    def copy(self) -> Self:
+        """Return an independent learner in the same state, the events that wait for labels among it."""
+        return self._twin(self.learner.copy)
+
+    def _twin(self, make: Callable[[], Learner]) -> Self:
+        learner, features = self._while_still(make)
+        twin = type(self).__new__(type(self))
+        twin._assemble(learner, self._own)
+        twin._core.restore(features)
+        twin._shelve(*self._shelved())
+        return twin
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EventLearner):
+            return NotImplemented
+        return self._own == other._own and self._compared() == other._compared()
+
+    __hash__ = None  # type: ignore[assignment] # a learner changes
+
+    def saved(self) -> model_file.ModelFile:
+        """What a file holds of the learner."""
+        state, features = self._while_still(self.learner.get_state)
+        self._require_names(features)
+        pending, dropped = self._shelved()
+        arrays = state | {
+            f"{_PREFIX}{name}": array
+            for name, array in {
+                **packed_features(features),
+                "pending": np.frombuffer(json.dumps(pending, allow_nan=False).encode(), np.uint8),
+                "dropped": np.array([dropped], np.int64),
+            }.items()
+        }
+        return model_file.ModelFile(self.kind, self.learner._options | self._own, arrays)
+
+    @classmethod
+    def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
+        """Return the learner that a file holds. ValueError (or the like) if it holds none."""
+        arrays = {name: array for name, array in saved.arrays.items() if not name.startswith(_PREFIX)}
+        ours = {name.removeprefix(_PREFIX): array for name, array in saved.arrays.items() if name not in arrays}
+        learner = cls(**saved_options(saved.options, arrays, loss))
+        learner.learner.set_state(arrays)
+        learner._restore_names(unpacked_features(ours))
+        pending = json.loads(ours["pending"].astype(np.uint8).tobytes(), object_pairs_hook=model_file.without_repeats)
+        learner._shelve(pending, int(ours["dropped"].item()))
+        return learner
+
+    def __getstate__(self) -> dict[str, Any]:
+        state, features = self._while_still(self.learner.get_state)
+        options = self.learner._options | self._own
+        return {"options": options, "state": state, "features": features, "shelf": self._shelved()}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__init__(**saved["options"])  # type: ignore[misc] # a learner is its options and its state
+        self.learner.set_state(saved["state"])
+        self._restore_names(saved["features"])
+        self._shelve(*saved["shelf"])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.learner!r}, {self.pending} events wait for labels>"
+
+    # Helpers
+
+    def _per_event(self, array: Array) -> Array:
+        return array[:, 0] if self._single else array
+
+    @staticmethod
+    def _moment(time: object) -> float:
+        return float(as_times([time], 1)[0])
+
+    @staticmethod
+    def _labels(y: object) -> Array:
+        return np.atleast_1d(as_floats(y, "y"))
+
+    def _while_still(self, look: Callable[[], Any]) -> tuple[Any, list[Feature]]:
+        """What `look` returns, and the features of the same moment."""
+        found: Any = self._core.while_still(lambda: (look(), self._core.features))
+        return found[0], found[1]
+
+    def _compared(self) -> tuple[object, ...]:
+        return (*self._while_still(self.learner.copy), *self._shelved())
+
+    def _require_names(self, features: list[Feature]) -> None:
+        count, bits, fixed = self.learner.n_features, self._own["bits"], self.learner._fixed
+        fits = count == len(features)
+        if bits is not None:
+            fits = not features and count in {0, 2**bits}
+        elif fixed:
+            fits = len(features) <= fixed
+        if not fits:
+            raise ValueError(
+                f"its {len(features)} names do not go with its {count} features. Were columns learned past the names?"
+            )
+
+    def _restore_names(self, features: list[Feature]) -> None:
+        self._require_names(features)
+        self._core.restore(features)
+
+    def _keep(self, id: object, x: Event, offset: float) -> None:  # noqa: A002
+        if not isinstance(id, str | int) or isinstance(id, bool):
+            raise TypeError(f"an id must be a string or a whole number; got {id!r}.")
+        event = self._core.plain(x)
+        with self._shelf:
+            if old := self._pending.pop(id, None):  # so that the new one is the newest
+                self._taken.discard(old[0])
+            self._pending[id] = (self._kept, event, float(offset))
+            self._kept += 1
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        while self.pending > self._own["max_pending"]:
+            del self._pending[next(id for id, kept in self._pending.items() if kept[0] not in self._taken)]  # noqa: A001
+            self._dropped += 1
+
+    def _shelved(self) -> tuple[list[list[Any]], int]:
+        """The waiting events, oldest first, as [id, event, offset]; and how many were dropped."""
+        with self._shelf:
+            waiting = [(id, *kept) for id, kept in self._pending.items() if kept[0] not in self._taken]  # noqa: A001
+            return [[id, event, offset] for id, _, event, offset in waiting], self._dropped  # noqa: A001
+
+    def _shelve(self, pending: list[list[Any]], dropped: int) -> None:
+        """The reverse. Nothing is trusted."""
+        for id, event, offset in pending:  # noqa: A001
+            if not isinstance(event, dict) or not math.isfinite(offset):
+                raise ValueError("an event that waits for its label is none.")
+            self._keep(id, event, offset)
+        if self._dropped or len(pending) != self.pending or dropped < 0:
+            raise ValueError("the events that wait for labels do not fit together.")
+        self._dropped = dropped
+
+
+# Input
+
+
+def as_events(events: Any) -> list[Any]:
+    """Many events as a list of dictionaries."""
+    if isinstance(events, list):
+        return events
+    if hasattr(events, "to_dicts"):  # polars
+        return list(events.to_dicts())
+    if hasattr(events, "columns") and hasattr(events, "to_dict"):  # pandas
+        return list(events.to_dict("records"))
+    if isinstance(events, Mapping) or not isinstance(events, Iterable):
+        raise TypeError(f"events must be many dictionaries, or a data frame; got one {type(events).__name__}.")
+    return list(events)
+
+
+# Files
+
+_KINDS = ("number", "category", "missing")
+
+
+def _kind(feature: Feature) -> str:
+    return "number" if isinstance(feature, str) else "missing" if feature[1] is None else "category"
+
+
+def _texts(feature: Feature) -> tuple[str, ...]:
+    return (feature,) if isinstance(feature, str) else tuple(text for text in feature if text is not None)
+
+
+def packed_features(features: Sequence[Feature]) -> dict[str, npt.NDArray[Any]]:
+    """Features as arrays: a text for each, two for a category."""
+    return {
+        **model_file.pack_texts([text for feature in features for text in _texts(feature)]),
+        "kinds": np.array([_KINDS.index(_kind(feature)) for feature in features], np.uint8),
+    }
+
+
+def unpacked_features(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Feature]:
+    """The reverse; ValueError for what `packed_features` cannot have made."""
+    texts = iter(model_file.unpack_texts(arrays))
+    made: dict[str, Callable[[], Feature]] = {
+        "number": lambda: next(texts),
+        "category": lambda: (next(texts), next(texts)),
+        "missing": lambda: (next(texts), None),
+    }
+    try:
+        features = [made[_KINDS[kind]]() for kind in arrays["kinds"].tolist()]
+    except (StopIteration, IndexError):
+        raise ValueError("its names and their kinds do not fit together.") from None
+    if next(texts, None) is not None:
+        raise ValueError("it has more names than features.")
+    return features

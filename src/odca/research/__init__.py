@@ -1,0 +1,1 @@
+"""Research: baselines, data sets, and the paper's experiments."""

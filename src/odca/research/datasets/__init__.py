@@ -1,0 +1,26 @@
+"""The data of the experiments: real ones, found on this machine or downloaded, and generated ones.
+
+    from odca.research import datasets
+    adult = datasets.load("adult")
+    adult.X, adult.y, adult.X_test, adult.y_test
+
+A file is looked for in $ODCA_DATA, in ../shared/data, and in the cache; what is nowhere is downloaded to the cache, if it is known where
+from (`pip install 'odca[datasets]'`). Every set says where it came from, and whether it is the one that the paper used.
+"""
+
+from odca.research.datasets.documents import rcv1_like
+from odca.research.datasets.files import MissingDataError, cache
+from odca.research.datasets.generators import Drift, drifting_hyperplane, random_walk
+from odca.research.datasets.sets import SETS, Dataset, load
+
+__all__ = [
+    "SETS",
+    "Dataset",
+    "Drift",
+    "MissingDataError",
+    "cache",
+    "drifting_hyperplane",
+    "load",
+    "random_walk",
+    "rcv1_like",
+]

@@ -1,0 +1,161 @@
+"""The sets by their names: which files they are, and how these become arrays."""
+
+import gzip
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, vstack
+
+from odca.research.datasets.files import File, fetched, found
+from odca.stream import open as open_stream
+
+Array = npt.NDArray[np.float64]
+LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Rows X and labels y to learn from, in the order of the files, and others to be judged by, if the set has them."""
+
+    name: str
+    what: str
+    """What it is, in a line."""
+    files: tuple[str, ...]
+    """Where it came from."""
+    exact: bool
+    """Whether its files are those that the name means, and not others in their place."""
+    X: Any
+    """Dense, or csr_array."""
+    y: npt.NDArray[Any]
+    X_test: Any = None
+    y_test: npt.NDArray[Any] | None = None
+
+
+Parts = tuple[Any, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Files that a set can be made of: to learn from, and (perhaps) to be judged by."""
+
+    what: str
+    files: tuple[File, ...]
+    read: Callable[[Path], Parts]
+    exact: bool = True
+
+
+def _libsvm(features: int) -> Callable[[Path], Parts]:
+    def read(path: Path) -> Parts:
+        with open_stream(path, format="libsvm") as stream:
+            blocks = [(block.X, block.y) for block in stream]
+        rows = [csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], features + 1)) for X, _ in blocks]
+        return csr_array(vstack(rows, format="csr")[:, 1:]), np.concatenate([y for _, y in blocks])
+
+    return read
+
+
+def _table(target: str | int, *, drop: Sequence[str] = (), header: bool = True) -> Callable[[Path], Parts]:
+    """Columns of numbers, but for the target, which may be text."""
+
+    def read(path: Path) -> Parts:
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        names = lines[0].split(",") if header else [str(n) for n in range(len(lines[0].split(",")))]
+        place = names.index(target) if isinstance(target, str) else target % len(names)
+        kept = [k for k, name in enumerate(names) if k != place and name not in drop]
+        body = lines[1:] if header else lines
+        X = np.loadtxt(body, delimiter=",", usecols=kept, ndmin=2)
+        labels = [line.split(",")[place] for line in body]
+        try:
+            return X, np.array([float(label) for label in labels])
+        except ValueError:
+            return X, np.array(labels)
+
+    return read
+
+
+def _relatives(path: Path) -> Parts:
+    """What a unit of money in each stock becomes in a day, for each day. There is no label: y is the day."""
+    wealth = np.loadtxt(io.StringIO(gzip.decompress(path.read_bytes()).decode()), delimiter=",", skiprows=1)
+    relatives = np.vstack([wealth[:1], wealth[1:] / wealth[:-1]])
+    return relatives, np.arange(len(relatives), dtype=np.float64)
+
+
+SETS: dict[str, tuple[Variant, ...]] = {
+    "adult": (
+        Variant(
+            "who earns more than 50,000 dollars: LIBSVM's a6a, the paper's first experiment",
+            (File("a6a.gz"), File("a6a.t.gz")),
+            _libsvm(123),
+        ),
+        Variant(
+            "who earns more than 50,000 dollars: LIBSVM's a6a, the paper's first experiment",
+            (File("a6a", LIBSVM + "binary/a6a"), File("a6a.t", LIBSVM + "binary/a6a.t")),
+            _libsvm(123),
+        ),
+    ),
+    "rcv1": (
+        Variant(
+            "news by topic: LIBSVM's rcv1.binary, the paper's second experiment",
+            (
+                File("rcv1_train.binary.bz2", LIBSVM + "binary/rcv1_train.binary.bz2"),
+                File("rcv1_test.binary.bz2", LIBSVM + "binary/rcv1_test.binary.bz2"),
+            ),
+            _libsvm(47_236),
+        ),
+        Variant(
+            "news by topic: documents of RCV1 in the place of LIBSVM's rcv1.binary",
+            (File("rcv1sub.gz"), File("rcv1sub.t.gz")),
+            _libsvm(47_236),
+            exact=False,
+        ),
+    ),
+    "spam": (
+        Variant("mail in the order of its arrival, drifting", (File("spamassassin_drift.libsvm.gz"),), _libsvm(39_916)),
+    ),
+    "web": (Variant("pages of the web, sorted by label", (File("w8a.gz"),), _libsvm(300)),),
+    "letter": (Variant("letters, 26 classes", (File("letter.gz"),), _libsvm(16)),),
+    "elec2": (
+        Variant(
+            "the price of electricity in New South Wales, up or down", (File("elec2_river.csv.gz"),), _table("class")
+        ),
+    ),
+    "phishing": (Variant("phishing sites, drifting", (File("phishing_uci_drift.csv.gz"),), _table("target")),),
+    "covtype": (Variant("forest cover, 7 classes", (File("covtype.csv.gz"),), _table(-1)),),
+    "bikes": (
+        Variant(
+            "bikes rented in an hour",
+            (File("bike_hour.csv.gz"),),
+            _table("cnt", drop=("instant", "dteday", "casual", "registered")),
+        ),
+    ),
+    "f16": (
+        Variant(
+            "an F-16 that is shaken: force, voltage and the acceleration",
+            (File("sysid_f16.txt.gz"),),
+            _table(-1, header=False),
+        ),
+    ),
+    "nyse": (Variant("36 stocks of New York, 1962 to 1984, by the day", (File("nyse_o.csv.gz"),), _relatives),),
+}
+
+
+def load(name: str, *, download: bool = False) -> Dataset:
+    """The set of that name, one of SETS.
+
+    Of several variants the first one that is on this machine; download=True insists on one that is exact. What is on this machine in no such variant
+    is downloaded. MissingDataError says what to do where that cannot be.
+    """
+    if name not in SETS:
+        raise ValueError(f"there is no set {name!r}. There are {', '.join(SETS)}.")
+    variants = SETS[name]
+    here = next((each for each in variants if (each.exact or not download) and found(each.files)), None)
+    variant = here or next((each for each in variants if all(file.url for file in each.files)), variants[0])
+    paths = fetched(variant.files)
+    parts = [variant.read(path) for path in paths]
+    test = parts[1] if len(parts) > 1 else (None, None)
+    return Dataset(name, variant.what, tuple(map(str, paths)), variant.exact, *parts[0], *test)

@@ -1,0 +1,33 @@
+"""The paper's experiments, reproduced and extended. `odca reproduce` runs them.
+
+An experiment is a function of a `Job` (seeds, and where to tell of progress) that returns a `Study`: claims with their verdicts, curves, results. A new one is a line in `EXPERIMENTS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from odca.research.experiments import portfolio, sparse, step_size, svm, tracking
+from odca.research.experiments.intervals import Interval
+from odca.research.experiments.study import Claim, Job, Line, Panel, Study
+
+__all__ = ["EXPERIMENTS", "Claim", "Experiment", "Interval", "Job", "Line", "Panel", "Study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is done, and how often it tells that a part is: for each seed, and besides."""
+
+    run: Callable[[Job], Study]
+    per_seed: int
+    besides: int = 0
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "adult": Experiment(partial(svm.run, svm.ADULT), per_seed=1, besides=1),
+    "rcv1": Experiment(partial(svm.run, svm.RCV1), per_seed=1, besides=1),
+    "tracking": Experiment(tracking.run, per_seed=len(tracking.PARTS), besides=1),
+    "portfolio": Experiment(portfolio.run, per_seed=0, besides=1),
+    "sparse": Experiment(sparse.run, per_seed=1),
+    "step-size": Experiment(step_size.run, per_seed=1),
+}

@@ -1,0 +1,121 @@
+"""How forgiving: SGD over nine decades of its step size, O-DCA over nine decades of its strength, on Adult.
+
+O-DCA has no step size; its ρ is the problem's. With an infinite window it is given ρ from 1e-9 to 1, SGD is given μ from 1e-7 to 100 at the
+paper's ρ. A parameter is forgiven if the test error at the end of the pass is within two points of the method's best; what is counted is how far the
+forgiven ones reach, from one to the next, along the grid.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.learner import Learner
+from odca.losses import Hinge
+from odca.research import datasets
+from odca.research.baselines import SGD
+from odca.research.experiments.intervals import Array, Interval
+from odca.research.experiments.study import Claim, Job, Line, Panel, Study, is_ours, over_seeds
+
+DECADES, PER_DECADE = 9, 2
+GRID = np.logspace(0, DECADES, DECADES * PER_DECADE + 1)
+STRENGTHS, RATES = 1e-9 * GRID, 1e-7 * GRID
+RHO, SMOOTHING = 1e-3, 0.999
+FORGIVEN = 2.0  # points
+ODCA, SMOOTHED, PLAIN, SGD_SMOOTHED, AVERAGED = "O-DCA", "O-DCA, smoothed", "SGD", "SGD, smoothed", "SGD, averaged"
+
+
+def run(job: Job) -> Study:
+    """Do it."""
+    data = datasets.load("adult", download=job.download)
+    runs = over_seeds(lambda seed: _one(data, seed), job, "step size")
+    curves = {name: np.array([run[name] for run in runs]) for name in runs[0]}
+    best = {name: each.mean(axis=0).min() for name, each in curves.items()}
+    is_forgiven = {name: each <= best[name] + FORGIVEN for name, each in curves.items()}
+    forgiven = {name: spans(each) / PER_DECADE for name, each in is_forgiven.items()}
+
+    def lines(ours: bool) -> list[Line]:
+        return [
+            Line.of(name, STRENGTHS if ours else RATES, each) for name, each in curves.items() if is_ours(name) == ours
+        ]
+
+    def more(says: str, ours: str, theirs: str, smoothed: str | None = None) -> Claim:
+        return Claim(
+            says,
+            "odca",
+            Interval.of(forgiven[ours] - forgiven[theirs]),
+            "decades",
+            good="above",
+            smoothed=Interval.of(forgiven[smoothed] - forgiven[theirs]) if smoothed else None,
+        )
+
+    return Study(
+        name="step-size",
+        title="Step size: how forgiving each is",
+        data=f"{data.what}. From {' and '.join(data.files)}.",
+        parameters={
+            "O-DCA": f"hinge, infinite window, ρ from {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}; smoothed with κ = {SMOOTHING:g}",
+            "SGD": f"hinge, ρ = {RHO:g}, μ from {RATES[0]:g} to {RATES[-1]:g}; smoothed with the same κ; averaged with κ = 1",
+            "forgiven": f"a test error within {FORGIVEN:g} points of the method's best; counted are the gaps of the grid, {PER_DECADE} to a decade, with both ends forgiven",
+        },
+        seeds=job.seeds,
+        claims=[
+            more("O-DCA forgives more decades of ρ than SGD of μ", ODCA, PLAIN, SMOOTHED),
+            more(
+                "smoothed O-DCA forgives more decades of ρ than SGD smoothed by the same κ of μ", SMOOTHED, SGD_SMOOTHED
+            ),
+            more("smoothed O-DCA forgives more decades of ρ than averaged SGD of μ", SMOOTHED, AVERAGED),
+        ],
+        panels=[
+            Panel(
+                "step-size-odca",
+                "O-DCA over ρ",
+                "ρ",
+                "test error, %",
+                lines(ours=True),
+                x_log=True,
+                y_range=(14.0, 30.0),
+            ),
+            Panel(
+                "step-size-sgd", "SGD over μ", "μ", "test error, %", lines(ours=False), x_log=True, y_range=(14.0, 30.0)
+            ),
+        ],
+        columns=("best test error, %", "decades forgiven"),
+        results={name: (float(best[name]), Interval.of(forgiven[name])) for name in curves},
+        notes=[
+            "ρ is a parameter of the problem: where it is far too large no method helps.",
+            *(
+                f"For {name} no lower limit was found within the grid: {STRENGTHS[0] if is_ours(name) else RATES[0]:g} is forgiven for all seeds, "
+                "and the decades are at least so many."
+                for name, each in is_forgiven.items()
+                if each[:, 0].all()
+            ),
+        ],
+    )
+
+
+def spans(inside: npt.NDArray[np.bool_]) -> Array:
+    """How many gaps of the grid have both their ends inside, in each row."""
+    counts: Array = (inside[:, 1:] & inside[:, :-1]).sum(axis=1).astype(np.float64)
+    return counts
+
+
+def _one(data: datasets.Dataset, seed: int) -> dict[str, Array]:
+    """The test error at the end of the pass, in percent, for each parameter."""
+    order = np.random.default_rng(seed).permutation(len(data.y))
+    X, y = data.X[order], data.y[order]
+    out: dict[str, list[Array]] = {name: [] for name in (ODCA, SMOOTHED, PLAIN, SGD_SMOOTHED, AVERAGED)}
+    for rho, rate in zip(STRENGTHS, RATES, strict=True):
+        learner = Learner(loss=Hinge(), rho=float(rho), smoothing=SMOOTHING)
+        sgd, averaged = (SGD(Hinge(), rate=float(rate), rho=RHO, smoothing=kappa) for kappa in (SMOOTHING, 1.0))
+        for each in (learner, sgd, averaged):
+            each.learn(X, y)
+        out[ODCA].append(learner.coef)
+        out[SMOOTHED].append(learner.smoothed_coef)
+        out[PLAIN].append(sgd.coef)
+        out[SGD_SMOOTHED].append(sgd.smoothed_coef)
+        out[AVERAGED].append(averaged.smoothed_coef)
+    assert data.y_test is not None
+    labels = data.y_test.reshape(-1, 1)
+    return {
+        name: 100.0 * (np.where(data.X_test @ np.column_stack(each) > 0.0, 1.0, -1.0) != labels).mean(axis=0)
+        for name, each in out.items()
+    }

@@ -1,0 +1,388 @@
+"""Tables in columns: Parquet, Arrow's IPC files and streams, Feather. pyarrow reads them, a batch of rows at a time.
+
+What a column holds is said by its type: numbers, categories, dates. What no feature is made of is not read at all. Where text counts bytes
+and lines, a table counts rows.
+"""
+
+import hashlib
+import sys
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from odca import _core
+from odca.features.spec import Features
+from odca.stream.read.chunks import SIZE, Chunk, Position
+from odca.stream.read.errors import STANDARD_INPUT, StreamError
+from odca.stream.read.schema import (
+    MAGIC,
+    SUFFIXES,
+    Column,
+    Format,
+    Kind,
+    Roles,
+    Schema,
+    found_roles,
+    kind_by_request,
+    native_columns,
+    whole_date,
+    with_time,
+)
+from odca.stream.read.sources import ANOTHER_FILE
+
+BINARY = ("arrow", "parquet")
+"""The formats that are read here."""
+IPC_STREAM = b"\xff\xff\xff\xff"
+FEATHER_1 = b"FEA1"
+FEWEST_ROWS, MOST_ROWS = 1 << 10, 1 << 16
+TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def pyarrow() -> Any:
+    """The package. ImportError, which says how to get it, if it is not there."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
+    except ImportError as error:
+        raise ImportError(
+            "Parquet, Arrow and Feather need the package pyarrow, which is missing. Install it with pip install 'odca[arrow]'."
+        ) from error
+    return pa
+
+
+def binary_format(path: str, named: str) -> Format | None:
+    """The format of a file, if it is one of these, by its first bytes or by what it is `named`; None if it is text."""
+    if named != "auto":
+        return named if named in BINARY else None  # type: ignore[return-value] # these are formats
+    if path == STANDARD_INPUT or not Path(path).is_file():
+        return None
+    head = _first_bytes(path)
+    if head.startswith(IPC_STREAM):
+        return "arrow"
+    found = next((format_ for magic, format_ in MAGIC.items() if head.startswith(magic)), None)
+    by_name = SUFFIXES.get(Path(path).suffix.lower())
+    if found is None and by_name in BINARY:
+        raise StreamError(
+            f"the file is called {by_name} but does not begin as such a file does. Was it cut short?", path=path
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Chunk):
+    """Rows of a table, as a record batch. `offset` is the number of rows before it."""
+
+    data: Any  # a pyarrow.RecordBatch
+    digest: str = ""
+
+    def position(self, length: int, lines: int) -> Position:  # noqa: ARG002 - rows have no length
+        """The place behind so many rows of the file."""
+        return Position(self.file, lines, lines, self.digest)
+
+
+class Tables:
+    """The batches of several files, in order and once: iterate over it. `schema_of` and `head` may look at them before."""
+
+    def __init__(self, paths: Sequence[str], format_: Format, *, start: Position) -> None:
+        self._paths, self._format, self._start = tuple(paths), format_, start
+        self._names: list[str] | None = None
+        self._first: _Table | None = None
+        self._seen: list[Any] = []  # what `head` took, and what comes behind it
+        self._rest: Iterator[Any] | None = None
+        sizes = [0 if path == STANDARD_INPUT else Path(path).stat().st_size for path in self._paths]
+        self.total = None if STANDARD_INPUT in self._paths else sum(sizes)
+        """Bytes on the disk of all files; None if that cannot be known."""
+        self._sizes = sizes
+        self._progress = 0, 0.0  # files that are done, and the share of the next one
+        self._all = self._generate()
+
+    @property
+    def consumed(self) -> int:
+        """Bytes on the disk that were read, about."""
+        done, share = self._progress
+        return sum(self._sizes[:done]) + int(share * sum(self._sizes[done : done + 1]))
+
+    def schema_of(
+        self,
+        features: Features,
+        roles: Roles,
+        kinds: Mapping[str, Kind],
+        *,
+        split_dates: bool,
+        optional: Collection[str] = (),
+    ) -> Schema:
+        """How the tables are read. What `kinds` says of a column comes before its type."""
+        table = self._look()
+        names = list(table.types)
+        found = found_roles(roles, names, table.path, True, optional)
+        columns = []
+        for name, type_ in table.types.items():
+            by_type = whole_date(kind_of(type_) or "any", split_dates)
+            columns.append(Column(name, kinds.get(name) or kind_by_request(features, name) or by_type))
+        schema = Schema(format=self._format, features=features, roles=found, columns=with_time(tuple(columns), found))
+        for name in wanted(schema):
+            if kind_of(table.types[name]) is None:
+                raise StreamError(
+                    f"the column {name!r} holds {table.types[name]}, which is neither a number, a string nor a date. "
+                    f"Leave it out with --ignore {name}.",
+                    path=table.path,
+                )
+        return schema
+
+    def read_only(self, names: list[str]) -> None:
+        """Leave the other columns on the disk."""
+        self._names = names
+
+    def head(self, rows: int) -> Batch:
+        """The first rows, to look at: they come again."""
+        table = self._look()
+        self._rest = self._begin(table, self._start.offset)
+        self._seen = list(islice(self._rest, 1))
+        first = self._seen[0] if self._seen else table.nothing()
+        return self._batch(table, self._start.file, self._start.offset, first.slice(0, rows))
+
+    def stop(self) -> None:
+        """There is nothing to wait for."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._all.close()
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._all
+
+    def _look(self) -> "_Table":
+        if self._first is None:
+            table, start = open_table(self._paths[self._start.file], self._format), self._start
+            if start.offset and start.digest and start.digest != table.digest:
+                raise StreamError(f"the file changed before row {start.offset}: {ANOTHER_FILE}", path=table.path)
+            self._first = table
+        return self._first
+
+    def _begin(self, table: "_Table", start: int) -> Iterator[Any]:
+        return table.batches(start, self._names, _rows_at_once(len(self._names or table.types)))
+
+    def _generate(self) -> Generator[Batch]:
+        for file in range(self._start.file, len(self._paths)):
+            if file == self._start.file:
+                table, row, seen, rest = self._look(), self._start.offset, self._seen, self._rest
+            else:
+                table, row, seen, rest = open_table(self._paths[file], self._format), 0, [], None
+            for batch in chain(seen, self._begin(table, row) if rest is None else rest):
+                yield self._batch(table, file, row, batch)
+                row += len(batch)
+                self._progress = file, row / max(table.rows, row, 1)
+            self._progress = file + 1, 0.0
+
+    def _batch(self, table: "_Table", file: int, row: int, batch: Any) -> Batch:
+        return Batch(batch, table.path, file, row, first=not row, last=False, digest=table.digest)
+
+
+def _rows_at_once(columns: int) -> int:
+    return min(max(SIZE // (8 * max(columns, 1)), FEWEST_ROWS), MOST_ROWS)
+
+
+# Files
+
+
+class _Table:
+    """One file: the types of its columns by their names, how many rows it has (0 if that is not known), and its batches."""
+
+    def __init__(self, path: str, schema: Any, rows: int) -> None:
+        fault = _core.header_fault(schema.names)
+        if fault:
+            raise StreamError(fault, path=path)
+        self.path, self.rows, self._schema = path, rows, schema
+        self.types = dict(zip(schema.names, schema.types, strict=True))
+        size = 0 if path == STANDARD_INPUT else Path(path).stat().st_size
+        self.digest = hashlib.blake2b(f"{size} {schema.remove_metadata()}".encode(), digest_size=16).hexdigest()
+
+    def batches(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
+        """The rows from `start` on, at most `size` at a time, with these columns at least (None: with all)."""
+        with _told(self.path):
+            for batch in self._read(start, names, size):
+                for begin in range(0, len(batch), size):
+                    yield batch.slice(begin, size)
+
+    def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def nothing(self) -> Any:
+        """No rows."""
+        return pyarrow().RecordBatch.from_pylist([], schema=self._schema)
+
+
+class _Parquet(_Table):
+    def __init__(self, path: str) -> None:
+        import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
+
+        self._file = pq.ParquetFile(path, memory_map=True)
+        super().__init__(path, self._file.schema_arrow, self._file.metadata.num_rows)
+
+    def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
+        group, about = 0, self._file.metadata
+        while group < about.num_row_groups and start >= about.row_group(group).num_rows:
+            start -= about.row_group(group).num_rows
+            group += 1
+        groups = range(group, about.num_row_groups)
+        batches = self._file.iter_batches(batch_size=size, row_groups=groups, columns=names) if groups else ()
+        yield from _behind(start, batches)
+
+
+class _IpcFile(_Table):
+    def __init__(self, path: str) -> None:
+        pa = pyarrow()
+        self._file = pa.memory_map(path)
+        reader = pa.ipc.open_file(self._file)
+        first = reader.get_batch(0).num_rows if reader.num_record_batches else 0
+        super().__init__(path, reader.schema, first * reader.num_record_batches)  # about: they need not be alike
+
+    def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - cut by who calls
+        pa = pyarrow()
+        fields = None if names is None else [self._schema.get_field_index(name) for name in names]
+        reader = pa.ipc.open_file(self._file, options=pa.ipc.IpcReadOptions(included_fields=fields))
+        yield from _behind(start, (reader.get_batch(k) for k in range(reader.num_record_batches)))
+
+
+class _IpcStream(_Table):
+    """It can be read once."""
+
+    def __init__(self, path: str) -> None:
+        pa = pyarrow()
+        self._reader = pa.ipc.open_stream(sys.stdin.buffer if path == STANDARD_INPUT else pa.memory_map(path))
+        super().__init__(path, self._reader.schema, 0)
+
+    def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - all are read
+        yield from _behind(start, self._reader)
+
+
+def _behind(start: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Without the first rows."""
+    for batch in batches:
+        if start < len(batch):
+            yield batch.slice(start)
+        start = max(0, start - len(batch))
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What pyarrow says of a file becomes a StreamError."""
+    pa = pyarrow()
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise StreamError(
+            f"it cannot be read: {str(error).rstrip('.')}. Is it damaged, or not complete?", path=path
+        ) from error
+
+
+def open_table(path: str, format_: Format) -> _Table:
+    """Open a file; "-" is standard input, which must be a stream of Arrow's."""
+    if path == STANDARD_INPUT and format_ == "parquet":
+        raise ValueError("Parquet is read from its end and cannot come by standard input. Name a file.")
+    head = b"" if path == STANDARD_INPUT else _first_bytes(path)
+    if head.startswith(FEATHER_1):
+        raise StreamError("it is Feather of version 1, which nobody writes any more. Write it anew.", path=path)
+    with _told(path):
+        if format_ == "parquet":
+            return _Parquet(path)
+        return _IpcFile(path) if head.startswith(b"ARROW1") else _IpcStream(path)
+
+
+def _first_bytes(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(8)
+
+
+# Columns
+
+
+def wanted(schema: Schema) -> list[str]:
+    """The names of the columns that something is made of."""
+    return [name for name, role, _, _ in native_columns(schema) if role != "ignored"]
+
+
+def kind_of(type_: Any) -> Kind | None:
+    """What the values of a column of this type are; None if nothing can be made of them."""
+    types = pyarrow().types
+    if types.is_dictionary(type_):
+        type_ = type_.value_type
+    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
+        return "number"
+    if _is_string(types, type_) or types.is_boolean(type_):  # true and false, as CSV has them
+        return "category"
+    if types.is_timestamp(type_) or types.is_date(type_):
+        return "date"
+    return "any" if types.is_null(type_) else None
+
+
+class TableParser:
+    """Reads batches by a schema. Any number of threads may call it."""
+
+    def __init__(self, schema: Schema, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> None:
+        self._columns = [column for column in native_columns(schema) if column[1] != "ignored"]
+        self._features = schema.features.native(indices=False)
+        self._skip_bad, self._vocabulary = skip_bad, vocabulary
+
+    def __call__(self, chunk: Chunk) -> _core.TextBlock:
+        """The events of a batch."""
+        batch: Any = chunk.data
+        values = []
+        for name, role, kind, _ in self._columns:
+            if name not in batch.schema.names:
+                raise StreamError(f"there is no column {name!r}, which the first file has.", path=chunk.path)
+            values.append(_values(batch.column(name), role, kind))
+        return _core.read_table(self._columns, values, len(batch), self._features, self._skip_bad, self._vocabulary)
+
+
+def _values(array: Any, role: str, kind: str) -> Any:
+    """The values of a column as the core takes them: numbers, codes and their strings, or seconds and whether they have a time of day."""
+    pa = pyarrow()
+    types = pa.types
+    if types.is_dictionary(array.type) and not _is_string(types, array.type.value_type):
+        array = array.dictionary_decode()
+    if types.is_null(array.type):
+        return np.full(len(array), np.nan)
+    is_date = types.is_timestamp(array.type) or types.is_date(array.type)
+    names_something = role == "tag" or (role == "feature" and kind in {"category", "text"})
+    names_something |= role == "label" and types.is_boolean(array.type)
+    if (
+        _is_string(types, array.type)
+        or types.is_dictionary(array.type)
+        or (names_something and _is_exact(types, array.type))
+    ):
+        return _codes(pa, array)
+    if is_date:
+        return _seconds(pa, array), types.is_timestamp(array.type)
+    if not types.is_float64(array.type):
+        array = array.cast(pa.float64(), safe=False)
+    return np.ascontiguousarray(array.to_numpy(zero_copy_only=False))  # null is nan
+
+
+def _is_string(types: Any, type_: Any) -> bool:
+    return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
+
+
+def _is_exact(types: Any, type_: Any) -> bool:
+    """Whether the text of a value says all of it, while a double may not."""
+    exact = (types.is_integer, types.is_boolean, types.is_timestamp, types.is_date)
+    return any(is_type(type_) for is_type in exact)
+
+
+def _codes(pa: Any, array: Any) -> tuple[Any, list[bytes]]:
+    if not pa.types.is_dictionary(array.type):
+        array = array.cast(pa.string()).dictionary_encode()
+    strings = [b"" if text is None else text.encode() for text in array.dictionary.to_pylist()]
+    return array.indices.fill_null(-1).cast(pa.int32()).to_numpy(), strings
+
+
+def _seconds(pa: Any, array: Any) -> Any:
+    """Since 1970, with one division, as the text of a date is read."""
+    if not pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("s"))
+    ticks = array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(ticks / TICKS[array.type.unit])

@@ -1,0 +1,118 @@
+"""Events that stand one behind the other in a stream."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odca import _core
+from odca.stream.read.chunks import Chunk, Position
+from odca.stream.read.errors import StreamError
+from odca.validation.arrays import Array
+
+
+class Block:
+    """A few thousand events.
+
+    Give `block.rows` to `Learner.learn` and `predict`, or `block.X`, the same as a SciPy array. What the data do not have
+    is None.
+    """
+
+    def __init__(self, rows: _core.TextBlock, chunk: Chunk, lines_before: int) -> None:
+        self.rows = rows
+        """The events' features, as the core reads them."""
+        self.path = chunk.path
+        """The file."""
+        self._lines_before = lines_before
+        self.lines = int(rows.lines) + bool(chunk.fault)
+        """How many lines it has, with those that hold no event."""
+        self._chunk = chunk
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def X(self) -> Any:
+        """The events' features as a SciPy CSR array, one row for each."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 - it takes long to import
+
+        rows = self.rows
+        return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), rows.width))
+
+    @cached_property
+    def y(self) -> npt.NDArray[Any]:
+        """The labels: numbers (nan where there is none), or, if any label is text, objects: text, numbers, None."""
+        rows = self.rows
+        if not rows.label_names:
+            return rows.label
+        labels = rows.label.astype(object)
+        labels[np.isnan(rows.label)] = None
+        texts = np.array([name.decode() for name in rows.label_names], dtype=object)
+        is_text = rows.label_text >= 0
+        labels[is_text] = texts[rows.label_text[is_text]]
+        return labels
+
+    @property
+    def weight(self) -> Array | None:
+        """The weights of the events."""
+        return self.rows.weight
+
+    @property
+    def offset(self) -> Array | None:
+        """What is known of their margins beforehand."""
+        return self.rows.offset
+
+    @property
+    def time(self) -> Array | None:
+        """Their times, in seconds; nan where there is none."""
+        return self.rows.time
+
+    @property
+    def group(self) -> Array | None:
+        """The queries that they belong to (qid)."""
+        return self.rows.group
+
+    @cached_property
+    def tag(self) -> list[str] | None:
+        """Their tags."""
+        return [tag.decode(errors="replace") for tag in self.rows.tag] or None
+
+    def line(self, row: int) -> int:
+        """The line of its file where an event begins, counted from 1."""
+        return self._lines_before + int(self.rows.line[row]) + 1
+
+    @property
+    def position(self) -> Position:
+        """Where the next block begins."""
+        return self._chunk.position(int(self.rows.bytes), self._lines_before + self.lines)
+
+    @property
+    def bad_count(self) -> int:
+        """How many of its lines could not be read."""
+        return int(self.rows.bad_count) + bool(self._chunk.fault)
+
+    def bad_lines(self) -> list[StreamError]:
+        """What was wrong with the first few of them."""
+        if self._chunk.fault:
+            return [StreamError(self._chunk.fault, path=self.path, line=self._lines_before + 1)]
+        return [
+            StreamError(
+                message.decode(errors="replace") + ".",
+                path=self.path,
+                line=self._lines_before + line + 1,
+                column=column or None,
+            )
+            for line, column, message in self.rows.bad
+        ]
+
+    def drop(self, rows: npt.NDArray[np.bool_]) -> None:
+        """Take the events that are marked out of the block."""
+        self.rows.keep((~rows).astype(np.uint8))
+        for name in ("X", "y", "tag", "is_unlabelled"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def is_unlabelled(self) -> npt.NDArray[np.bool_]:
+        """Which of the events have no label."""
+        return np.isnan(self.rows.label) & (self.rows.label_text < 0)

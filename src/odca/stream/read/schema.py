@@ -1,0 +1,308 @@
+"""How text becomes events: the format, which column is the label, what the others hold.
+
+A schema is found from a sample of the data, once, and kept with the model: other data are then read in the same way.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import PurePath
+from typing import Any, Literal, TypeAlias, get_args
+
+from odca import _core
+from odca.features.spec import Features
+from odca.stream.read.chunks import Chunk
+from odca.stream.read.errors import StreamError
+
+Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
+Kind: TypeAlias = Literal["number", "category", "text", "date", "any"]
+FORMATS: tuple[str, ...] = get_args(Format)
+
+SUFFIXES: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".vw": "vw",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".json": "jsonl",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
+MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
+
+_NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
+_LIBSVM = re.compile(rf"\s*{_NUMBER}(?:\s+qid:\d+)?(?:\s+\d+:\S+)*\s*(?:#.*)?$")
+_VW = re.compile(rf"\s*(?:{_NUMBER}\s+){{0,3}}\S*\|(?:\S|\s|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The columns (of a table) or keys (of JSON) that are no features."""
+
+    label: str | None = None
+    weight: str | None = None
+    offset: str | None = None
+    time: str | None = None
+    group: str | None = None
+    tag: str | None = None
+
+    def __post_init__(self) -> None:
+        taken = [name for name in asdict(self).values() if name is not None]
+        for name in taken:
+            if taken.count(name) > 1:
+                raise ValueError(f"the column {name!r} is to be two things at once. Each can be one.")
+
+    def role_of(self, name: str) -> str | None:
+        """What a column is, if it is no feature."""
+        return next((role for role, column in asdict(self).items() if column == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name, what its values are, and whether it is the event's time as well as a feature."""
+
+    name: str
+    kind: Kind
+    is_time: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """How text becomes events. See `recognise`."""
+
+    format: Format
+    features: Features
+    roles: Roles = Roles()
+    columns: tuple[Column, ...] = ()
+    """Of a table, in order."""
+    delimiter: str = ","
+    header: bool = True
+    """Whether a file of CSV begins with the names of its columns."""
+    named: bool = False
+    """Whether the numbers of libsvm's text are names, as they are to a model that has learned from text of another format."""
+
+    @property
+    def has_names(self) -> bool:
+        """Whether features have names that make a vocabulary; else they are numbers, of the text or of a hash."""
+        return self.features.bits is None and not self.has_indices
+
+    @property
+    def has_indices(self) -> bool:
+        """Whether features are numbers in the text, and those are their indices."""
+        return self.format == "libsvm" and not self.named and self.features == Features(missing=self.features.missing)
+
+    def parser(self, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> "Parser":
+        """What reads chunks by this schema, on any thread; quicker if most names are in a vocabulary."""
+        return Parser(self, skip_bad, vocabulary)
+
+    def as_options(self) -> dict[str, Any]:
+        """For a model file."""
+        return {**asdict(self), "features": self.features.as_options()}
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> "Schema":
+        """The reverse. ValueError (or the like) for what `as_options` cannot have made."""
+        if set(options) != {each.name for each in fields(cls)} or options["format"] not in FORMATS:
+            raise ValueError("its schema is not described as it should be.")
+        known = dict(options)
+        known["features"] = Features.from_options(options["features"])
+        known["roles"] = Roles(**options["roles"])
+        known["columns"] = tuple(Column(**column) for column in options["columns"])
+        if any(type(column.name) is not str or column.kind not in get_args(Kind) for column in known["columns"]):
+            raise ValueError("a column of its schema has no name, or is of no known kind.")
+        if not all(isinstance(name, str | None) for name in options["roles"].values()):
+            raise ValueError("the label of its schema, or the like, has no name.")
+        if type(known["delimiter"]) is not str or len(known["delimiter"].encode()) != 1:
+            raise ValueError("the delimiter of its schema is no character.")
+        if type(known["header"]) is not bool or type(known["named"]) is not bool:
+            raise ValueError("its schema does not say whether there is a header, or names.")
+        return cls(**known)
+
+
+class Parser:
+    """Reads chunks by a schema. Any number of threads may call it."""
+
+    def __init__(self, schema: Schema, skip_bad: bool, vocabulary: _core.Vocabulary | None) -> None:
+        self._schema, self._skip_bad, self._vocabulary = schema, skip_bad, vocabulary
+        self._features = schema.features.native(indices=schema.has_indices)
+        self._columns = native_columns(schema)
+
+    def __call__(self, chunk: Chunk) -> _core.TextBlock:
+        """The events of a chunk."""
+        return self.read(chunk.data, first=chunk.first)
+
+    def read(self, data: bytes | bytearray | memoryview, *, first: bool) -> _core.TextBlock:
+        """The events of whole lines; `first` if they begin a file."""
+        schema = self._schema
+        if schema.format == "libsvm":
+            return _core.read_libsvm(data, self._features, self._skip_bad, self._vocabulary)
+        if schema.format == "vw":
+            return _core.read_vw(data, self._features, self._skip_bad, self._vocabulary)
+        if schema.format == "jsonl":
+            roles = {role: name or "" for role, name in asdict(schema.roles).items()}
+            return _core.read_json(
+                data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles
+            )
+        return _core.read_csv(
+            data,
+            columns=self._columns,
+            delimiter=schema.delimiter,
+            header=schema.header and first,
+            features=self._features,
+            skip_bad=self._skip_bad,
+            vocabulary=self._vocabulary,
+        )
+
+
+NativeColumn: TypeAlias = tuple[str, str, str, bool]
+"""A column as the core takes it: its name, its role, its kind, and whether it is the time as well as a feature."""
+
+
+def native_columns(schema: Schema) -> list[NativeColumn]:
+    """The columns of a table for the core. The role of those that nothing is made of is "ignored"."""
+    return [_native(schema, column) for column in schema.columns]
+
+
+def _native(schema: Schema, column: Column) -> NativeColumn:
+    wanted = schema.features
+    kept = column.name not in wanted.ignore and (not wanted.keep or column.name in wanted.keep)
+    role = schema.roles.role_of(column.name) or ("feature" if kept or column.is_time else "ignored")
+    if role == "feature" and not kept:
+        role = "time"
+    return column.name, role, column.kind, column.is_time and role == "feature"
+
+
+def recognise_format(path: str, head: bytes) -> Format:
+    """The format of a file, from its first bytes and its name. StreamError if they do not tell."""
+    for magic, format_ in MAGIC.items():
+        if head.startswith(magic):
+            return format_
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    while suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in SUFFIXES:
+        return SUFFIXES[suffixes[-1]]
+    lines = [line for line in head.decode(errors="replace").splitlines() if line.strip()][:20]
+    data = [line for line in lines if not line.startswith("#")]
+    if data:
+        if data[0].lstrip().startswith("{"):
+            return "jsonl"
+        if all(_LIBSVM.match(line) for line in data) and any(":" in line for line in data):
+            return "libsvm"
+        if all(_VW.match(line) for line in data):
+            return "vw"
+        delimiter = _core.guess_delimiter(head)
+        if all(delimiter in line for line in data):
+            return "csv"
+    raise StreamError(
+        f"its format is not recognised. Name it: one of {', '.join(FORMATS)}.",
+        path=path,
+        line=1 if data else None,
+    )
+
+
+def table_schema(
+    sample: bytes,
+    path: str,
+    features: Features,
+    roles: Roles,
+    *,
+    delimiter: str | None,
+    header: bool | None,
+    kinds: Mapping[str, Kind],
+    split_dates: bool = True,
+    optional: Collection[str] = (),
+) -> Schema:
+    """The schema of CSV, from its first lines. What `kinds` says of a column comes before what its cells look like.
+
+    Of the roles, the `optional` ones may name columns that are not there.
+    """
+    separator = delimiter or _core.guess_delimiter(sample)
+    first = _core.csv_fields(sample, separator)
+    if header is None:
+        wanted = [name for name in (*asdict(roles).values(), *kinds) if name is not None]
+        named = (name in first for name in wanted if not re.fullmatch(r"-?\d+", name))  # numbers are places, or values
+        header = any(named) or _core.guess_header(sample, separator)
+    names = first if header else [str(number) for number in range(1, len(first) + 1)]
+    fault = _core.header_fault(names)
+    if fault:
+        raise StreamError(fault, path=path, line=1)
+    if header and len(names) > 1 and b'"' not in sample:  # within quotes a line may be anything
+        _refuse_second_header(sample, path)
+    guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
+    roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
+    columns = tuple(
+        Column(name, kinds.get(name) or kind_by_request(features, name) or whole_date(kind, split_dates))
+        for name, kind in zip(names, guessed, strict=True)
+    )
+    return Schema(
+        format="csv",
+        features=features,
+        roles=roles,
+        columns=with_time(columns, roles),
+        delimiter=separator,
+        header=header,
+    )
+
+
+def _refuse_second_header(sample: bytes, path: str) -> None:
+    """Of two files that were put together one's header is a row of the other."""
+    begin = len(sample) - len(sample.lstrip())
+    lines = [line.rstrip(b"\r") for line in sample[begin:].split(b"\n")]
+    if lines[0] in lines[1:]:
+        raise StreamError(
+            "the header comes again. Give several files by their names, instead of putting them together.",
+            path=path,
+            line=sample.count(b"\n", 0, begin) + lines.index(lines[0], 1) + 1,
+        )
+
+
+def whole_date(kind: Kind, split_dates: bool) -> Kind:
+    """The kind of a column by itself: dates are categories, as they are written, unless they are to be split."""
+    return "category" if kind == "date" and not split_dates else kind
+
+
+def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
+    """The first column of dates is the time of the events, unless another one is."""
+    if roles.time is not None:
+        return columns
+    for place, column in enumerate(columns):
+        if column.kind == "date" and roles.role_of(column.name) is None:
+            return (*columns[:place], replace(column, is_time=True), *columns[place + 1 :])
+    return columns
+
+
+def kind_by_request(features: Features, name: str) -> Kind | None:
+    """What the values of a column were said to be."""
+    if name in features.text:
+        return "text"
+    if name in features.categorical:
+        return "category"
+    return "number" if name in features.numeric else None
+
+
+def found_roles(roles: Roles, names: Sequence[str], path: str, header: bool, optional: Collection[str] = ()) -> Roles:
+    """With the names that the columns have: -1 is the last."""
+    found: dict[str, str | None] = {}
+    for role, name in asdict(roles).items():
+        if name is None or name in names:
+            found[role] = name
+        elif re.fullmatch(r"-\d+", name) and int(name) >= -len(names):
+            found[role] = names[int(name)]
+        elif role in optional:
+            found[role] = None
+        else:
+            if not names:
+                raise StreamError(f"there is no column {name!r} for the {role}. The file is empty.", path=path)
+            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
+            hint = "" if header else " The file was taken to have no header: columns are counted from 1."
+            raise StreamError(
+                f"there is no column {name!r} for the {role}. There are {shown}.{hint}", path=path, line=1
+            )
+    return Roles(**found)

@@ -1,0 +1,314 @@
+"""The bytes of files, of standard input and of pipes: plain, compressed, or still being written.
+
+A source gives bytes and knows how far it has come on the disk, which is what a progress bar needs. It does not look at
+what the bytes say: `chunks` cuts them into lines.
+"""
+
+import glob
+import io
+import os
+import select
+import stat
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from odca.stream.read.decoders import COMPRESSIONS, FORMATS, PIECE, PLAIN, Decoding, recognised, undecided
+from odca.stream.read.errors import STANDARD_INPUT, StreamError, shown
+
+POLL = 0.1  # seconds between two looks at a file that may grow, or at whether to stop
+ANOTHER_FILE = "it is not the one the checkpoint was made from; start afresh without --resume."
+
+AnyPath = str | os.PathLike[str]
+Buffer = memoryview | bytearray
+
+
+# Paths
+
+
+def expand(paths: AnyPath | Sequence[AnyPath]) -> tuple[str, ...]:
+    """The files that are meant: each path as it is, each glob (`*`, `?`, `[..]`, `**`) as what it matches, sorted.
+
+    "-" is standard input. A path that exists is that file, even if it looks like a glob. Directories that a glob
+    matches are left out.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise ValueError("no files were given. Name at least one, or '-' for standard input.")
+    found = [each for path in given for each in _matches(os.fspath(path))]
+    if found.count(STANDARD_INPUT) > 1:
+        raise ValueError("standard input ('-') was given more than once, but it can be read only once.")
+    return tuple(found)
+
+
+def _matches(path: str) -> list[str]:
+    if path == STANDARD_INPUT:
+        return [path]
+    if path and Path(path).is_dir():
+        raise IsADirectoryError(f"{path!r} is a directory. Name its files: '{path.rstrip('/')}/*'.")
+    if path and Path(path).exists():
+        return [path]
+    if not glob.has_magic(path):
+        raise FileNotFoundError(f"there is no file {path!r} (seen from {Path.cwd()}). Is its name spelled right?")
+    found = sorted((each for each in glob.glob(path, recursive=True) if not Path(each).is_dir()), key=os.fsencode)  # noqa: PTH207 - Path.glob loses a leading "./" and refuses "/"
+    if not found:
+        raise FileNotFoundError(f"no file matches {path!r} (seen from {Path.cwd()}).")
+    return found
+
+
+# Sources
+
+
+class _Raw:
+    """An open file, or the open end of a pipe, as it is on the disk."""
+
+    def __init__(self, path: str, stopped: threading.Event) -> None:
+        self.path = path
+        self.stopped = stopped
+        self._file = io.FileIO(0, closefd=False) if path == STANDARD_INPUT else io.FileIO(path)
+        about = self.status()
+        self.regular = stat.S_ISREG(about.st_mode)
+        self._begin = os.lseek(self._file.fileno(), 0, os.SEEK_CUR) if self.regular else 0
+        self.size = max(0, about.st_size - self._begin) if self.regular else None
+        self.consumed = 0
+        self.interrupted = False  # ended because it was stopped, not because there was no more to come
+        self._head = b""  # was read already, to see what it is
+        self._poll = select.poll()
+        if not self.regular:
+            self._poll.register(self._file.fileno(), select.POLLIN)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def status(self) -> os.stat_result:
+        return os.fstat(self._file.fileno())
+
+    def wait(self, seconds: float) -> bool:
+        """Whether a read returns at once, now or within that time."""
+        return self.regular or bool(self._head) or bool(self._poll.poll(seconds * 1000))
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Read what is there, and wait if nothing is. 0 at the end, and when nothing is there and it was stopped."""
+        count: int | None = None
+        if self._head:
+            count = min(len(self._head), len(buffer))
+            buffer[:count] = self._head[:count]
+            self._head = self._head[count:]
+        while count is None:  # as it is again if another process was faster at the same pipe
+            while not self.wait(POLL):
+                if self.stopped.is_set():
+                    self.interrupted = True
+                    return 0
+            count = self._file.readinto(buffer)
+        self.consumed += count
+        return count
+
+    def read(self, length: int) -> bytes:
+        data = bytearray(length)
+        count = self.readinto(data)
+        return bytes(memoryview(data)[:count])
+
+    def peek(self, wanted: Callable[[bytes], bool]) -> bytes:
+        """The first bytes, as long as more are wanted. They stay to be read."""
+        if self.regular:
+            return os.pread(self._file.fileno(), 16, self._begin)
+        head = b""
+        while wanted(head) and (piece := self.read(PIECE)):
+            head += piece
+        self.consumed -= len(head)
+        self._head = head
+        return head
+
+    def seek(self, length: int) -> int:
+        """Go forward without reading, by at most `length` bytes and only where that is possible. Returns how far."""
+        if self.size is None:
+            return 0
+        length = min(length, max(0, self.size - self.consumed))
+        os.lseek(self._file.fileno(), length, os.SEEK_CUR)
+        self.consumed += length
+        return length
+
+
+class ByteSource:
+    """The bytes of one file, in order. `open_bytes` opens it. One thread reads; any may ask how far it has come."""
+
+    compression = PLAIN
+    replaced = False  # a followed file: it ended because another took its place, or because it was emptied
+
+    def __init__(self, raw: _Raw) -> None:
+        self._raw = raw
+        self._given = 0
+
+    @property
+    def path(self) -> str:
+        """The file; "-" is standard input."""
+        return self._raw.path
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes on the disk; None for a pipe."""
+        return self._raw.size
+
+    @property
+    def consumed(self) -> int:
+        """How many bytes on the disk were read."""
+        return self._raw.consumed
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it ended because it was stopped, where more might have come."""
+        return self._raw.interrupted
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill the buffer, or the front of it, and return the number of bytes. 0 is the end."""
+        count = self._raw.readinto(buffer)
+        self._given += count
+        return count
+
+    def wait(self, seconds: float) -> bool:
+        """Whether `readinto` returns at once, with bytes or at the end; now, or within that time."""
+        return self._raw.wait(seconds)
+
+    def skip(self, length: int, *, keep: int = 0) -> bytes:
+        """Go forward by that many (decompressed) bytes; return the last `keep` of them. StreamError if there are fewer."""
+        wanted = self._given + length
+        self._given += self._seek(length - keep)
+        scrap = memoryview(bytearray(PIECE))
+        while left := wanted - keep - self._given:
+            self._fill(scrap[: min(left, PIECE)], wanted)
+        kept = bytearray(keep)
+        self._fill(memoryview(kept), wanted)
+        return bytes(kept)
+
+    def _seek(self, length: int) -> int:
+        return self._raw.seek(length)
+
+    def _fill(self, buffer: memoryview, wanted: int) -> None:
+        filled = 0
+        while filled < len(buffer):
+            count = self.readinto(buffer[filled:])
+            if not count:
+                raise StreamError(
+                    f"the file is shorter than {wanted} bytes, it ends after {self._given}: {ANOTHER_FILE}",
+                    path=self.path,
+                )
+            filled += count
+
+    def close(self) -> None:
+        """Close the file. Standard input stays open."""
+        self._raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Compressed(ByteSource):
+    def __init__(self, raw: _Raw, compression: str) -> None:
+        super().__init__(raw)
+        self.compression = compression
+        self._decoding = Decoding(FORMATS[compression], raw.read, raw.path)
+        self._made = memoryview(b"")  # unpacked, but not given out yet
+
+    def readinto(self, buffer: Buffer) -> int:
+        if not self._made:
+            try:
+                # Not less at a time, however small the buffer: a call costs the same.
+                self._made = memoryview(self._decoding.decompress(max(len(buffer), PIECE)))
+            except StreamError:
+                if self._raw.interrupted:
+                    return 0
+                raise
+        count = min(len(self._made), len(buffer))
+        buffer[:count] = self._made[:count]
+        self._made = self._made[count:]
+        self._given += count
+        return count
+
+    def wait(self, seconds: float) -> bool:
+        return bool(self._made) or self._decoding.pending or super().wait(seconds)
+
+    def _seek(self, length: int) -> int:  # noqa: ARG002 - there is no way but to unpack
+        return 0
+
+
+class _Followed(ByteSource):
+    """A plain file that others append to. It ends when it is stopped, emptied or replaced."""
+
+    def readinto(self, buffer: Buffer) -> int:
+        while True:
+            count = super().readinto(buffer)
+            if count:
+                return count
+            if self._raw.stopped.is_set():
+                self._raw.interrupted = True
+                return 0
+            if self._superseded():
+                # What was written between the read and the look is still to be had.
+                count = super().readinto(buffer)
+                self.replaced = not count
+                return count
+            self._raw.stopped.wait(POLL)
+
+    def wait(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while self._raw.status().st_size == self.consumed and not self._superseded():
+            left = until - time.monotonic()
+            if self._raw.stopped.wait(min(max(left, 0), POLL)):
+                return True
+            if left <= 0:
+                return False
+        return True
+
+    def _superseded(self) -> bool:
+        ours = self._raw.status()
+        try:
+            named = Path(self.path).stat()
+        except FileNotFoundError:  # it was moved away, and the new one is not there yet
+            named = ours
+        return ours.st_size < self.consumed or (ours.st_dev, ours.st_ino) != (named.st_dev, named.st_ino)
+
+
+def open_bytes(
+    path: AnyPath, *, compression: str = "auto", follow: bool = False, stopped: threading.Event | None = None
+) -> ByteSource:
+    """Open a file; "-" is standard input.
+
+    `compression` is recognised by the file's first bytes ("auto"), or named; "plain" gives the bytes as they are.
+
+    With `follow` the end of the file is waited for more, as by `tail -F`: if the file is emptied, or another one takes
+    its name (log rotation), the source ends and says that it was `replaced`; what was written to the old one until
+    then has been read. Whoever opens the path again gets the new one from its beginning. A file that is emptied and
+    has outgrown its former size a tenth of a second later is not noticed, as it is not by `tail -F`.
+
+    Setting `stopped` ends all waiting, for more of a file or of a pipe, as if that were the end.
+    """
+    if compression not in COMPRESSIONS:
+        raise ValueError(f"compression must be one of {', '.join(COMPRESSIONS)}; got {compression!r}.")
+    raw = _Raw(os.fspath(path), threading.Event() if stopped is None else stopped)
+    try:
+        if follow and not (raw.regular and raw.path != STANDARD_INPUT):
+            raise ValueError(
+                f"{shown(raw.path)} is not a file with a name and cannot be followed. It is read as it comes, in any case."
+            )
+        if compression == "auto":
+            compression = recognised(raw.peek(undecided), raw.path)
+        if compression == PLAIN:
+            return _Followed(raw) if follow else ByteSource(raw)
+        if follow:
+            raise StreamError(
+                f"the file is compressed with {compression} and cannot be followed. Follow the plain file, or read this"
+                " one to its end.",
+                path=raw.path,
+            )
+        return _Compressed(raw, compression)
+    except BaseException:
+        raw.close()
+        raise

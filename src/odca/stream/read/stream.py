@@ -1,0 +1,348 @@
+"""Opening a stream: what is it, and how is it read?"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias, cast
+
+from odca import _core
+from odca.features.spec import Features
+from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, wanted
+from odca.stream.read.blocks import Block
+from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks, Position
+from odca.stream.read.errors import StreamError
+from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
+from odca.stream.read.schema import FORMATS, Format, Kind, Roles, Schema, native_columns, recognise_format, table_schema
+from odca.stream.read.sources import expand
+
+Path: TypeAlias = str | os.PathLike[str]
+OnError: TypeAlias = Literal["stop", "skip"]
+
+SAMPLE_LINES = 1000
+SAMPLE_BYTES = 1 << 20
+MOST_SAMPLES = 10
+NOT_PREDICTED = ("label", "weight", "time", "group", "tag")
+"""Roles that do not matter to a prediction."""
+
+
+@dataclass(slots=True)
+class BadLines:
+    """Lines that could not be read and were left out: how many, and the first few of them."""
+
+    count: int = 0
+    samples: list[StreamError] = field(default_factory=list)
+
+    def add(self, count: int, samples: list[StreamError]) -> None:
+        """Count some more."""
+        self.count += count
+        self.samples += samples[: MOST_SAMPLES - len(self.samples)]
+
+
+class Stream:
+    """Blocks of events, once and in order: iterate over it. Made by `open`."""
+
+    def __init__(self, chunks: Chunks | Tables, schema: Schema, reading: Reading, sample: Block) -> None:
+        self._chunks = chunks
+        self.schema = schema
+        """How the data are read."""
+        self.vocabulary = reading.vocabulary
+        """The names of the features, if they have any."""
+        self.sample = sample
+        """The first events, to look at: they come in the blocks too."""
+        self.bad = BadLines()
+        """Lines that were left out."""
+        self.absent: tuple[str, ...] = ()
+        """Columns that became features in the data of an earlier schema, and are not there."""
+        self._blocks = read_blocks(chunks, reading)
+
+    def __iter__(self) -> Iterator[Block]:
+        for block in self._blocks:
+            if block.bad_count:
+                self.bad.add(block.bad_count, block.bad_lines())
+            yield block
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The data as they come, not parsed: for those who take them instead of the blocks."""
+        return iter(self._chunks)
+
+    @property
+    def total(self) -> int | None:
+        """Bytes on the disk; None if that cannot be known."""
+        return self._chunks.total
+
+    @property
+    def consumed(self) -> int:
+        """Bytes on the disk that were read so far, some blocks ahead."""
+        return self._chunks.consumed
+
+    def stop(self) -> None:
+        """Stop waiting for more of a file that grows: the blocks end with what is there."""
+        self._chunks.stop()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._blocks.close()  # type: ignore[attr-defined] # it is a generator
+        self._chunks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(
+    paths: Path | Sequence[Path],
+    *,
+    format: str = "auto",  # noqa: A002 - what it is called everywhere
+    compression: str = "auto",
+    label: str | int | None = None,
+    weight: str | int | None = None,
+    offset: str | int | None = None,
+    time: str | int | None = None,
+    group: str | int | None = None,
+    tag: str | int | None = None,
+    features: Features = Features(),  # noqa: B008 - frozen
+    delimiter: str | None = None,
+    header: bool | None = None,
+    split_dates: bool = True,
+    schema: Schema | None = None,
+    labelled: bool = True,
+    vocabulary: _core.Vocabulary | None = None,
+    grow: bool = True,
+    on_error: OnError = "stop",
+    follow: bool = False,
+    start: Position | None = None,
+    threads: int | None = None,
+    chunk_size: int = SIZE,
+    max_line: int = LONGEST_LINE,
+) -> Stream:
+    """Open files (a path, several, or globs; "-" is standard input) as one stream of events.
+
+    format: "libsvm", "vw", "csv" (any delimiter), "jsonl", "arrow" or "parquet"; "auto" recognises it by the first file.
+    compression: "gzip", "zstd", "bz2", "xz" or "plain"; "auto" recognises it.
+    label, weight, offset, time, group, tag: the columns of a table (by name, or by number where there is no header; -1 is the
+        last) or the keys of JSON that are these; libsvm's and VW's text have places for them.
+    features: what becomes a feature.
+    delimiter, header: of CSV; None looks at the first lines. So do the kinds of its columns, unless `features` names them.
+    split_dates: whether dates become their month, weekday and hour, or categories as they are written.
+    schema: read as an earlier stream was read: then what columns are is taken from there.
+    labelled: False for data to be predicted: the columns that the schema of earlier data names need not be there, but for the offset.
+    vocabulary, grow: the names of features so far; and whether new ones are added or left out.
+    on_error: "stop" raises a StreamError at the first line that cannot be read, "skip" counts such lines in `bad`.
+    follow: at the end wait for more, until `stop`.
+    start: the `position` of an earlier block: the stream goes on behind it.
+    threads: that parse; as many as there are cores unless told. What comes out does not depend on it.
+    """
+    if on_error not in {"stop", "skip"}:
+        raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
+    if format != "auto" and format not in FORMATS:
+        raise ValueError(f"format must be 'auto' or one of {', '.join(FORMATS)}; got {format!r}.")
+    found = expand(paths)
+    begin = start or Position()
+    roles = Roles(**{
+        role: None if name is None else str(name)
+        for role, name in {
+            "label": label, "weight": weight, "offset": offset, "time": time, "group": group, "tag": tag,
+        }.items()
+    })  # fmt: skip
+    optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
+    wish = _Wish(features, roles, delimiter, header, split_dates, schema if begin.offset else None, schema, optional)
+    chunks: Chunks | Tables
+    if tables := binary_format(found[begin.file], format):
+        if follow:
+            raise ValueError(f"a table of {tables} cannot be followed: it is complete when it is written.")
+        chunks = Tables(found, tables, start=begin)
+    else:
+        chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
+    try:
+        looked = (
+            _look_at_table(chunks, wish)
+            if isinstance(chunks, Tables)
+            else _look_at_text(chunks, found, format, begin, wish)
+        )
+        schema = looked.schema
+        if schema.format in {"libsvm", "vw"}:
+            _refuse_columns(roles, features, f"{found[0]} is {schema.format}'s text, which has no columns")
+        if schema.has_names and vocabulary is None:
+            vocabulary = _core.Vocabulary()
+        names = vocabulary if schema.has_names else None
+        reading = Reading(
+            parse=parser_of(schema)(skip_bad=on_error == "skip", vocabulary=names),
+            vocabulary=names,
+            grow=grow,
+            skip_bad=on_error == "skip",
+            lines_before=begin.line,
+            threads=threads or cores(),
+        )
+        events = Block(parser_of(schema)(skip_bad=True)(looked.head), looked.head, begin.line)
+    except BaseException:
+        chunks.close()
+        raise
+    stream = Stream(chunks, schema, reading, events)
+    stream.absent = _absent(wish.known, schema)
+    return stream
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """How data are to be read. With a `settled` schema nothing is left to be found; a `known` one says much."""
+
+    features: Features
+    roles: Roles
+    delimiter: str | None
+    header: bool | None
+    split_dates: bool
+    settled: Schema | None
+    known: Schema | None
+    optional: Collection[str]
+    """Roles whose columns need not be there."""
+
+    def completed(self) -> "_Wish":
+        """With all that a known schema says and that does not concern the format."""
+        if self.known is None:
+            return self
+        given = _given(self.roles)
+        # What a column was to the model does not matter, if it need not be there and is something else now.
+        before = {
+            role: None if role in self.optional and name in given.values() else name
+            for role, name in asdict(self.known.roles).items()
+        }
+        return replace(self, features=self.known.features, roles=Roles(**before | given))
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What columns are known to be."""
+        return {} if self.known is None else {column.name: column.kind for column in self.known.columns}
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What the beginning of the data tells: how they are read, and the first of them."""
+
+    schema: Schema
+    head: Chunk
+
+
+def parser_of(schema: Schema) -> Callable[..., Parse]:
+    """What makes a parser of chunks, or of batches: give it `skip_bad` and `vocabulary`."""
+    return partial(TableParser, schema) if schema.format in BINARY else schema.parser
+
+
+def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
+    wish = wish.completed()
+    schema = wish.settled or tables.schema_of(
+        wish.features, wish.roles, wish.kinds, split_dates=wish.split_dates, optional=wish.optional
+    )
+    tables.read_only(wanted(schema))
+    return _Looked(schema, tables.head(SAMPLE_LINES))
+
+
+def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Position, wish: _Wish) -> _Looked:
+    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
+    sample = _first_lines(head, SAMPLE_LINES)
+    schema = wish.settled
+    if schema is None:
+        kind = format_ if format_ != "auto" else recognise_format(found[0], head)
+        schema = _schema_of(kind, sample, found[0], wish.completed())
+    chunks.quoted = schema.format == "csv"
+    looked_at = Chunk(sample, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
+    return _Looked(schema, looked_at)
+
+
+def _first_lines(head: bytes, lines: int) -> bytes:
+    """So many lines at most, the last of them whole if any other is."""
+    end = -1
+    for _ in range(lines):
+        following = head.find(b"\n", end + 1)
+        if following < 0:
+            break
+        end = following
+    return head[: end + 1] if end >= 0 else head
+
+
+def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
+    """The schema of text that begins so; of what a known schema says, all that does not concern the format holds."""
+    known, features = wish.known, wish.features
+    if known is not None and known.has_indices and kind != "libsvm":
+        raise StreamError(
+            f"the model's features are the indices of libsvm's text; {kind} has names. Convert the data to libsvm.",
+            path=path,
+        )
+    if kind == "csv":
+        found = table_schema(
+            sample,
+            path,
+            features,
+            wish.roles,
+            delimiter=wish.delimiter,
+            header=wish.header,
+            kinds=wish.kinds,
+            split_dates=wish.split_dates,
+            optional=wish.optional,
+        )
+        return found if known is None else _as_known(found, known, path)
+    if kind == "jsonl":
+        features = features.of_kinds(wish.kinds)
+    named = known is not None and known.has_names
+    return Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named)
+
+
+def _as_known(found: Schema, known: Schema, path: str) -> Schema:
+    """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be told apart."""
+    if known.format == "jsonl":  # to which dates are texts like others
+        return replace(
+            found,
+            columns=tuple(replace(each, kind="category") if each.kind == "date" else each for each in found.columns),
+        )
+    fewer = len(known.columns) - len(found.columns)
+    without_label = fewer == 1 and known.roles.label == known.columns[-1].name
+    if not known.header and not found.header and fewer > 0 and not without_label:
+        raise StreamError(
+            f"it has {len(found.columns)} columns, {fewer} fewer than the model's data, and no header that tells which. "
+            "Give it a header, or leave the missing columns empty.",
+            path=path,
+            line=1,
+        )
+    return found
+
+
+def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
+    """ValueError if something is said of columns, where there are none."""
+    kinds = {"text": features.text, "categories": features.categorical, "numbers": features.numeric}
+    said = [f"there is no {name!r} for the {role}" for role, name in _given(roles).items()]
+    said += [f"{names[0]!r} cannot hold {kind}" for kind, names in kinds.items() if names]
+    if said:
+        raise ValueError(f"{why}: {said[0]}. Leave it out, or say what the format is.")
+
+
+def _absent(known: Schema | None, found: Schema) -> tuple[str, ...]:
+    if known is None or not known.columns or not found.columns:
+        return ()
+    there = {column.name for column in found.columns}
+    return tuple(name for name, role, _, _ in native_columns(known) if role == "feature" and name not in there)
+
+
+def _given(roles: Roles) -> dict[str, str]:
+    return {role: name for role, name in asdict(roles).items() if name is not None}
+
+
+def read_events(events: Iterable[Mapping[str, Any]], schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
+    """Events that are dictionaries: each is read as a line of JSON would be. Names that are not in the vocabulary are left out."""
+    if schema.has_indices:
+        raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
+    text = b"".join(json.dumps(event, allow_nan=False).encode() + b"\n" for event in events)
+    chunk = Chunk(text, "the events", 0, 0, first=True, last=True)
+    kinds = {column.name: column.kind for column in schema.columns}
+    as_json = replace(schema, format="jsonl", features=schema.features.of_kinds(kinds), columns=())
+    block = Block(as_json.parser(skip_bad=False)(chunk), chunk, 0)
+    if block.bad_count:
+        raise block.bad_lines()[0]
+    if vocabulary is not None:
+        block.rows.resolve(vocabulary.absorb(block.rows, False), len(vocabulary))
+    return block

@@ -1,0 +1,1 @@
+"""Events and models to files of other formats."""

@@ -1,0 +1,85 @@
+"""A model as plain numbers: what is needed to predict elsewhere, and nothing else.
+
+The weights are in the units of the data, whether they were scaled or not; smoothed where the model is. A score is
+
+    intercept + Σ weight · value (+ offset)
+
+one for numbers and for two classes, whose second one it speaks for, else one for each class. docs/convert.md shows what follows.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from odca.features.spec import feature_name
+from odca.learner import Learner
+from odca.losses import Poisson
+from odca.models.problem import Label
+from odca.stream.model import StreamModel
+from odca.validation.arrays import Array
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """What a model says, in numbers. Arrays have one row or entry for each score."""
+
+    loss: str
+    classes: tuple[Label, ...]
+    """None of them if it predicts numbers."""
+    names: list[str]
+    width: int
+    """How many features there can be: all hashes, where they are hashed, else as many as there are names."""
+    weights: Array
+    intercept: Array
+    calibration: tuple[Array, Array] | None
+    """The probability that a score speaks for is σ(slope · score + constant); σ(score) if there is none."""
+    exponential: bool
+    """Whether a number is the exponential of its score (Poisson)."""
+
+    @classmethod
+    def of(cls, model: StreamModel) -> "LinearModel":
+        """The numbers of a model."""
+        if not isinstance(model.learner, Learner):
+            raise ValueError("an automatic model is a mixture of many, and no linear one: it cannot be exported.")  # noqa: TRY004 - the model's fault, not the type's
+        learner, classes, bits = model.learner, model.classes, model.schema.features.bits
+        scores = 1 if len(classes) <= 2 else len(classes)  # without the spare lane
+        return cls(
+            repr(model.problem.loss),
+            classes,
+            [feature_name(key) for key in model.keys()],  # noqa: SIM118 - a method of the model
+            learner.n_features if bits is None else 1 << bits,
+            np.reshape(learner.smoothed_coef, (learner.lanes, learner.n_features))[:scores],
+            np.reshape(learner.smoothed_intercept, learner.lanes)[:scores],
+            None if model.calibration is None else model.calibration.maps(scores),
+            isinstance(model.problem.loss, Poisson),
+        )
+
+    def as_json(self) -> str:
+        """One object, with lists of one number for each score; weights that are 0 are left out."""
+        names = self._unique_names()
+        chosen = np.flatnonzero(self.weights.any(axis=0)).tolist()
+        about: dict[str, Any] = {"format": "odca linear model", "version": 1, "loss": self.loss}
+        if self.classes:
+            ones = np.ones(len(self.intercept))
+            slope, constant = (ones, 0.0 * ones) if self.calibration is None else self.calibration
+            about |= {"predicts": "classes", "classes": [_plain(each) for each in self.classes]}
+            about |= {"slope": slope.tolist(), "constant": constant.tolist()}
+        else:
+            about["predicts"] = "exponentials" if self.exponential else "numbers"
+        about["intercept"] = self.intercept.tolist()
+        about["weights"] = dict(zip((names[j] for j in chosen), self.weights[:, chosen].T.tolist(), strict=True))
+        return json.dumps(about, ensure_ascii=False, allow_nan=False)
+
+    def _unique_names(self) -> list[str]:
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ValueError(
+                f"two features are both called {twice!r}, which names in JSON cannot tell apart. Rename a column and learn anew."
+            )
+        return self.names
+
+
+def _plain(label: Label) -> Label:
+    return int(label) if isinstance(label, float) and label.is_integer() else label

@@ -1,0 +1,110 @@
+"""What a learner's options may be, and what they come to for the core."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.penalties import KL, Box, NonNegative, Penalty
+from odca.validation.arrays import Array, as_floats
+from odca.validation.numbers import real, whole
+from odca.windows import Window
+
+MOST_LANES = 2**20
+Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
+
+
+def frozen(value: Any, name: str) -> Any:
+    """Numbers as they are, sequences as (nested) tuples: options can then be compared and never change."""
+    if value is None or isinstance(value, Real):
+        return value
+    array = as_floats(value, name)
+    return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
+
+
+def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
+    """The number of lanes that the options name; None where they all speak of one model."""
+    named = {
+        "lanes": None if lanes is None else whole(lanes, "lanes"),
+        "rho": len(np.asarray(rho)) if np.ndim(rho) else None,
+        "prior_strength": len(np.asarray(prior_strength)) if np.ndim(prior_strength) else None,
+        "window": window.lanes,
+    }
+    given = {name: count for name, count in named.items() if count is not None}
+    if not given:
+        return None
+    if max(given.values()) > MOST_LANES:
+        raise ValueError(f"there can be at most {MOST_LANES} lanes; the options name {max(given.values())}.")
+    if len(set(given.values())) > 1 or 0 in given.values():
+        raise ValueError(
+            f"the options name different numbers of lanes: {given}. Make them agree, with at least one lane."
+        )
+    return next(iter(given.values()))
+
+
+def per_lane(name: str, values: Numbers, lanes: int) -> Array:
+    """An option that may differ from lane to lane, as one number for each."""
+    array = as_floats(values, name)
+    if array.ndim > 1 or not np.all(np.isfinite(array) & (array >= 0.0)):
+        raise ValueError(f"{name} must be a finite number >= 0, or one for each lane; got {values!r}.")
+    return np.broadcast_to(array, (lanes,)).copy()
+
+
+def fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool) -> int:
+    """The number of features where it cannot grow, else 0."""
+    if not isinstance(penalty, KL):
+        if n_features is not None:
+            raise ValueError(
+                "n_features is for KL; under other penalties features may appear at any time. Leave it out."
+            )
+        return 0
+    if intercept:
+        raise ValueError("KL has no intercept: its weights are a point of the simplex. Use offset for a constant.")
+    wanted = None if n_features is None else whole(n_features, "n_features")
+    known = len(penalty.prior) if penalty.prior is not None else wanted
+    if known is None:
+        raise ValueError(f"KL needs its number of features; got n_features={n_features!r}. Give n_features or a prior.")
+    if wanted not in {None, known}:
+        raise ValueError(f"KL has a prior of {known} features; got n_features={n_features}. Leave n_features out.")
+    return known
+
+
+def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Array | None, Array | None]:
+    """1/a_j by feature and w₀ by feature and lane, the intercept in front; None where all are 1 and 0."""
+    weights, mean, intercept = options["penalty_weights"], options["prior_mean"], options["intercept"]
+    factor, prior_intercept = options["intercept_penalty"], options["prior_intercept"]
+    if not 1e-300 <= real(factor) <= 1e300:
+        raise ValueError(f"intercept_penalty must lie in [1e-300, 1e300]; got {factor!r}. Small is nearly free: 1e-6.")
+    start = as_floats(prior_intercept, "prior_intercept")
+    if start.ndim > 1 or (start.ndim and len(start) != lanes) or not np.all(np.isfinite(start)):
+        raise ValueError(f"prior_intercept must be a finite number, or one for each lane; got {prior_intercept!r}.")
+    for name, is_given in (("prior_intercept", start.any()), ("intercept_penalty", factor != 1.0)):
+        if is_given and not intercept:
+            raise ValueError(f"{name} is given but there is no intercept. Set intercept=True.")
+    if weights is None and mean is None and not (intercept and (factor != 1.0 or start.any())):
+        return None, None
+    if isinstance(penalty, KL):
+        raise ValueError("KL takes no penalty_weights and no prior_mean. Its prior is KL(prior).")  # noqa: TRY004 - not a type
+    a = np.ones(0) if weights is None else as_floats(weights, "penalty_weights")
+    w0 = np.zeros(0) if mean is None else as_floats(mean, "prior_mean")
+    if a.ndim != 1 or not np.all((a >= 1e-300) & (a <= 1e300)):
+        raise ValueError("penalty_weights must be a vector of numbers in [1e-300, 1e300], one per feature.")
+    if w0.ndim not in {1, 2} or (w0.ndim == 2 and len(w0) != lanes) or not np.all(np.isfinite(w0)):
+        raise ValueError(f"prior_mean must be finite, of shape (n_features,) or ({lanes}, n_features).")
+    features = max(len(a), w0.shape[-1])
+    inverse = np.ones(features + intercept)
+    inverse[intercept : intercept + len(a)] = 1.0 / a
+    means = np.zeros((features + intercept, lanes))
+    means[intercept : intercept + w0.shape[-1]] = np.broadcast_to(w0, (lanes, w0.shape[-1])).T
+    if intercept:
+        inverse[0] = 1.0 / float(factor)
+        means[0] = start
+    if isinstance(penalty, NonNegative | Box):
+        lo, hi = (penalty.lo, penalty.hi) if isinstance(penalty, Box) else (0.0, math.inf)
+        bounded = means[int(intercept) :]
+        if not np.all((lo <= bounded) & (bounded <= hi)):
+            raise ValueError(f"prior_mean must lie inside the bounds [{lo:g}, {hi:g}] of {penalty!r}.")
+    return inverse, means.ravel()
