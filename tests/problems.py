@@ -215,8 +215,8 @@ class Deviations:
         largest = float(np.max(relative, initial=0.0))
         self.worst[what] = max(self.worst.get(what, 0.0), largest if not math.isnan(largest) else INF)
 
-    def join(self, other: "Deviations") -> None:
-        for what, value in other.worst.items():
+    def join(self, worst: dict[str, float]) -> None:
+        for what, value in worst.items():
             self.worst[what] = max(self.worst.get(what, 0.0), value)
 
     def beyond(self, tolerance: float) -> dict[str, float]:
@@ -231,8 +231,11 @@ class Cells:
         self.deviations = Deviations()
 
     def add(self, deviations: Deviations) -> None:
-        self.count += 1
-        self.deviations.join(deviations)
+        self.join(1, deviations.worst)
+
+    def join(self, count: int, worst: dict[str, float]) -> None:
+        self.count += count
+        self.deviations.join(worst)
 
 
 def smoothed_history(reference: ReferenceLearner, kappa: float) -> Array:

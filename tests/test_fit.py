@@ -427,7 +427,7 @@ def test_no_worse_than_liblinear_on_real_data(loss: Any, intercept: bool, name: 
     assert mine <= theirs + report.gap + 1e-13
 
 
-@pytest.mark.parametrize("name", ["a6a", "synthetic"])
+@pytest.mark.parametrize("name", [pytest.param("a6a", marks=pytest.mark.long), "synthetic"])
 def test_ridge_and_elastic_net_agree_with_scikit_learn(name: str) -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")
     if name == "a6a":

@@ -118,7 +118,8 @@ def test_a_loss_of_the_users_own_is_given_again(path: Path) -> None:
 # Damaged files
 
 
-def test_no_flipped_bit_and_no_cut_goes_unnoticed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.long
+def test_no_flipped_bit_and_no_cut_goes_unnoticed(path: Path, notes: list[str]) -> None:
     a_learner().save(path)
     whole, rng, executions = path.read_bytes(), random.Random(1), 0
     damaged = [whole[:k] for k in range(0, len(whole), 7)] + [whole + b"\0"]
@@ -131,8 +132,7 @@ def test_no_flipped_bit_and_no_cut_goes_unnoticed(path: Path, capsys: pytest.Cap
         with pytest.raises(ValueError, match=r"model\.safetensors is not a model of odca that can be read: "):
             Learner.load(path)
         executions += 1
-    with capsys.disabled():
-        print(f"\n{executions} damaged model files, all refused", end="")
+    notes.append(f"{executions} damaged model files, all refused")
 
 
 def crafted(whole: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
@@ -209,7 +209,8 @@ def test_a_file_that_is_no_model_is_refused(data: bytes, path: Path) -> None:
         Learner.load(path)
 
 
-def test_no_crafted_numbers_break_anything(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.long
+def test_no_crafted_numbers_break_anything(path: Path, notes: list[str]) -> None:
     """Random numbers in random places of the state, with the right checksum: refused, or a model that works."""
     a_learner().save(path)
     whole, rng, refused = path.read_bytes(), np.random.default_rng(5), 0
@@ -232,8 +233,7 @@ def test_no_crafted_numbers_break_anything(path: Path, capsys: pytest.CaptureFix
         except ValueError:
             continue
         assert np.all(np.isfinite(learner.coef))
-    with capsys.disabled():
-        print(f"\n1500 crafted states, {refused} refused", end="")
+    notes.append(f"1500 crafted states, {refused} refused")
 
 
 # Writing

@@ -79,6 +79,7 @@ def test_while_a_label_is_learned_its_event_counts_as_gone() -> None:
     assert (seen, model.pending, model.dropped) == ([0, 0], 0, 0)
 
 
+@pytest.mark.alone
 def test_a_refused_label_costs_the_same_however_many_wait() -> None:
     def cost(waiting: int) -> float:
         model = EventLearner(loss=LogLoss(), max_pending=waiting)

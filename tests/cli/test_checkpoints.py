@@ -320,6 +320,7 @@ def test_a_file_that_grows_is_followed_until_ctrl_c(train, tmp_path: Path) -> No
 KILLS, MID_TRAINING = 50, 45
 
 
+@pytest.mark.long
 def test_fifty_kills_in_the_middle_leave_the_same_model(train, tmp_path: Path) -> None:
     """A run begins where the last checkpoint was. It is killed a random time after it has learned more; some even before."""
     lines = [vw(each, order=("a", "b")) for each in events(4000)]

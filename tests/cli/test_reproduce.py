@@ -9,6 +9,7 @@ from odca import cli
 from odca.research.experiments import EXPERIMENTS
 
 
+@pytest.mark.long
 def test_the_same_seeds_write_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:

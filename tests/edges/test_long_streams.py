@@ -22,6 +22,7 @@ from odca import (
 MILLION = 1_000_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "kappa"), [(Hinge(), 0.8), (LogLoss(), 0.0)], ids=str)
 def test_ten_million_events_of_beta_point_nine_end_like_the_last_thousand(loss: Any, kappa: float) -> None:
     rng = np.random.default_rng(101)

@@ -80,6 +80,7 @@ def test_a_hyperplane_is_followed() -> None:
     check(rotating_hyperplane.find(JOB))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_the_f16_is_followed() -> None:
     finding = f16.find(JOB)

@@ -17,6 +17,7 @@ from odca.windows import Window
 from streams import window_name
 
 CALLS = 100
+pytestmark = pytest.mark.alone
 
 
 def best_of_three(work: Callable[[], object]) -> float:

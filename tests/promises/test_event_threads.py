@@ -100,6 +100,7 @@ def test_a_loss_in_python_locks_nobody_out() -> None:
     assert len(model.features) == 220
 
 
+@pytest.mark.alone
 def test_a_prediction_does_not_wait_for_the_end_of_learn_many() -> None:
     model = a_model(loss=LogLoss(), smoothing=0.9)
     events = [{f"f{j}": 1.0 + j % 7 for j in range(100)}] * 20_000

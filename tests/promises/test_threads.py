@@ -60,6 +60,7 @@ LONG: dict[str, tuple[dict[str, Any], int, int]] = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("case", LONG)
 def test_a_prediction_waits_only_a_little_for_a_long_learn(case: str) -> None:
     keywords, n, features = LONG[case]
@@ -112,6 +113,7 @@ def test_every_prediction_is_one_between_two_events(penalty: Any, window: Any, k
         assert_same_bits(loaded, prefix, "a state that was read in the middle")
 
 
+@pytest.mark.alone
 def test_predictions_do_come_in_between_the_events_of_one_call() -> None:
     # What the test above needs to mean anything: some of what it sees lies inside the call.
     learner = Learner(loss=SquaredError(), rho=0.01)
