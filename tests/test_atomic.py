@@ -19,7 +19,7 @@ def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_who_may_read_a_file_stays_as_it_was(tmp_path: Path) -> None:
+def test_replacing_a_file_keeps_its_permissions(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(0o600)
@@ -29,7 +29,7 @@ def test_who_may_read_a_file_stays_as_it_was(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_what_a_link_points_to_is_replaced(tmp_path: Path) -> None:
+def test_writing_through_a_symlink_replaces_its_target(tmp_path: Path) -> None:
     path, link = tmp_path / "file", tmp_path / "link"
     path.write_bytes(b"old")
     link.symlink_to(path)
@@ -39,7 +39,7 @@ def test_what_a_link_points_to_is_replaced(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new"
 
 
-def test_what_has_no_name_is_written_to(tmp_path: Path) -> None:
+def test_devices_are_written_in_place(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     with replacing(Path(f"/dev/fd/{writing}")) as file:
         file.write(b"new")
@@ -49,7 +49,7 @@ def test_what_has_no_name_is_written_to(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+def test_pipes_are_written_in_place(tmp_path: Path) -> None:
     pipe, came = tmp_path / "pipe", []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: came.append(pipe.read_bytes()))

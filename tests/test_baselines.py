@@ -43,7 +43,7 @@ def slow_sgd(loss: Loss, X: np.ndarray, y: np.ndarray, rates: np.ndarray, rho: f
 
 
 @pytest.mark.parametrize("loss", [SquaredError(), LogLoss(), Huber(0.5)])
-def test_sgd_is_the_recursion_of_the_paper(loss: Loss) -> None:
+def test_sgd_follows_the_papers_recursion(loss: Loss) -> None:
     X, signs, numbers = problem()
     y = signs if isinstance(loss, LogLoss) else numbers
     learner = SGD(loss, rate=0.05, rho=0.1, smoothing=1.0)
@@ -55,7 +55,7 @@ def test_sgd_is_the_recursion_of_the_paper(loss: Loss) -> None:
 
 @pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
 @pytest.mark.parametrize(("loss", "name"), [(Hinge(), "hinge"), (LogLoss(), "log_loss")])
-def test_sgd_is_scikit_learns_with_a_constant_rate(loss: Loss, name: str, rho: float) -> None:
+def test_sgd_equals_scikit_learns_at_a_constant_rate(loss: Loss, name: str, rho: float) -> None:
     X, y, _ = problem()
     theirs = SGDClassifier(loss=name, alpha=rho, penalty="l2" if rho else None, eta0=0.1, **ONE_PASS).fit(X, y)
     ours = SGD(loss, rate=0.1, rho=rho)
@@ -64,7 +64,7 @@ def test_sgd_is_scikit_learns_with_a_constant_rate(loss: Loss, name: str, rho: f
     np.testing.assert_allclose(ours.predict(X), theirs.decision_function(X), rtol=1e-9, atol=1e-9)
 
 
-def test_averages_are_scikit_learns() -> None:
+def test_averaged_sgd_equals_scikit_learns() -> None:
     X, _, y = problem()
     theirs = SGDRegressor(alpha=0.01, eta0=0.05, average=True, **ONE_PASS).fit(X, y)
     ours = SGD(SquaredError(), rate=0.05, rho=0.01, smoothing=1.0)
@@ -72,7 +72,7 @@ def test_averages_are_scikit_learns() -> None:
     np.testing.assert_allclose(ours.smoothed_coef, theirs.coef_, rtol=1e-10)
 
 
-def test_pegasos_forgets_where_it_began() -> None:
+def test_pegasos_forgets_its_starting_point() -> None:
     X, y, _ = problem()
     learner = SGD(Hinge(), rate="pegasos", rho=0.1)
     margins = learner.learn(X, y)
@@ -85,7 +85,7 @@ def test_pegasos_forgets_where_it_began() -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.9, 0.999, 1.0])
-def test_smoothed_weights_and_their_margins_are_those_of_the_paper(smoothing: float) -> None:
+def test_smoothed_weights_and_margins_follow_the_paper(smoothing: float) -> None:
     X, y, _ = problem()
     plain, smoothed = SGD(Hinge(), rate=0.1, rho=0.2), SGD(Hinge(), rate=0.1, rho=0.2, smoothing=smoothing)
     total, mass, expected = np.zeros(X.shape[1]), 0.0, [0.0]
@@ -102,7 +102,7 @@ def test_smoothed_weights_and_their_margins_are_those_of_the_paper(smoothing: fl
 
 
 @pytest.mark.parametrize("loss", [Hinge(), LogLoss(), SquaredError()])
-def test_proximal_steps_are_those_that_o_dca_tends_to(loss: Loss) -> None:
+def test_proximal_steps_are_the_limit_of_o_dca(loss: Loss) -> None:
     """With β = 1 - μρ, and β^N below the last bit, O-DCA's mass is 1/(μρ): A = 1/μ, and its step is the proximal one.
 
     From one w on, at every step.
@@ -122,7 +122,7 @@ def test_proximal_steps_are_those_that_o_dca_tends_to(loss: Loss) -> None:
         np.testing.assert_allclose(proximal.coef, odca.coef, rtol=1e-12, atol=1e-12)
 
 
-def test_a_proximal_step_solves_its_problem() -> None:
+def test_a_proximal_step_minimises_its_objective() -> None:
     X, y, _ = problem(40)
     learner = SPG(LogLoss(), rate=0.7, rho=0.2)
     for h, label in zip(X, y, strict=True):
@@ -132,7 +132,7 @@ def test_a_proximal_step_solves_its_problem() -> None:
         np.testing.assert_allclose(learner.coef - before, 0.7 * label / (1.0 + np.exp(label * z)) * h, atol=1e-13)
 
 
-def test_nlms_meets_every_label_at_rate_one() -> None:
+def test_nlms_at_rate_one_fits_every_label_exactly() -> None:
     X, _, y = problem(50)
     learner = NLMS(rate=1.0, epsilon=1e-12)
     for h, label in zip(X, y, strict=True):
@@ -142,7 +142,7 @@ def test_nlms_meets_every_label_at_rate_one() -> None:
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.98])
-def test_rls_is_least_squares(beta: float) -> None:
+def test_rls_equals_weighted_least_squares(beta: float) -> None:
     X, _, y = problem(300)
     learner = RLS(X.shape[1], beta=beta, delta=0.1)
     margins = learner.learn(X[:120], y[:120])
@@ -153,7 +153,7 @@ def test_rls_is_least_squares(beta: float) -> None:
     assert margins[0] == 0.0
 
 
-def test_sparse_rows_and_any_split_are_the_same() -> None:
+def test_sparse_rows_and_any_split_give_the_same_baseline() -> None:
     X, y, _ = problem()
     whole, parts = (SGD(LogLoss(), rate=0.1, rho=0.3, smoothing=0.99) for _ in range(2))
     margins = whole.learn(X, y)
@@ -171,7 +171,7 @@ def test_weights_that_shrink_for_long_stay_exact() -> None:
     np.testing.assert_allclose(learner.smoothed_coef, mean, atol=1e-7)
 
 
-def test_what_cannot_be_is_refused_and_leaves_the_model() -> None:
+def test_invalid_calls_of_a_baseline_are_refused_and_change_nothing() -> None:
     X, y, _ = problem(20)
     learner = SGD(Hinge(), rate=0.1, rho=0.1)
     learner.learn(X, y)
@@ -207,7 +207,7 @@ def test_what_cannot_be_is_refused_and_leaves_the_model() -> None:
             RLS(features)  # type: ignore[arg-type]
 
 
-def test_predictions_are_of_lists_too_and_features_never_seen_weigh_nothing() -> None:
+def test_predictions_accept_lists_and_ignore_features_never_seen() -> None:
     X, y, z = problem(20)
     machine, filtered, ascent = SGD(Hinge(), rate=0.1), RLS(X.shape[1]), SDCA(Hinge(), X, y, rho=0.1)
     machine.learn(X, y)
@@ -245,7 +245,7 @@ def test_the_weights_of_sdca_are_the_sum_of_its_duals() -> None:
 
 
 @pytest.mark.parametrize("order", ["random", "permuted"])
-def test_portions_do_not_change_what_sdca_does(order: Literal["random", "permuted"]) -> None:
+def test_running_sdca_in_portions_changes_nothing(order: Literal["random", "permuted"]) -> None:
     X, y, _ = problem()
     whole, parts = (SDCA(Hinge(), X, y, rho=0.1, order=order, seed=3) for _ in range(2))
     whole.ascend(1_100)
@@ -255,7 +255,7 @@ def test_portions_do_not_change_what_sdca_does(order: Literal["random", "permute
     assert whole.count == parts.count == 1_100
 
 
-def test_sdca_refuses_what_makes_no_sense() -> None:
+def test_sdca_refuses_invalid_arguments() -> None:
     X, y, _ = problem(20)
     with pytest.raises(ValueError, match="rho must be a number > 0"):
         SDCA(Hinge(), X, y, rho=0.0)
@@ -277,7 +277,7 @@ def test_sdca_refuses_what_makes_no_sense() -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_sdca_has_its_own_events(form: Any) -> None:
+def test_sdca_keeps_its_own_copy_of_the_events(form: Any) -> None:
     X, y, _ = problem(50)
     one, other = form(X), y.copy()
     changed, kept = SDCA(Hinge(), one, other, rho=0.1), SDCA(Hinge(), form(X.copy()), y, rho=0.1)
@@ -288,7 +288,7 @@ def test_sdca_has_its_own_events(form: Any) -> None:
     np.testing.assert_array_equal(changed.coef, kept.coef)
 
 
-def test_ctrl_c_stops_what_takes_long_and_leaves_it_as_it_was() -> None:
+def test_ctrl_c_stops_a_long_baseline_run_and_changes_nothing() -> None:
     X, y, _ = problem(2_000, 60)
     ascent = SDCA(Hinge(), X, y, rho=0.1)
     ascent.ascend(100)

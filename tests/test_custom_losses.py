@@ -118,7 +118,7 @@ def both(
 @pytest.mark.parametrize(
     ("loss", "mine"), [(SquaredError(), MySquares()), (Hinge(), MyHinge())], ids=["squares", "hinge"]
 )
-def test_a_dual_in_python_makes_the_model_of_the_built_in_loss(
+def test_a_python_dual_gives_the_model_of_the_built_in_loss(
     loss: Any, mine: Any, penalty: Any, window: Any, kappa: float
 ) -> None:
     lanes = 5 if kappa else None
@@ -131,7 +131,7 @@ def test_a_dual_in_python_makes_the_model_of_the_built_in_loss(
         assert_close(built_in, own, rtol=1e-11)
 
 
-def test_the_same_formula_makes_the_same_bits() -> None:
+def test_the_same_formula_in_python_gives_the_same_bits() -> None:
     for window in WINDOWS:
         built_in, own, _ = both(SquaredError(), MySquares(), window=window, smoothing=0.9)
         mine, theirs = own.get_state(), built_in.get_state()
@@ -172,7 +172,7 @@ class Only:
         return (y - p) / (1.0 + s)
 
 
-def test_without_a_value_everything_works_but_objectives_which_say_so() -> None:
+def test_without_a_value_everything_works_except_objectives() -> None:
     stream = make_stream(SquaredError(), 60, seed=503)
     learner = Learner(loss=Only(), rho=0.1, window=Sliding(20), smoothing=0.5)
     twin = Learner(loss=SquaredError(), rho=0.1, window=Sliding(20), smoothing=0.5)
@@ -191,7 +191,7 @@ def test_without_a_value_everything_works_but_objectives_which_say_so() -> None:
     assert learner.saturation == 0.0
 
 
-def test_an_object_that_is_no_loss_is_a_type_error() -> None:
+def test_an_object_that_is_not_a_loss_is_a_type_error() -> None:
     class Nothing:
         value = 3.0
 
@@ -225,7 +225,7 @@ class Falls:
 
 @pytest.mark.parametrize("where", ["gradient", "value"])
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
-def test_an_exception_from_any_part_of_a_loss_passes_through_and_undoes_the_call(where: str, window: Any) -> None:
+def test_an_exception_from_any_method_of_a_loss_propagates_and_undoes_the_call(where: str, window: Any) -> None:
     stream = make_stream(SquaredError(), 60, seed=504)
     loss = Falls(where, 10**9)
     learner = Learner(loss=loss, rho=0.1, window=window, smoothing=0.9)
@@ -281,7 +281,7 @@ print(learner.count)
 """
 
 
-def test_a_loss_that_asks_its_own_learner_does_not_wait_for_ever() -> None:
+def test_a_loss_that_calls_its_own_learner_does_not_deadlock() -> None:
     # In a process of its own, which can be ended: the learner is busy with the very event that asks.
     try:
         outcome = subprocess.run(
@@ -344,7 +344,7 @@ def address(of: Any) -> int:
 
 @pytest.mark.parametrize("how", ["ctypes", "address", "LowLevelCallable"])
 @pytest.mark.parametrize("name", ["square", "hinge"])
-def test_compiled_code_makes_the_model_of_the_built_in_loss(library: ctypes.CDLL, name: str, how: str) -> None:
+def test_compiled_code_gives_the_model_of_the_built_in_loss(library: ctypes.CDLL, name: str, how: str) -> None:
     dual, value = function(library, f"{name}_dual"), function(library, f"{name}_value")
     if how == "address":
         dual, value = address(dual), address(value)
@@ -365,7 +365,7 @@ def test_compiled_code_makes_the_model_of_the_built_in_loss(library: ctypes.CDLL
         )
 
 
-def test_compiled_code_of_the_same_formula_makes_the_same_bits(library: ctypes.CDLL) -> None:
+def test_compiled_code_of_the_same_formula_gives_the_same_bits(library: ctypes.CDLL) -> None:
     built_in, own, _ = both(SquaredError(), CompiledLoss(function(library, "square_dual")), smoothing=0.9)
     assert own.coef.tobytes() == built_in.coef.tobytes()
     assert own.smoothed_coef.tobytes() == built_in.smoothed_coef.tobytes()
@@ -382,7 +382,7 @@ def test_compiled_code_that_returns_nan_is_refused_and_undone(library: ctypes.CD
     assert bits(learner) == saved
 
 
-def test_two_compiled_losses_of_one_address_are_one_problem(library: ctypes.CDLL) -> None:
+def test_compiled_losses_at_the_same_address_are_equal(library: ctypes.CDLL) -> None:
     dual, other = function(library, "square_dual"), function(library, "hinge_dual")
     one, two, three = (Learner(loss=CompiledLoss(each), rho=0.1) for each in (dual, address(dual), other))
     one.learn(np.eye(2), [1.0, 2.0])
@@ -393,7 +393,7 @@ def test_two_compiled_losses_of_one_address_are_one_problem(library: ctypes.CDLL
         one.merge(three)
 
 
-def test_a_compiled_loss_copies_but_does_not_travel(library: ctypes.CDLL) -> None:
+def test_a_compiled_loss_can_be_copied_but_not_pickled(library: ctypes.CDLL) -> None:
     learner = Learner(loss=CompiledLoss(function(library, "square_dual")), rho=0.1)
     learner.learn(np.eye(2), [1.0, 2.0])
     assert copy.deepcopy(learner) == learner == learner.copy()

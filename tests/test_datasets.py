@@ -52,7 +52,7 @@ def one_set(monkeypatch: pytest.MonkeyPatch, *given: files.File) -> None:
     monkeypatch.setitem(sets.SETS, "two", (variant,))
 
 
-def test_the_first_place_that_has_a_file_is_taken(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_searched_for_in_order_and_the_first_match_wins(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one_set(monkeypatch, files.File("two.gz"))
     for place, label in ((alone / "cache" / "odca", b"3"), (alone / "shared" / "data", b"2"), (alone / "mine", b"1")):
         place.mkdir(parents=True)
@@ -62,7 +62,7 @@ def test_the_first_place_that_has_a_file_is_taken(alone: Path, monkeypatch: pyte
         assert datasets.load("two").y[0] == float(label)
 
 
-def test_a_set_has_rows_and_labels_and_tells_where_it_is_from(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_set_has_rows_labels_and_its_origin(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one_set(monkeypatch, files.File("two.gz"), files.File("two.t.gz"))
     monkeypatch.setenv("ODCA_DATA", str(alone))
     for name in ("two.gz", "two.t.gz"):
@@ -74,7 +74,7 @@ def test_a_set_has_rows_and_labels_and_tells_where_it_is_from(alone: Path, monke
     assert two.files == (str(alone / "two.gz"), str(alone / "two.t.gz"))
 
 
-def test_what_cannot_be_had_is_told_with_what_to_do(alone: Path) -> None:
+def test_the_error_for_missing_data_says_what_to_do(alone: Path) -> None:
     with pytest.raises(datasets.MissingDataError) as caught:
         datasets.load("spam")
     said = str(caught.value)
@@ -85,7 +85,7 @@ def test_what_cannot_be_had_is_told_with_what_to_do(alone: Path) -> None:
         datasets.load("iris")
 
 
-def test_what_is_nowhere_is_downloaded_once(
+def test_a_missing_file_is_downloaded_once(
     served: tuple[Path, str], alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, url = served
@@ -97,7 +97,7 @@ def test_what_is_nowhere_is_downloaded_once(
     assert datasets.load("two").files == (str(alone / "cache" / "odca" / "two.gz"),)
 
 
-def test_another_file_than_it_was_is_not_taken(
+def test_a_download_with_the_wrong_checksum_is_refused(
     served: tuple[Path, str], alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, url = served
@@ -108,7 +108,7 @@ def test_another_file_than_it_was_is_not_taken(
     assert not (alone / "cache" / "odca" / "two.gz").exists()
 
 
-def test_without_a_network_it_is_told_where_a_file_can_be_had(
+def test_without_a_network_the_error_names_the_url(
     alone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one_set(monkeypatch, files.File("two.gz", "http://127.0.0.1:9/two.gz"))
@@ -118,7 +118,7 @@ def test_without_a_network_it_is_told_where_a_file_can_be_had(
     assert capsys.readouterr().err == ""
 
 
-def test_a_set_in_the_place_of_another_says_so(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_substitute_data_set_is_marked_as_inexact(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ODCA_DATA", str(alone))
     for name in ("rcv1sub.gz", "rcv1sub.t.gz"):
         (alone / name).write_bytes(gzip.compress(ROWS))
@@ -127,7 +127,7 @@ def test_a_set_in_the_place_of_another_says_so(alone: Path, monkeypatch: pytest.
     assert "in the place of" in found.what
 
 
-def test_who_insists_gets_the_papers_own_files(
+def test_download_true_fetches_the_papers_own_files(
     served: tuple[Path, str], alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, url = served
@@ -150,7 +150,7 @@ def test_who_insists_gets_the_papers_own_files(
         lambda seed: datasets.drifting_hyperplane(50, 4, seed=seed),
     ],
 )
-def test_a_seed_makes_one_stream(make: object) -> None:
+def test_the_same_seed_gives_the_same_stream(make: object) -> None:
     assert callable(make)
     one, same, other = make(1), make(1), make(2)
     assert one.X.tobytes() == same.X.tobytes()
@@ -169,7 +169,7 @@ def test_labels_come_from_the_targets() -> None:
     assert wrong == pytest.approx(0.1, abs=0.02)
 
 
-def test_documents_are_like_those_of_rcv1() -> None:
+def test_generated_documents_resemble_rcv1() -> None:
     X, y = datasets.rcv1_like(3000, 5000)
     assert X.shape == (3000, 5000)
     np.testing.assert_allclose(np.sqrt(X.multiply(X).sum(axis=1)), 1.0)
@@ -180,7 +180,7 @@ def test_documents_are_like_those_of_rcv1() -> None:
     assert frequency[0] > 20 * np.median(frequency)
 
 
-def test_blocks_of_one_world_have_one_teacher() -> None:
+def test_blocks_of_one_world_share_one_teacher() -> None:
     """What is learned from one block predicts another; with teachers of their own it does not."""
     first, second = (datasets.rcv1_like(3000, 500, noise=0.0, world=1, seed=seed) for seed in (1, 2))
     other = datasets.rcv1_like(3000, 500, noise=0.0, world=2, seed=2)

@@ -53,11 +53,11 @@ def test_the_snippets_and_commands_of_a_page_run_one_after_the_other(page: Path)
         ('{"seconds": 0.1, "loss": 0.5}\n', '{"seconds": 12.5e-3, "loss": 0.5}\n', True),
     ],
 )
-def test_what_varies_may_differ_and_nothing_else(shown: str, actual: str, expected: bool) -> None:
+def test_only_the_parts_marked_as_varying_may_differ(shown: str, actual: str, expected: bool) -> None:
     assert alike(shown, actual) == expected
 
 
-def test_a_measurement_has_the_same_words() -> None:
+def test_measured_numbers_may_differ_but_the_words_may_not() -> None:
     shown, actual = "parse   1   66 MB/s   933 k/s    77.3\n", "parse   1  253 MB/s   3.6 M/s   120.1\n"
     assert alike(shown, actual, shape_only=True)
     assert not alike(shown, actual.replace("parse", "learn"), shape_only=True)
@@ -66,14 +66,14 @@ def test_a_measurement_has_the_same_words() -> None:
 @pytest.mark.parametrize(
     "block", ["$ rm -r /\n", "$ odca nothing\n", "$ head -n 1 a\n$ odca demo > file\n", "odca demo\n"]
 )
-def test_a_page_can_run_only_what_it_may_and_shows_what_fails(block: str, tmp_path: Path) -> None:
+def test_a_page_may_run_only_allowed_commands_and_reports_failures(block: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"```console\n{block}```\n")
     with pytest.raises((AssertionError, OSError)):
         list(run(page))
 
 
-def test_a_page_is_recorded(tmp_path: Path) -> None:
+def test_recording_a_page_writes_the_actual_output(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1)\n```\n```text\n2\n```\n```console\n$ odca tran\n$ echo $?\n3\n```\nEnd.\n")
     program = [sys.executable, str(ROOT / "tests" / "tools" / "record.py"), str(page)]
@@ -95,7 +95,7 @@ def test_the_readme_states_the_two_commands_exactly() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" not in target:
@@ -216,11 +216,11 @@ def test_the_map_has_every_loss_penalty_and_window() -> None:
         ("cpp/odca/learner/merging.cpp", "merge", True),
     ],
 )
-def test_the_check_of_cpp_definitions_can_tell_them_from_calls(file: str, what: str, expected: bool) -> None:
+def test_cpp_definitions_are_told_apart_from_calls(file: str, what: str, expected: bool) -> None:
     assert is_defined_in_cpp(ROOT / file, what) == expected
 
 
-def test_the_tables_are_those_of_the_results() -> None:
+def test_the_tables_in_the_docs_match_the_recorded_results() -> None:
     check = subprocess.run(
         [sys.executable, "-m", "benchmarks.tables", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )

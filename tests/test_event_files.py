@@ -35,7 +35,7 @@ def a_model(**changes: Any) -> EventLearner:
 @pytest.mark.parametrize("bits", [None, 5])
 @pytest.mark.parametrize("lanes", [None, 2])
 @pytest.mark.parametrize("window", [Sliding(7), Exponential(0.9)], ids=repr)
-def test_a_loaded_learner_is_the_saved_one_and_goes_on_like_it(
+def test_a_loaded_learner_equals_the_saved_one_and_continues_like_it(
     bits: int | None, lanes: int | None, window: Any, path: Path
 ) -> None:
     model = a_model(bits=bits, lanes=lanes, window=window)
@@ -83,7 +83,7 @@ class Mine:
     __hash__ = None  # type: ignore[assignment]
 
 
-def test_a_loss_of_the_users_own_is_given_again(path: Path) -> None:
+def test_a_custom_loss_must_be_passed_again_when_loading(path: Path) -> None:
     model = EventLearner(loss=Mine(), rho=0.1)
     model.learn_one({"a": 1.0}, 1.0)
     model.save(path)
@@ -182,7 +182,7 @@ def test_a_crafted_file_is_refused(name: str, path: Path) -> None:
         EventLearner.load(path)
 
 
-def test_a_hashed_model_has_no_or_all_features(path: Path) -> None:
+def test_a_hashed_model_file_must_have_no_or_all_features(path: Path) -> None:
     model = EventLearner(loss=SquaredError(), bits=3)
     model.save(path)
     assert EventLearner.load(path) == model

@@ -67,7 +67,7 @@ def many(model: EventLearner, stream: Stream) -> Any:
 @pytest.mark.parametrize("kappa", KAPPAS)
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
-def test_the_model_is_that_of_the_array(penalty: Any, window: Any, kappa: float) -> None:
+def test_dictionaries_give_the_same_model_as_the_array(penalty: Any, window: Any, kappa: float) -> None:
     intercept = kappa == 0.5 and not isinstance(penalty, KL)
     keywords = options(loss=Huber(1.0), penalty=penalty, window=window, smoothing=kappa, intercept=intercept)
     stream = make_stream(Huber(1.0), 150, seed=31)
@@ -96,7 +96,7 @@ def test_features_in_the_order_of_the_columns_give_the_same_bits(window: Any, ka
 @pytest.mark.parametrize("kappa", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("bits", [None, 3])
-def test_many_are_one_after_the_other_to_the_bit(window: Any, kappa: float, bits: int | None) -> None:
+def test_learn_many_gives_the_same_bits_as_learn_one(window: Any, kappa: float, bits: int | None) -> None:
     keywords = {"loss": Huber(1.0), "rho": 0.05, "window": window, "smoothing": kappa, "intercept_penalty": 0.1}
     stream = make_stream(Huber(1.0), 300, seed=33, features=40)  # names go on appearing
     one, all_ = EventLearner(**keywords, bits=bits), EventLearner(**keywords, bits=bits)
@@ -189,7 +189,9 @@ class Colour(str, enum.Enum):  # noqa: UP042 - what str() of it says differs fro
 )
 @pytest.mark.parametrize("missing", ["ignore", "indicate"])
 @pytest.mark.parametrize("bits", [None, 10])
-def test_values_count_as_what_they_mean(value: object, same_as: object, missing: Any, bits: int | None) -> None:
+def test_each_type_of_value_becomes_the_documented_feature(
+    value: object, same_as: object, missing: Any, bits: int | None
+) -> None:
     one, other = (a_model(missing=missing, bits=bits) for _ in range(2))
     one.learn_one({"a": value, "b": 1.0}, 1.0)
     other.learn_one({"a": same_as, "b": 1.0}, 1.0)
@@ -199,7 +201,7 @@ def test_values_count_as_what_they_mean(value: object, same_as: object, missing:
     assert one == other
 
 
-def test_an_na_of_pandas_may_be_refused_and_pandas_is_not_imported_for_it() -> None:
+def test_pandas_na_is_recognised_without_importing_pandas() -> None:
     with pytest.raises(ValueError, match="'a' is missing"):
         a_model(missing="error").learn_one({"a": pd.NA}, 1.0)
     frame = pd.DataFrame({"a": pd.array([1.0, pd.NA], dtype="Float64")})
@@ -219,7 +221,7 @@ except TypeError as error:
     assert said.stdout.split() == ["True", "False"]
 
 
-def test_names_count_as_their_text() -> None:
+def test_names_that_are_not_strings_count_as_their_text() -> None:
     model = a_model()
     model.learn_one({Text("a"): 1.0, np.str_("b"): 2.0, 3: 1.0, np.int64(4): 1.0, -5: 1.0, Colour.RED: "x"}, 1.0)
     assert model.features == ["a", "b", "3", "4", "-5", ("red", "x")]
@@ -236,7 +238,7 @@ def test_any_mapping_is_an_event() -> None:
         assert model.predict_one(event) == model.predict_one({"a": 1.0, "b": "x"})
 
 
-def test_a_name_with_an_equals_sign_is_no_category() -> None:
+def test_a_name_with_an_equals_sign_is_not_a_category() -> None:
     model = a_model()
     model.learn_one({"a=b": 1.0, "a": "b", "c": ""}, 1.0)
     model.learn_one({"a": "b"}, -1.0)
@@ -246,7 +248,7 @@ def test_a_name_with_an_equals_sign_is_no_category() -> None:
     assert model.weights()["a=b"] != model.weights()["a==b"]
 
 
-def test_unknown_names_say_nothing_and_are_not_added() -> None:
+def test_predicting_ignores_unknown_names_and_does_not_add_them() -> None:
     model = a_model()
     model.learn_one({"a": 1.0}, 1.0)
     before = model.copy()
@@ -257,7 +259,7 @@ def test_unknown_names_say_nothing_and_are_not_added() -> None:
     assert model.features == ["a"]
 
 
-def test_missing_values() -> None:
+def test_missing_values_are_ignored_indicated_or_refused() -> None:
     for nothing in (None, math.nan):
         model = a_model(missing="ignore")
         model.learn_one({"a": nothing, "b": 1.0}, 1.0)
@@ -313,7 +315,7 @@ REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_leaves_the_model_and_the_names_as_they_were(name: str) -> None:
+def test_a_refused_event_changes_neither_model_nor_names(name: str) -> None:
     event, y, error, message = REFUSED[name]
     model = a_model(smoothing=0.9, window=Sliding(5))
     model.learn_many([{"a": 1.0, "c": "x"}, {"b": 2.0}], [1.0, 2.0])
@@ -330,7 +332,7 @@ def test_what_is_refused_leaves_the_model_and_the_names_as_they_were(name: str) 
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSED if "label" not in name and name != "an overflow"])
-def test_what_cannot_be_learned_cannot_be_predicted_or_kept(name: str) -> None:
+def test_an_invalid_event_is_refused_by_predict_and_pending_too(name: str) -> None:
     event, _, error, message = REFUSED[name]
     if "no text" in name:
         return  # unknown names are not looked at
@@ -342,7 +344,7 @@ def test_what_cannot_be_learned_cannot_be_predicted_or_kept(name: str) -> None:
     assert model.pending == 0
 
 
-def test_the_event_at_fault_is_named() -> None:
+def test_the_error_names_the_faulty_event() -> None:
     model = a_model()
     with pytest.raises(ValueError, match="event 1 is at fault: 'a' is inf"):
         model.learn_many([{"a": 1.0}, {"a": math.inf}], [0.0, 0.0])
@@ -378,7 +380,7 @@ def test_a_list_that_changes_while_it_is_read_is_refused(change: Callable[[list[
         model.predict_many(events)
 
 
-def test_a_number_may_look_at_the_learner_but_not_teach_it() -> None:
+def test_a_number_being_converted_may_read_the_learner_but_not_train_it() -> None:
     model = a_model()
     model.learn_one({"a": 1.0, "b": 1.0}, 1.0)
     margin = model.predict_one({"a": 1.0, "b": 1.0})
@@ -403,7 +405,7 @@ def test_a_number_may_look_at_the_learner_but_not_teach_it() -> None:
         ({"penalty": KL(), "n_features": 4, "intercept": False, "bits": 2}, "hashing"),
     ],
 )
-def test_options_that_are_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_event_learner_options_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         a_model(**changes)
 
@@ -452,7 +454,7 @@ def test_a_name_that_is_a_number_is_its_own_hash(name: str, bits: int, index: in
         assert slot(text, 1.0, bits) == written_out(text.encode(), bits)
 
 
-def test_hashed_names_that_meet_are_added_up() -> None:
+def test_colliding_hashed_names_are_added() -> None:
     hashed, plain = a_model(bits=1, intercept=False), a_model(intercept=False)
     names = [f"n{k}" for k in range(6)]
     slots = {name: slot(name, 1.0, 1) for name in names}
@@ -472,7 +474,7 @@ def test_hashed_names_that_meet_are_added_up() -> None:
 # Lanes, times, the simplex, data frames
 
 
-def test_lanes_have_a_label_each_or_share_one() -> None:
+def test_lanes_have_one_label_each_or_share_one() -> None:
     model, apart = a_model(lanes=3), [a_model() for _ in range(3)]
     events = [{"a": 1.0, "b": float(k)} for k in range(5)]
     for event in events:
@@ -492,7 +494,7 @@ def test_lanes_have_a_label_each_or_share_one() -> None:
     assert a_model(lanes=1).learn_one({}, 1.0).shape == (1,)
 
 
-def test_a_wrapper_may_have_the_lanes_as_a_list() -> None:
+def test_the_core_returns_margins_of_lanes_as_a_list() -> None:
     model, other = a_model(lanes=2), a_model(lanes=2)
     for event in ({"a": 1.0}, {"a": 2.0, "b": "x"}):
         assert model._core.predict_lanes(event, 0.5) == (model.predict_one(event, offset=0.5)).tolist()
@@ -501,7 +503,7 @@ def test_a_wrapper_may_have_the_lanes_as_a_list() -> None:
     assert model == other
 
 
-def test_times_are_numbers_or_moments() -> None:
+def test_event_times_are_numbers_or_datetimes() -> None:
     numbers, moments = (a_model(window=HalfLife(3600.0)) for _ in range(2))
     noon = datetime(2024, 1, 1, 12, tzinfo=UTC)
     for seconds in (0, 60, 30, 4000):
@@ -515,7 +517,7 @@ def test_times_are_numbers_or_moments() -> None:
     assert numbers == moments
 
 
-def test_on_the_simplex_there_is_room_for_so_many_names() -> None:
+def test_on_the_simplex_the_number_of_names_is_limited() -> None:
     model = a_model(penalty=KL(), n_features=2, intercept=False)
     model.learn_one({"a": 1.0}, 1.0)
     model.learn_one({"b": 1.0}, 0.0)
@@ -526,7 +528,7 @@ def test_on_the_simplex_there_is_room_for_so_many_names() -> None:
     assert pickle.loads(pickle.dumps(model)) == model
 
 
-def test_a_data_frame_is_its_rows() -> None:
+def test_a_data_frame_is_learned_row_by_row() -> None:
     class Pandas:
         columns = ("a", "b")
 

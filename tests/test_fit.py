@@ -125,7 +125,7 @@ def test_every_loss_and_penalty_is_solved_to_a_gap_that_holds(loss: Any, penalty
 
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("loss", [SquaredError(), LogLoss(), Hinge()], ids=lambda loss: loss.name)
-def test_every_window_weighs_the_events_as_after_the_last_one(loss: Any, window: Any) -> None:
+def test_fit_weights_events_as_the_window_does_after_the_last_one(loss: Any, window: Any) -> None:
     data = problem(loss)
     learner = Learner(loss=loss, rho=RHO, window=window)
     report = learner.fit(**data, tol=1e-6, max_iter=50_000)
@@ -199,7 +199,7 @@ def test_fit_on_a_sliding_window_is_learn_and_refine(window: Any) -> None:
 
 
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.05), Box(-0.3, 0.4)], ids=lambda penalty: penalty.name)
-def test_lanes_are_the_fits_of_each(penalty: Any) -> None:
+def test_fitting_lanes_equals_fitting_each_lane_alone(penalty: Any) -> None:
     stream = make_stream(SquaredError(), 150, seed=305, lanes=3)
     keywords = options(
         loss=SquaredError(), penalty=penalty, window=Exponential([0.9, 0.99, 0.999]), lanes=3, shaped=True
@@ -227,7 +227,7 @@ def test_the_margins_are_those_from_before_an_event_was_learned() -> None:
     assert len(first) == 1 + int(data["sample_weight"][first[0]] == 0.0)
 
 
-def test_one_pass_in_row_order_is_learn() -> None:
+def test_one_pass_in_row_order_equals_learn() -> None:
     data = problem(Hinge())
     fitted, learned = Learner(loss=Hinge(), rho=RHO), Learner(loss=Hinge(), rho=RHO)
     report = fitted.fit(**data, shuffle=False, max_iter=1)
@@ -239,7 +239,7 @@ def test_one_pass_in_row_order_is_learn() -> None:
     np.testing.assert_allclose(fitted.saturation, learned.saturation, rtol=1e-12)
 
 
-def test_what_was_learned_before_is_forgotten() -> None:
+def test_fit_forgets_what_was_learned_before() -> None:
     data = problem(LogLoss())
     fresh, used = Learner(loss=LogLoss(), rho=RHO), Learner(loss=LogLoss(), rho=RHO)
     used.learn(np.random.default_rng(306).normal(size=(50, 9)), np.ones(50))
@@ -249,7 +249,7 @@ def test_what_was_learned_before_is_forgotten() -> None:
     assert used.n_features == 4
 
 
-def test_a_seed_is_an_order_and_all_orders_lead_to_one_model() -> None:
+def test_the_seed_sets_the_order_and_every_order_reaches_the_same_model() -> None:
     data = problem(LogLoss())
     one, two, other, in_order = (Learner(loss=LogLoss(), rho=RHO) for _ in range(4))
     for learner, more in ((one, {"seed": 5}), (two, {"seed": 5}), (other, {"seed": 6}), (in_order, {"shuffle": False})):
@@ -302,7 +302,7 @@ def test_a_refused_fit_leaves_the_model_as_it_was() -> None:
         Learner(loss=LogLoss(), window=HalfLife(1.0)).fit(X, y)
 
 
-def test_a_loss_of_your_own_needs_its_value() -> None:
+def test_fitting_a_custom_loss_requires_its_value() -> None:
     class Square:
         def gradient(self, z: float, y: float) -> float:
             return z - y
@@ -344,7 +344,7 @@ def test_a_loss_that_raises_leaves_the_model_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
-def test_a_fitted_model_is_saved_to_the_bit(window: Any, tmp_path: Path) -> None:
+def test_saving_and_loading_a_fitted_model_changes_no_bit(window: Any, tmp_path: Path) -> None:
     stream = make_stream(Hinge(), 80, seed=307)
     learner = Learner(**options(loss=Hinge(), penalty=ElasticNet(0.05), window=window, smoothing=0.9, lanes=2))
     learner.fit(stream.X, np.stack([stream.y, -stream.y], axis=1), **stream.keywords())
@@ -352,7 +352,7 @@ def test_a_fitted_model_is_saved_to_the_bit(window: Any, tmp_path: Path) -> None
     assert_same_bits(Learner.load(tmp_path / "model.safetensors"), learner)
 
 
-def test_events_that_weigh_nothing_are_no_problem() -> None:
+def test_fit_accepts_events_of_weight_zero() -> None:
     data = problem(SquaredError())
     learner = Learner(loss=SquaredError(), rho=RHO, prior_mean=[0.5, -0.5])
     report = learner.fit(data["X"], data["y"], sample_weight=np.zeros(90))
@@ -367,7 +367,7 @@ def test_events_that_weigh_nothing_are_no_problem() -> None:
     np.testing.assert_allclose(faded.mass, 1.0 / 0.99, rtol=1e-12)
 
 
-def test_a_fit_that_may_not_go_on_says_so() -> None:
+def test_a_fit_stopped_by_max_iter_reports_that_it_did_not_converge() -> None:
     data = problem(Hinge())
     report = Learner(loss=Hinge(), rho=1e-4).fit(**data, tol=1e-12, max_iter=3)
     assert report.passes == 3
@@ -376,7 +376,7 @@ def test_a_fit_that_may_not_go_on_says_so() -> None:
 
 
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
-def test_rows_that_are_taken_in_runs_lead_to_the_same_model(loss: Any) -> None:
+def test_visiting_rows_in_runs_reaches_the_same_model(loss: Any) -> None:
     # Many rows that are nearly orthogonal, as texts are; once with one class behind the other.
     rng = np.random.default_rng(310)
     X = sp.random(6_000, 20_000, density=0.0015, format="csr", rng=rng)
@@ -457,7 +457,7 @@ def test_ridge_and_elastic_net_agree_with_scikit_learn(name: str) -> None:
     np.testing.assert_allclose(value(sparse.coef), value(net.coef_), rtol=1e-6)
 
 
-def test_infinite_is_the_plain_mean() -> None:
+def test_multiplying_all_weights_by_a_constant_does_not_change_the_fit() -> None:
     data = problem(SquaredError())
     plain, faded = Learner(loss=SquaredError(), rho=RHO, window=Infinite()), Learner(loss=SquaredError(), rho=RHO)
     plain.fit(**data, tol=1e-12)

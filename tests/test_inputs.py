@@ -26,7 +26,7 @@ def learned(rows: Any = X, y: Any = Y, **keywords: Any) -> np.ndarray:
 @pytest.mark.parametrize(
     "kind", [np.int8, np.int32, np.int64, np.uint8, np.bool_, np.float16, np.float32, np.longdouble, object], ids=str
 )
-def test_numbers_of_any_kind_are_read_as_they_are(kind: type) -> None:
+def test_all_numeric_types_are_accepted(kind: type) -> None:
     rows = (X != 0.0).astype(kind)
     np.testing.assert_array_equal(learned(rows), learned((X != 0.0).astype(float)))
     np.testing.assert_array_equal(learned(y=(Y > 0.0).astype(kind)), learned(y=(Y > 0.0).astype(float)))
@@ -36,17 +36,17 @@ def test_numbers_of_any_kind_are_read_as_they_are(kind: type) -> None:
     )
 
 
-def test_lists_tuples_and_matrices_are_rows_too() -> None:
+def test_lists_tuples_and_matrices_are_accepted_as_rows() -> None:
     expected = learned()
     for rows in (X.tolist(), tuple(map(tuple, X)), list(X), sp.coo_array(X), sp.dok_array(X), sp.bsr_array(X)):
         np.testing.assert_allclose(learned(rows, Y.tolist()), expected, rtol=1e-15)
 
 
-def test_labels_may_stand_in_a_column() -> None:
+def test_labels_may_be_a_column_vector() -> None:
     np.testing.assert_array_equal(learned(y=Y[:, None]), learned())
 
 
-def test_weights_and_offsets_may_be_shared_by_lanes_or_not() -> None:
+def test_weights_and_offsets_may_be_shared_or_given_per_lane() -> None:
     y = np.column_stack([Y, -Y])
     weight = np.array([1.0, 0.5, 2.0])
     shared, column, each = fresh(lanes=2), fresh(lanes=2), fresh(lanes=2)
@@ -61,7 +61,7 @@ def test_weights_and_offsets_may_be_shared_by_lanes_or_not() -> None:
     assert not own.coef[1].any()
 
 
-def test_a_weight_of_two_is_not_the_event_twice_but_its_problem_is() -> None:
+def test_a_weight_of_two_gives_the_same_problem_as_the_event_twice_but_another_path() -> None:
     # Same minimiser, another path: one step of weight 2 goes further than one, and less far than two of weight 1.
     once, twice, heavy = fresh(window=Sliding(10)), fresh(window=Sliding(10)), fresh(window=Sliding(10))
     once.learn(X, Y)
@@ -102,7 +102,7 @@ SECONDS = np.array([moment.timestamp() for moment in MOMENTS])
 @pytest.mark.parametrize(
     "window", [HalfLife(dt.timedelta(seconds=20)), Sliding(duration=np.timedelta64(15, "s"))], ids=str
 )
-def test_times_may_be_numbers_or_moments(time: Any, window: Any) -> None:
+def test_times_may_be_numbers_or_datetimes(time: Any, window: Any) -> None:
     learner, seconds = fresh(window=window), fresh(window=window)
     learner.learn(X, Y, time=time)
     seconds.learn(X, Y, time=SECONDS)
@@ -112,7 +112,7 @@ def test_times_may_be_numbers_or_moments(time: Any, window: Any) -> None:
     np.testing.assert_allclose(learner.mass, expected, rtol=1e-13)
 
 
-def test_moments_far_from_now_are_still_in_order() -> None:
+def test_datetimes_far_from_now_keep_their_order() -> None:
     # Nanoseconds in 64 bits end in 2262; days do not.
     for unit in ("D", "s", "us"):
         learner = fresh(window=HalfLife(dt.timedelta(days=365)))
@@ -136,14 +136,14 @@ def test_moments_far_from_now_are_still_in_order() -> None:
     ],
     ids=["NaT", "None", "words", "timedelta", "nan", "inf", "missing"],
 )
-def test_times_that_are_none_are_refused(time: Any, message: str) -> None:
+def test_invalid_times_are_refused(time: Any, message: str) -> None:
     learner = fresh(window=HalfLife(1.0))
     with pytest.raises(ValueError, match=message):
         learner.learn(X, Y, time=time)
     assert learner.count == 0
 
 
-def test_windows_that_do_not_count_in_time_take_times_and_do_not_use_them() -> None:
+def test_windows_that_count_events_accept_and_ignore_times() -> None:
     for window in (Infinite(), Exponential(0.9), Sliding(2)):
         learner, timeless = fresh(window=window), fresh(window=window)
         with pytest.raises(ValueError, match="time must hold numbers"):
@@ -157,7 +157,7 @@ def test_windows_that_do_not_count_in_time_take_times_and_do_not_use_them() -> N
 
 @pytest.mark.parametrize("name", ["X", "y", "sample_weight", "offset"])
 @pytest.mark.parametrize("value", [["a", "b", "c"], [1j, 2j, 3j], [dt.date(2020, 1, 1)] * 3, [{}, {}, {}]], ids=str)
-def test_what_is_no_number_is_refused_by_the_name_of_its_argument(name: str, value: Any) -> None:
+def test_an_argument_that_is_not_numeric_is_refused_by_name(name: str, value: Any) -> None:
     given: dict[str, Any] = {"X": X, "y": Y, name: [[each] for each in value] if name == "X" else value}
     learner = fresh()
     with pytest.raises(ValueError, match=rf"\b{name}\b"):
@@ -170,7 +170,7 @@ def test_what_is_no_number_is_refused_by_the_name_of_its_argument(name: str, val
     [np.ones(3), np.ones((3, 1, 1)), 1.0, None, "rows", [[1.0, 2.0], [1.0], [2.0]], sp.coo_array(np.ones(3))],
     ids=["1-D", "3-D", "number", "None", "word", "ragged", "1-D sparse"],
 )
-def test_rows_that_are_no_table_are_refused(rows: Any) -> None:
+def test_rows_that_are_not_two_dimensional_are_refused(rows: Any) -> None:
     for call in (lambda: fresh().learn(rows, Y), lambda: fresh().predict(rows)):
         with pytest.raises(ValueError, match=r"\bX\b"):
             call()
@@ -206,7 +206,7 @@ def broken(**changes: Any) -> sp.csr_array:
         "data short",
     ],
 )
-def test_a_sparse_matrix_that_is_none_is_refused(rows: sp.csr_array) -> None:
+def test_an_invalid_sparse_matrix_is_refused(rows: sp.csr_array) -> None:
     learner = fresh()
     for call in (lambda: learner.learn(rows, Y), lambda: learner.predict(rows)):
         with pytest.raises(ValueError, match="X is not a valid CSR matrix"):
@@ -215,13 +215,13 @@ def test_a_sparse_matrix_that_is_none_is_refused(rows: sp.csr_array) -> None:
     assert learner.coef.size == 0
 
 
-def test_more_columns_than_can_be_named_are_refused() -> None:
+def test_more_columns_than_an_index_can_hold_are_refused() -> None:
     rows = sp.csr_array(([1.0], ([0], [2**40])), shape=(1, 2**41))
     with pytest.raises(ValueError, match=r"columns; at most .* Hash"):
         fresh().learn(rows, [1.0])
 
 
-def test_a_wide_matrix_with_few_features_costs_no_more_than_its_width_asks() -> None:
+def test_a_wide_matrix_with_few_features_has_weights_for_its_whole_width() -> None:
     rows = sp.csr_array(([1.0, 2.0], ([0, 0], [3, 99_999])), shape=(1, 100_000))
     learner = fresh()
     learner.learn(rows, [1.0])
@@ -238,7 +238,7 @@ def test_labels_of_a_classifier_are_checked_one_by_one() -> None:
     assert learner.count == 3
 
 
-def test_nothing_is_written_to_what_was_given() -> None:
+def test_input_arrays_are_never_modified() -> None:
     given = {"X": X.copy(), "y": Y.copy(), "sample_weight": np.ones(3), "offset": np.zeros(3), "time": np.arange(3.0)}
     for array in given.values():
         array.flags.writeable = False

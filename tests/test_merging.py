@@ -117,7 +117,7 @@ def test_under_l2_a_merge_is_the_mean_of_the_weights() -> None:
 @EACH_WINDOW
 @EACH_PENALTY
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
-def test_merging_with_nothing_changes_nothing(window: Any, penalty: Any, kappa: float) -> None:
+def test_merging_with_an_empty_learner_changes_nothing(window: Any, penalty: Any, kappa: float) -> None:
     keywords = options(loss=Hinge(), penalty=penalty, window=window, smoothing=kappa)
     (learned,) = parts(keywords, seeds=(404,))
     empty = Learner(**keywords)
@@ -130,7 +130,7 @@ def events_of(learner: Learner) -> set[tuple[float, ...]]:
     return {tuple(row) for row in np.column_stack([state["window.time"], state["window.facts"].reshape(-1, 5)[:, :4]])}
 
 
-def test_merged_sliding_windows_hold_the_events_of_both_that_are_still_young() -> None:
+def test_merged_sliding_windows_hold_the_unexpired_events_of_both() -> None:
     one, two, _ = parts(options(loss=SquaredError(), penalty=L2(), window=Sliding(duration=12.0)))
     merged = one.merge(two)
     young = {event for event in events_of(one) | events_of(two) if event[0] > merged.clock - 12.0}
@@ -148,7 +148,7 @@ def test_merged_sliding_windows_hold_the_events_of_both_that_are_still_young() -
 @EACH_WINDOW
 @EACH_PENALTY
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
-def test_a_merged_learner_learns_on(window: Any, penalty: Any, kappa: float) -> None:
+def test_a_merged_learner_continues_learning(window: Any, penalty: Any, kappa: float) -> None:
     keywords = options(loss=LogLoss(), penalty=penalty, window=window, smoothing=kappa, intercept=True)
     one, two, _ = parts(keywords)
     first, second = one.merge(two), two.merge(one)
@@ -159,7 +159,7 @@ def test_a_merged_learner_learns_on(window: Any, penalty: Any, kappa: float) -> 
     assert first.count == one.count + two.count + 60
 
 
-def test_parts_may_know_different_features() -> None:
+def test_learners_with_different_features_merge() -> None:
     for kappa in (0.0, 0.9):
         keywords = options(loss=SquaredError(), penalty=ElasticNet(0.05), smoothing=kappa, shaped=True)
         narrow, wide = Learner(**keywords), Learner(**keywords)
@@ -176,7 +176,7 @@ def test_parts_may_know_different_features() -> None:
         assert merged.n_features == 60
 
 
-def test_a_window_of_some_length_has_no_order_between_parts_and_refuses() -> None:
+def test_sliding_windows_of_fixed_length_refuse_to_merge() -> None:
     learner = Learner(loss=Hinge(), window=Sliding(10))
     learner.learn(np.ones((3, 2)), np.ones(3))
     earlier = learner.copy()
@@ -216,7 +216,7 @@ def test_learners_of_different_problems_do_not_merge(option: str) -> None:
 @EACH_WINDOW
 @EACH_PENALTY
 @pytest.mark.parametrize("kappa", [0.0, 0.5, 0.97, 1.0])
-def test_a_base_and_a_delta_make_the_learner(window: Any, penalty: Any, kappa: float) -> None:
+def test_applying_a_delta_to_its_base_gives_the_learner(window: Any, penalty: Any, kappa: float) -> None:
     lanes = 3 if kappa == 0.97 else None
     keywords = options(loss=LogLoss(), penalty=penalty, window=window, smoothing=kappa, lanes=lanes, intercept=True)
     stream = make_stream(LogLoss(), 260, seed=409, lanes=lanes)
@@ -245,7 +245,7 @@ def test_a_base_and_a_delta_make_the_learner(window: Any, penalty: Any, kappa: f
 
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
 @EACH_WINDOW
-def test_a_delta_may_bring_new_features(window: Any, kappa: float) -> None:
+def test_a_delta_may_add_features(window: Any, kappa: float) -> None:
     keywords = options(loss=SquaredError(), penalty=ElasticNet(0.05), window=window, smoothing=kappa, shaped=True)
     base = Learner(**keywords)
     make_stream(SquaredError(), 40, seed=413, features=5).into(base)
@@ -258,7 +258,7 @@ def test_a_delta_may_bring_new_features(window: Any, kappa: float) -> None:
 
 
 @pytest.mark.parametrize("change", ["refine", "unlearn"])
-def test_a_delta_tells_of_refined_and_unlearned_events_or_refuses(change: str) -> None:
+def test_a_delta_includes_refined_and_unlearned_events_or_is_refused(change: str) -> None:
     base = Learner(loss=SquaredError(), rho=0.1, window=Sliding(duration=50.0))
     stream = make_stream(SquaredError(), 25, seed=415).with_(time=np.arange(25.0))
     stream.part(slice(0, 20)).into(base)
@@ -319,7 +319,7 @@ def test_deltas_of_several_workers_from_one_base_add_up() -> None:
     np.testing.assert_allclose(server.dual_sum, S, rtol=0.0, atol=1e-12 * np.abs(S).max())
 
 
-def test_half_lives_of_parts_are_brought_to_one_time() -> None:
+def test_half_life_windows_are_decayed_to_a_common_time_before_merging() -> None:
     window = HalfLife(10.0)
     old, new = (Learner(loss=SquaredError(), rho=0.1, window=window) for _ in range(2))
     old.learn(np.eye(3), [1.0, 2.0, 3.0], time=[0.0, 1.0, 2.0])
@@ -331,7 +331,7 @@ def test_half_lives_of_parts_are_brought_to_one_time() -> None:
     assert_same_model(at_clock(old, 32.0).merge(new), Learner.merge(at_clock(new, 32.0), at_clock(old, 32.0)))
 
 
-def test_exponential_parts_align_their_newest_events() -> None:
+def test_exponential_windows_are_aligned_at_their_newest_events() -> None:
     one, two = (Learner(loss=SquaredError(), rho=0.1, window=Exponential(0.9)) for _ in range(2))
     one.learn(np.eye(3), [1.0, 2.0, 3.0])
     two.learn(np.ones((20, 3)), np.ones(20))
@@ -364,7 +364,7 @@ def test_a_learner_may_be_merged_with_itself() -> None:
         np.testing.assert_allclose(twice.coef, learner.coef, rtol=1e-12, atol=1e-15)
 
 
-def test_lanes_merge_each_by_itself() -> None:
+def test_lanes_merge_independently() -> None:
     for window in (Exponential([0.5, 0.9, 0.99]), HalfLife([1.0, 5.0, 50.0])):
         keywords: dict[str, Any] = {"loss": LogLoss(), "rho": (0.01, 0.1, 1.0), "window": window, "smoothing": 0.9}
         one, two, three = parts(keywords | {"lanes": 3})

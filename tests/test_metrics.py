@@ -92,7 +92,7 @@ STREAMS = {
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("weighted", [True, False])
-def test_no_split_into_blocks_shows_in_any_byte_or_row(name: str, weighted: bool) -> None:
+def test_splitting_into_blocks_changes_no_byte_and_no_row(name: str, weighted: bool) -> None:
     make, stream = STREAMS[name]
     stream = stream if weighted else unweighted(stream)
     n = len(stream["label"])
@@ -108,7 +108,7 @@ def test_no_split_into_blocks_shows_in_any_byte_or_row(name: str, weighted: bool
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_restoring_mid_stream_goes_on_to_the_same_bytes_and_rows(name: str) -> None:
+def test_restoring_mid_stream_gives_the_same_bytes_and_rows(name: str) -> None:
     make, stream = STREAMS[name]
     n, half = len(stream["label"]), len(stream["label"]) // 2 + 1
     whole = make()
@@ -129,7 +129,7 @@ def test_restoring_mid_stream_goes_on_to_the_same_bytes_and_rows(name: str) -> N
 # Classes
 
 
-def test_the_scores_of_two_classes_are_those_computed_directly() -> None:
+def test_the_scores_of_two_classes_equal_those_computed_directly() -> None:
     stream = two_classes()
     metrics = ClassMetrics()
     metrics.add(**stream)
@@ -154,7 +154,7 @@ def test_the_auc_does_not_depend_on_the_scale_of_the_margins(scale: float) -> No
     assert metrics.auc == pytest.approx(roc_auc_score(stream["label"], stream["margin"]), abs=3e-4)
 
 
-def test_the_auc_is_a_half_of_equal_margins_and_one_or_zero_of_separate_ones() -> None:
+def test_the_auc_is_a_half_for_equal_margins_and_one_or_zero_for_separated_ones() -> None:
     y = np.array([0, 1, 0, 1])
     for margin, auc in (([0.0] * 4, 0.5), ([-1e9, 1e9, -1e-9, 0.0], 1.0), ([3.0, 2.0, 3.0, -5.0], 0.0)):
         metrics = ClassMetrics()
@@ -162,7 +162,7 @@ def test_the_auc_is_a_half_of_equal_margins_and_one_or_zero_of_separate_ones() -
         assert metrics.auc == auc
 
 
-def test_the_scores_of_many_classes_are_those_computed_directly() -> None:
+def test_the_scores_of_many_classes_equal_those_computed_directly() -> None:
     stream = many_classes()
     metrics = ClassMetrics()
     metrics.add(**stream)
@@ -177,7 +177,7 @@ def test_the_scores_of_many_classes_are_those_computed_directly() -> None:
     assert plain.calibration_error == pytest.approx(expected_calibration_error(p.max(axis=1), hits), abs=1e-12)
 
 
-def test_two_columns_of_probabilities_say_what_one_says() -> None:
+def test_two_columns_of_probabilities_score_like_one() -> None:
     stream = unweighted(two_classes())
     one, two = ClassMetrics(), ClassMetrics()
     one.add(**stream)
@@ -186,7 +186,7 @@ def test_two_columns_of_probabilities_say_what_one_says() -> None:
     assert bytes_of(one) == bytes_of(two)
 
 
-def test_the_baselines_of_classes_are_those_counted_one_event_at_a_time() -> None:
+def test_the_baselines_of_classes_equal_those_counted_one_event_at_a_time() -> None:
     for stream in (two_classes(), many_classes()):
         label, weight = stream["label"].tolist(), stream["weight"].tolist()
         metrics = ClassMetrics()
@@ -208,7 +208,7 @@ def test_the_baselines_of_classes_are_those_counted_one_event_at_a_time() -> Non
         assert "loss" not in found["best_constant"]
 
 
-def test_no_constant_margin_has_less_loss_than_the_best_one() -> None:
+def test_no_constant_margin_has_a_lower_loss_than_the_best_constant() -> None:
     stream = two_classes()
     metrics = ClassMetrics()
     metrics.add(**stream)
@@ -219,7 +219,7 @@ def test_no_constant_margin_has_less_loss_than_the_best_one() -> None:
     assert metrics.baselines(SquaredError().value)["best_constant"]["loss"] == pytest.approx(2 * share * (1 - share))
 
 
-def test_a_stream_of_one_class_is_best_met_by_a_constant() -> None:
+def test_on_a_single_class_the_best_constant_has_no_loss() -> None:
     metrics = ClassMetrics()
     metrics.add(np.zeros(5, int), np.zeros(5, int), np.zeros(5))
     found = metrics.baselines(LogLoss().value)
@@ -227,7 +227,7 @@ def test_a_stream_of_one_class_is_best_met_by_a_constant() -> None:
     assert found["no_change"]["accuracy"] == found["majority"]["accuracy"] == 0.8  # wrong about the first event
 
 
-def test_without_events_nothing_can_be_told() -> None:
+def test_without_events_there_are_no_scores() -> None:
     for metrics in (ClassMetrics(), NumberMetrics(SquaredError().value)):
         scores = [*metrics.scores().values(), *(v for each in metrics.baselines().values() for v in each.values())]
         assert np.isnan(scores).all()
@@ -236,7 +236,7 @@ def test_without_events_nothing_can_be_told() -> None:
 # Numbers
 
 
-def test_the_scores_of_numbers_are_those_computed_directly() -> None:
+def test_the_scores_of_regression_equal_those_computed_directly() -> None:
     stream = numbers()
     metrics = NumberMetrics()
     metrics.add(**stream)
@@ -247,7 +247,7 @@ def test_the_scores_of_numbers_are_those_computed_directly() -> None:
     assert metrics.r2 == pytest.approx(r2_score(y, z, sample_weight=c), rel=1e-12)
 
 
-def test_r2_keeps_its_digits_far_from_zero_and_after_a_first_label_far_off() -> None:
+def test_r2_keeps_its_digits_far_from_zero_and_after_an_outlying_first_label() -> None:
     rng = np.random.default_rng(0)
     y = 1e9 + rng.normal(size=EVENTS)
     y[0] = -1e9
@@ -260,7 +260,7 @@ def test_r2_keeps_its_digits_far_from_zero_and_after_a_first_label_far_off() -> 
     assert metrics.r2 == pytest.approx(r2_score(y[1:], z[1:]), abs=1e-7)
 
 
-def test_the_baselines_of_numbers_are_those_counted_one_event_at_a_time() -> None:
+def test_the_baselines_of_regression_equal_those_counted_one_event_at_a_time() -> None:
     stream = numbers()
     metrics = NumberMetrics(SquaredError().value)
     metrics.add(**stream)
@@ -280,7 +280,7 @@ def test_the_baselines_of_numbers_are_those_counted_one_event_at_a_time() -> Non
     assert found["best_constant"]["mae"] == pytest.approx(np.average(np.abs(y - median), weights=c), rel=1e-12)
 
 
-def test_baselines_are_judged_by_a_loss_only_where_that_has_a_meaning() -> None:
+def test_baselines_have_a_loss_only_where_it_is_meaningful() -> None:
     y = np.random.default_rng(0).poisson(3.0, EVENTS).astype(float)
     metrics = NumberMetrics(Poisson().value, margin_is_prediction=False)
     metrics.add(y, np.full(EVENTS, 3.0), np.zeros(EVENTS))
@@ -317,7 +317,7 @@ def test_more_labels_than_cells_cost_little_accuracy(draw, accuracy: float) -> N
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e290])
-def test_labels_of_absurd_size_are_remembered_without_a_warning(scale: float) -> None:
+def test_huge_labels_are_stored_without_a_warning(scale: float) -> None:
     y = scale * np.random.default_rng(0).normal(size=2 * MOST_CELLS)
     summary = LabelSummary()
     summary.add(np.concatenate([y, [1e300, -1e300, 0.0]]), np.ones(len(y) + 3))
@@ -325,7 +325,7 @@ def test_labels_of_absurd_size_are_remembered_without_a_warning(scale: float) ->
     assert np.isfinite(summary.points()[0]).all()
 
 
-def test_golden_sections_find_the_least_value_wherever_it_is() -> None:
+def test_golden_section_search_finds_the_minimum_anywhere() -> None:
     for at in (-1e6, -0.3, 0.0, 7.0, 1e9):
         assert least(lambda c, at=at: (c - at) ** 2 + 5.0, 0.0, 1.0) == pytest.approx(5.0, rel=1e-12)
         assert least(lambda c, at=at: abs(c - at) + 5.0, 0.0, 1.0) == pytest.approx(5.0, rel=1e-12 * max(1.0, abs(at)))
@@ -335,7 +335,7 @@ def test_golden_sections_find_the_least_value_wherever_it_is() -> None:
 # Rows
 
 
-def test_a_row_tells_the_means_so_far_and_since_the_row_before() -> None:
+def test_a_row_has_the_means_so_far_and_since_the_previous_row() -> None:
     stream = numbers()
     rows = NumberMetrics().add(**stream)
     loss, c = stream["loss"], stream["weight"]
@@ -351,7 +351,7 @@ def test_a_row_tells_the_means_so_far_and_since_the_row_before() -> None:
         assert row.features == stream["features"][row.events - 1]
 
 
-def test_rows_may_come_every_so_many_events_also_after_a_restart_with_another_count() -> None:
+def test_the_interval_between_rows_may_change_on_restart() -> None:
     stream = two_classes()
     metrics = ClassMetrics(every=700)
     assert [row.events for row in metrics.add(**part(stream, 0, 1500))] == [700, 1400]
@@ -401,7 +401,7 @@ def test_labels_that_are_no_numbers_are_refused() -> None:
             NumberMetrics().add(np.array([1.0, label]), np.zeros(2), np.zeros(2))
 
 
-def test_a_prediction_beyond_all_numbers_does_not_spoil_what_is_kept() -> None:
+def test_an_infinite_prediction_does_not_spoil_the_sums() -> None:
     metrics = NumberMetrics(SquaredError().value)
     metrics.add(np.array([1.0, 2.0]), np.array([np.inf, 1e300]), np.array([np.inf, np.inf]))
     twin = NumberMetrics.from_arrays(metrics.as_arrays(), SquaredError().value)
@@ -422,7 +422,7 @@ def spoilt(arrays: dict[str, Any], name: str, how: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("how", ["shape", "value"])
 @pytest.mark.parametrize("stream", ["two classes", "numbers"])
-def test_a_file_with_anything_that_cannot_be_is_refused(stream: str, how: str) -> None:
+def test_an_invalid_state_of_metrics_is_refused(stream: str, how: str) -> None:
     make, events = STREAMS[stream]
     metrics = make()
     metrics.add(**events)

@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kappa", KAPPAS)
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
-def test_a_loaded_learner_is_the_saved_one_and_goes_on_like_it(
+def test_a_loaded_learner_equals_the_saved_one_and_continues_like_it(
     penalty: Any, window: Any, kappa: float, path: Path
 ) -> None:
     stream = make_stream(Huber(1.0), 120, seed=8)
@@ -51,7 +51,7 @@ def test_a_loaded_learner_is_the_saved_one_and_goes_on_like_it(
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_every_loss_comes_back(loss: Any, path: Path) -> None:
+def test_every_loss_survives_saving(loss: Any, path: Path) -> None:
     learner = Learner(loss=loss, rho=[0.1, 0.2], window=Exponential([0.9, 0.99]), prior_strength=0.5)
     learner.save(path)
     loaded = Learner.load(path)
@@ -59,7 +59,7 @@ def test_every_loss_comes_back(loss: Any, path: Path) -> None:
     assert repr(loaded) == repr(learner)
 
 
-def test_infinite_bounds_and_priors_come_back(path: Path) -> None:
+def test_infinite_bounds_and_priors_survive_saving(path: Path) -> None:
     for given in (
         {"penalty": Box(0.0, np.inf), "prior_mean": [0.1, 1 / 3], "penalty_weights": [2.0, 1e-7]},
         {"penalty": KL([0.2, 0.8])},
@@ -80,7 +80,7 @@ def test_other_tools_can_read_the_arrays(path: Path) -> None:
         np.testing.assert_array_equal(arrays[name], array)
 
 
-def test_a_file_of_version_1_is_read_forever() -> None:
+def test_a_file_of_version_1_stays_readable() -> None:
     """tests/data/model_v1.safetensors was written by odca 0.1.0 with the lines of `a_learner` and is never changed."""
     loaded = Learner.load(HERE / "data" / "model_v1.safetensors")
     expected = json.loads((HERE / "data" / "model_v1.json").read_text())
@@ -106,7 +106,7 @@ class Mine:
     __hash__ = None  # type: ignore[assignment]
 
 
-def test_a_loss_of_the_users_own_is_given_again(path: Path) -> None:
+def test_a_custom_loss_must_be_passed_again_when_loading(path: Path) -> None:
     learner = Learner(loss=Mine(), rho=0.1)
     learner.learn(np.eye(3), [1.0, 2.0, 3.0])
     learner.save(path)
@@ -119,7 +119,7 @@ def test_a_loss_of_the_users_own_is_given_again(path: Path) -> None:
 
 
 @pytest.mark.long
-def test_no_flipped_bit_and_no_cut_goes_unnoticed(path: Path, notes: list[str]) -> None:
+def test_every_flipped_bit_and_every_truncation_is_detected(path: Path, notes: list[str]) -> None:
     a_learner().save(path)
     whole, rng, executions = path.read_bytes(), random.Random(1), 0
     damaged = [whole[:k] for k in range(0, len(whole), 7)] + [whole + b"\0"]
@@ -203,14 +203,14 @@ def test_a_crafted_file_is_refused(name: str, path: Path) -> None:
     ],
     ids=lambda data: repr(data[:12]),
 )
-def test_a_file_that_is_no_model_is_refused(data: bytes, path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_refused(data: bytes, path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(ValueError, match="not a model of odca"):
         Learner.load(path)
 
 
 @pytest.mark.long
-def test_no_crafted_numbers_break_anything(path: Path, notes: list[str]) -> None:
+def test_crafted_numbers_are_refused_or_load_as_a_valid_model(path: Path, notes: list[str]) -> None:
     """Random numbers in random places of the state, with the right checksum: refused, or a model that works."""
     a_learner().save(path)
     whole, rng, refused = path.read_bytes(), np.random.default_rng(5), 0
@@ -273,7 +273,7 @@ def test_a_process_killed_while_saving_leaves_a_whole_file(path: Path) -> None:
         assert Learner.load(path).n_features == 300_000
 
 
-def test_saving_into_no_folder_says_so(tmp_path: Path) -> None:
+def test_saving_into_a_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Learner(loss=Hinge()).save(tmp_path / "nowhere" / "model.safetensors")
     with pytest.raises(FileNotFoundError):

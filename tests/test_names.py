@@ -20,7 +20,7 @@ from odca.names import (
 )
 
 
-def test_every_loss_has_its_name() -> None:
+def test_every_loss_can_be_chosen_by_name() -> None:
     assert as_loss("hinge") == Hinge()
     assert as_loss(Quantile(0.1)) == Quantile(0.1)
     assert len(LOSS_NAMES) == 13
@@ -39,7 +39,7 @@ def test_a_parameter_may_follow_the_name_and_a_colon() -> None:
         assert as_loss(f"{every}:0.25") == LOSS_NAMES[every](0.25)
 
 
-def test_windows_of_event_time() -> None:
+def test_event_time_windows_can_be_chosen_by_name() -> None:
     assert as_window("36h") == Sliding(duration=timedelta(hours=36))
     assert as_window("half-life:7d") == HalfLife(timedelta(days=7))
     for wrong in ("36", "h", "-1h", "36 h", "36x", "half-life:", "half-life:36", "infinite:1", "sliding:36h"):
@@ -47,7 +47,7 @@ def test_windows_of_event_time() -> None:
             as_window(wrong)
 
 
-def test_windows_from_numbers() -> None:
+def test_a_number_selects_an_exponential_or_a_sliding_window() -> None:
     assert as_window("infinite") == Infinite()
     assert as_window(0.99) == Exponential(0.99)
     assert as_window(500) == Sliding(500)
@@ -66,7 +66,7 @@ def test_smoothing_follows_the_window() -> None:
     assert smoothing_for(Sliding(duration=5.0)) == smoothing_for(HalfLife(5.0)) == pytest.approx(0.99)
 
 
-def test_the_terms_of_scikit_learn() -> None:
+def test_options_convert_to_and_from_scikit_learns_parametrisation() -> None:
     assert from_sgd(1e-3) == {"rho": 1e-3, "penalty": L2()}
     options = from_sgd(1e-3, l1_ratio=0.2)
     w = np.array([1.0, -2.0])
@@ -92,11 +92,11 @@ def test_the_terms_of_scikit_learn() -> None:
         lambda: as_penalty("l1"),
     ],
 )
-def test_what_has_no_counterpart_is_refused(call) -> None:
+def test_options_without_a_counterpart_are_refused(call) -> None:
     with pytest.raises(ValueError, match=r"must|there is no"):
         call()
 
 
-def test_elastic_net_by_name_is_scikit_learns() -> None:
+def test_elastic_net_by_name_minimises_scikit_learns_objective() -> None:
     assert to_sgd(1.0, "elasticnet")["l1_ratio"] == pytest.approx(0.15)
     assert as_penalty(ElasticNet(1.0)) == ElasticNet(1.0)

@@ -12,7 +12,7 @@ def a_model(max_pending: int = 3) -> EventLearner:
     return EventLearner(loss=SquaredError(), rho=0.1, max_pending=max_pending)
 
 
-def test_a_label_that_comes_later_teaches_as_it_would_have_then() -> None:
+def test_a_late_label_teaches_what_it_would_have_taught_in_time() -> None:
     later, at_once = a_model(), a_model()
     event = {"a": 2.0, "c": "x"}
     assert later.predict_one(event, offset=0.5, id="n1") == 0.5
@@ -23,7 +23,7 @@ def test_a_label_that_comes_later_teaches_as_it_would_have_then() -> None:
     assert later.pending == 0
 
 
-def test_the_oldest_event_goes_when_there_is_no_room() -> None:
+def test_the_oldest_pending_event_is_dropped_when_the_buffer_is_full() -> None:
     model = a_model(max_pending=3)
     for k in range(5):
         model.predict_one({"a": float(k)}, id=k)
@@ -35,7 +35,7 @@ def test_the_oldest_event_goes_when_there_is_no_room() -> None:
     assert (model.pending, model.dropped, model.learner.count) == (0, 2, 3)
 
 
-def test_an_id_given_again_stands_for_the_newer_event() -> None:
+def test_reusing_an_id_replaces_the_pending_event() -> None:
     model, other = a_model(), a_model()
     for k, value in ((0, 1.0), (1, 2.0), (0, 3.0), (2, 4.0), (3, 5.0)):
         model.predict_one({"a": value}, id=k)
@@ -45,7 +45,7 @@ def test_an_id_given_again_stands_for_the_newer_event() -> None:
     assert model.learner == other.learner
 
 
-def test_a_refused_label_leaves_the_event_waiting_in_its_place() -> None:
+def test_a_refused_label_leaves_the_event_pending() -> None:
     model = EventLearner(loss=LogLoss(), max_pending=3)
     for k in range(3):
         model.predict_one({"a": float(k)}, id=k)
@@ -58,7 +58,7 @@ def test_a_refused_label_leaves_the_event_waiting_in_its_place() -> None:
         model.learn_label(0, 1.0)  # still the oldest, so it was the one to go
 
 
-def test_while_a_label_is_learned_its_event_counts_as_gone() -> None:
+def test_an_event_is_not_pending_while_its_label_is_being_learned() -> None:
     seen = []
 
     class Telling:
@@ -80,7 +80,7 @@ def test_while_a_label_is_learned_its_event_counts_as_gone() -> None:
 
 
 @pytest.mark.alone
-def test_a_refused_label_costs_the_same_however_many_wait() -> None:
+def test_the_cost_of_a_refused_label_does_not_grow_with_the_pending_events() -> None:
     def cost(waiting: int) -> float:
         model = EventLearner(loss=LogLoss(), max_pending=waiting)
         for k in range(waiting):
@@ -104,7 +104,7 @@ def test_an_id_is_a_string_or_a_whole_number() -> None:
     assert model.pending == 0
 
 
-def test_several_threads_may_keep_and_label() -> None:
+def test_several_threads_may_add_and_label_pending_events() -> None:
     model = a_model(max_pending=1000)
 
     def serve(thread: int) -> None:

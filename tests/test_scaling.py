@@ -121,14 +121,14 @@ def test_a_refused_call_leaves_the_scale_as_it_was(window) -> None:
     assert learner == before
 
 
-def test_rows_are_of_one_kind() -> None:
+def test_a_scaled_model_refuses_to_mix_dense_and_sparse_rows() -> None:
     learner = Learner(loss=Hinge(), scale=True)
     learner.learn([[1.0, 2.0]], [1.0])
     with pytest.raises(ValueError, match="has learned from dense rows; row 0 of X is sparse"):
         learner.learn(sp.csr_array([[1.0, 2.0]]), [1.0])
 
 
-def test_an_outlier_that_has_left_a_sliding_window_leaves_nothing_behind() -> None:
+def test_an_outlier_leaves_no_residue_when_it_leaves_the_window() -> None:
     rng = np.random.default_rng(4)
     X = rng.normal(size=(200, 3))
     X[50] = [1e12, 0.0, -1e9]
@@ -151,7 +151,7 @@ def test_the_mean_is_found_however_far_away_it_drifts() -> None:
     np.testing.assert_allclose(1.0 / learner._core.units()[1], np.sqrt(c @ (X - mean) ** 2 / c.sum()), rtol=1e-6)
 
 
-def test_units_do_not_matter() -> None:
+def test_the_units_of_features_do_not_matter() -> None:
     X, y, *_ = stream(np.random.default_rng(6))
     a, b = (Learner(loss=LogLoss(), rho=1e-3, intercept=True, scale=True) for _ in range(2))
     units = np.array([2.0**20, 2.0**-10, 1.0, 2.0**-3, 2.0**7])
@@ -159,7 +159,7 @@ def test_units_do_not_matter() -> None:
     np.testing.assert_allclose(a.coef, b.coef * units, rtol=1e-12)
 
 
-def test_features_that_come_later_are_scaled_by_what_was_seen_of_them() -> None:
+def test_late_features_are_scaled_by_their_own_values() -> None:
     rng = np.random.default_rng(7)
     learner = Learner(loss=SquaredError(), rho=0.1, scale=True)
     learner.learn(rng.normal(size=(50, 2)), rng.normal(size=50))
@@ -172,12 +172,12 @@ def test_features_that_come_later_are_scaled_by_what_was_seen_of_them() -> None:
 @pytest.mark.parametrize(
     "options", [{"penalty": KL(), "n_features": 3}, {"prior_mean": [1.0]}, {"scale": "yes"}], ids=str
 )
-def test_refused_options(options) -> None:
+def test_invalid_scaling_options_are_refused(options) -> None:
     with pytest.raises(ValueError, match="scale"):
         Learner(**{"loss": SquaredError(), "scale": True, **options})
 
 
-def test_merging_is_refused() -> None:
+def test_merging_scaled_models_is_refused() -> None:
     learner = Learner(loss=Hinge(), scale=True)
     with pytest.raises(ValueError, match="units of its own"):
         learner.merge(learner)

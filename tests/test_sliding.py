@@ -198,7 +198,7 @@ def test_refine_converges_to_the_support_vector_machine() -> None:
     assert learner.dual_objective() <= found.fun + 1e-9
 
 
-def test_refine_is_repeatable_and_a_seed_makes_another_order() -> None:
+def test_refine_is_reproducible_and_the_seed_sets_the_order() -> None:
     data = problem(Hinge())
     one, two, three = (learned(Hinge(), data, smoothing=0.9) for _ in range(3))
     one.refine(2, seed=5)
@@ -224,7 +224,7 @@ def test_refine_stops_at_its_tolerance() -> None:
     assert eager.refine(1, tol=1.0) <= gap
 
 
-def test_refine_leaves_count_mass_clock_and_the_events_alone() -> None:
+def test_refine_does_not_change_count_mass_clock_or_events() -> None:
     stream = make_stream(SquaredError(), 60, seed=202)
     learner = Learner(**options(loss=SquaredError(), penalty=L2(), window=Sliding(duration=20.0), smoothing=0.9))
     stream.into(learner)
@@ -328,7 +328,7 @@ def test_unlearn_takes_the_number_of_an_event(event: Any) -> None:
         learner.unlearn(event)
 
 
-def test_unlearning_everything_leaves_the_model_at_rest() -> None:
+def test_unlearning_everything_leaves_an_empty_model() -> None:
     for penalty in PENALTIES:
         learner = learned(SquaredError(), problem(SquaredError()), Sliding(10), penalty=penalty)
         for event in range(119, 109, -1):
@@ -340,7 +340,7 @@ def test_unlearning_everything_leaves_the_model_at_rest() -> None:
         np.testing.assert_allclose(learner.coef, rest, rtol=1e-14)
 
 
-def test_unlearning_an_event_frees_no_place_for_an_older_one() -> None:
+def test_unlearning_an_event_does_not_bring_back_an_older_one() -> None:
     # The window is the last three events of the stream, whether one of them was unlearned or not.
     learner = Learner(loss=SquaredError(), rho=RHO, window=Sliding(3))
     learner.learn(np.eye(6)[:3], [1.0, 2.0, 3.0])
@@ -352,7 +352,7 @@ def test_unlearning_an_event_frees_no_place_for_an_older_one() -> None:
     assert learner.get_state()["window.number"].tolist() == [3, 4, 5]
 
 
-def test_unlearning_and_refining_is_never_having_seen_it() -> None:
+def test_unlearning_and_refining_equals_never_having_seen_the_event() -> None:
     data = problem(SquaredError(), n=50)
     forgetful, ignorant = (Learner(loss=SquaredError(), rho=RHO, window=Sliding(100)) for _ in range(2))
     forgetful.learn(**data)
@@ -365,7 +365,7 @@ def test_unlearning_and_refining_is_never_having_seen_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_window_of_some_duration_holds_the_events_its_definition_names(seed: int) -> None:
+def test_a_window_of_fixed_duration_holds_the_events_its_definition_says(seed: int) -> None:
     rng = np.random.default_rng(300 + seed)
     n, D = 250, 10.0
     time = np.cumsum(rng.exponential(0.5, size=n)) - np.where(rng.random(n) < 0.3, rng.exponential(8.0, size=n), 0.0)
@@ -388,7 +388,7 @@ def test_a_window_of_some_duration_holds_the_events_its_definition_names(seed: i
     np.testing.assert_allclose(learner.dual_sum, S, rtol=1e-11, atol=1e-13)
 
 
-def test_an_event_that_has_expired_on_arrival_counts_and_does_nothing_else() -> None:
+def test_an_event_expired_on_arrival_only_increases_the_count() -> None:
     learner = Learner(loss=SquaredError(), rho=RHO, window=Sliding(duration=10.0))
     stream = make_stream(SquaredError(), 20, seed=204).with_(time=np.arange(20.0))
     stream.into(learner)
@@ -406,7 +406,7 @@ def test_an_event_that_has_expired_on_arrival_counts_and_does_nothing_else() -> 
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 50])
-def test_a_window_of_some_length_is_a_fresh_learner_of_its_sums(length: int) -> None:
+def test_a_window_of_fixed_length_equals_a_fresh_learner_with_its_sums(length: int) -> None:
     stream = make_stream(SquaredError(), 200, seed=205)
     learner = Learner(loss=SquaredError(), rho=RHO, window=Sliding(length))
     for end in range(1, 201):
@@ -426,7 +426,7 @@ def test_a_window_of_some_length_is_a_fresh_learner_of_its_sums(length: int) -> 
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("window", [Sliding(25), Sliding(duration=25.0)], ids=str)
-def test_any_sequence_of_operations_leaves_sums_of_the_windows_events(window: Any, seed: int) -> None:
+def test_after_any_operations_the_sums_are_those_of_the_events_in_the_window(window: Any, seed: int) -> None:
     rng = np.random.default_rng(600 + seed)
     loss, lanes = LOSSES[seed % len(LOSSES)], (None, 3)[seed % 2]
     penalty = PENALTIES[seed % len(PENALTIES)]
@@ -472,7 +472,7 @@ def test_any_sequence_of_operations_leaves_sums_of_the_windows_events(window: An
         assert np.all(np.asarray(learner.duality_gap()) > -1e-10)
 
 
-def test_a_window_longer_than_the_stream_is_the_infinite_window() -> None:
+def test_a_window_longer_than_the_stream_equals_the_infinite_window() -> None:
     stream = make_stream(LogLoss(), 150, seed=206)
     for window in (Sliding(150), Sliding(10**9), Sliding(duration=1e9)):
         sliding, infinite = (

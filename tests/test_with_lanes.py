@@ -20,7 +20,7 @@ def same_bits(a: Learner, b: Learner) -> bool:
 @pytest.mark.parametrize("penalty", [None, ElasticNet(0.05)], ids=repr)
 @pytest.mark.parametrize("smoothing", [0.0, 0.9])
 @pytest.mark.parametrize("scale", [False, True])
-def test_a_lane_can_be_taken_from_the_one_that_saw_the_same_or_the_opposite(
+def test_a_lane_can_be_copied_from_one_with_equal_or_opposite_labels(
     loss, window, penalty, smoothing: float, scale: bool
 ) -> None:
     rng = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_a_lane_can_be_taken_from_the_one_that_saw_the_same_or_the_opposite(
     assert same_bits(late, declared)
 
 
-def test_a_blank_lane_has_learned_nothing_but_the_mass() -> None:
+def test_a_blank_lane_has_mass_but_zero_weights() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(50, 3)), np.sign(rng.normal(size=50))
     learner = Learner(loss=LogLoss(), rho=1e-2, smoothing=0.5, window=Sliding(20))
@@ -58,7 +58,7 @@ def test_a_blank_lane_has_learned_nothing_but_the_mass() -> None:
     assert learner.count == 50
 
 
-def test_what_cannot_be_rearranged_is_refused() -> None:
+def test_an_invalid_arrangement_of_lanes_is_refused() -> None:
     learner = Learner(loss=Hinge(), rho=[1e-2, 1e-3])
     with pytest.raises(ValueError, match="same rho"):
         learner.with_lanes([0])

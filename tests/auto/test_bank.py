@@ -143,7 +143,7 @@ def assert_same_parts(bank: Bank, slow: SlowBank, tolerance: float) -> None:
 @every_task
 @pytest.mark.parametrize("with_", [*itertools.product([False, True], repeat=2)], ids=str)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_the_core_is_the_slow_bank(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
+def test_the_core_equals_the_slow_bank(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
     stream = make_stream(kind, 250)
     weight, time = (
         values if wanted else None for values, wanted in zip((stream.weight, stream.time), with_, strict=True)
@@ -156,7 +156,7 @@ def test_the_core_is_the_slow_bank(kind: str, with_: tuple[bool, bool], form: Ca
 
 
 @every_task
-def test_every_step_is_that_of_the_slow_bank_whatever_the_weight(kind: str) -> None:
+def test_every_step_equals_the_slow_banks_under_any_weight(kind: str) -> None:
     # Weights of a million make of a millionth a lot, event after event: so each step begins where the core is.
     stream = make_stream(kind, 200, seed=1)
     stream = stream.with_(weight=10.0 ** np.random.default_rng(2).uniform(-6, 6, size=len(stream)))
@@ -184,7 +184,7 @@ def test_any_split_into_calls_gives_the_same_bits(kind: str, seed: int) -> None:
 
 
 @every_task
-def test_learning_tells_what_predicting_would_have_told(kind: str) -> None:
+def test_learning_returns_what_predicting_would_have_returned(kind: str) -> None:
     stream, bank = make_stream(kind), new(kind)
     for i in range(len(stream)):
         before = predict(bank, stream.X[i : i + 1])
@@ -230,7 +230,7 @@ def test_features_may_appear_later(kind: str) -> None:
 
 
 @every_task
-def test_dense_rows_are_sparse_ones_to_the_bit(kind: str) -> None:
+def test_dense_and_sparse_rows_give_the_same_bits(kind: str) -> None:
     stream = make_stream(kind)
     dense, sparse, fortran = new(kind), new(kind), new(kind)
     told = stream.into(dense)
@@ -255,7 +255,7 @@ def test_the_units_of_the_features_do_not_matter(kind: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6, -1.0])
-def test_the_unit_of_the_numbers_does_not_matter(unit: float) -> None:
+def test_the_unit_of_the_targets_does_not_matter(unit: float) -> None:
     stream = make_stream("numbers", 2000)
     in_unit = told_of("numbers", stream.with_(y=stream.y * unit)) / unit
     assert_close(in_unit, told_of("numbers", stream), 1e-8, "in another unit")
@@ -271,7 +271,7 @@ def test_the_unit_of_time_does_not_matter(kind: str) -> None:
 
 
 @every_task
-def test_times_that_are_evenly_spaced_change_nothing(kind: str) -> None:
+def test_evenly_spaced_times_change_nothing(kind: str) -> None:
     stream = make_stream(kind).with_(time=None)
     stream = stream.with_(
         weight=np.maximum(stream.weight, 0.3)
@@ -348,7 +348,7 @@ def spoilt(values: np.ndarray, at: Any, value: float) -> np.ndarray:
 
 @every_task
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.1e100, -1e300])
-def test_what_is_no_number_is_refused_with_its_row(kind: str, value: float) -> None:
+def test_values_that_are_not_finite_are_refused_with_their_row(kind: str, value: float) -> None:
     stream = make_stream(kind)
     bank, before = learned(kind, stream), learned(kind, stream)
     X = spoilt(stream.X, (7, 0), value)
@@ -364,7 +364,7 @@ def test_what_is_no_number_is_refused_with_its_row(kind: str, value: float) -> N
 
 
 @every_task
-def test_labels_weights_and_times_that_cannot_be_are_refused_with_their_row(kind: str) -> None:
+def test_invalid_labels_weights_and_times_are_refused_with_their_row(kind: str) -> None:
     stream = make_stream(kind)
     assert stream.weight is not None
     assert stream.time is not None
@@ -387,7 +387,7 @@ def test_labels_weights_and_times_that_cannot_be_are_refused_with_their_row(kind
     assert_same_bits(bank, before)
 
 
-def test_a_bank_of_no_known_task_or_of_one_class_is_refused() -> None:
+def test_a_bank_of_an_unknown_task_or_a_single_class_is_refused() -> None:
     with pytest.raises(ValueError, match="task must be"):
         Bank(task="ranks", classes=2)
     for classes in (1, 0, -3):
@@ -450,7 +450,7 @@ def lane_odds(bank: Bank, classes: int, row: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("classes", [3, 5])
-def test_lanes_say_of_two_old_classes_what_they_said_before_there_were_more(classes: int) -> None:
+def test_a_new_class_does_not_change_what_experts_say_of_two_old_classes(classes: int) -> None:
     stream = make_stream("two classes", 1000)
     bank = learned("two classes", stream)
     more = wider(bank, "two classes", classes)
@@ -459,7 +459,7 @@ def test_lanes_say_of_two_old_classes_what_they_said_before_there_were_more(clas
         np.testing.assert_allclose(lane_odds(more, classes, row), lane_odds(bank, 2, row), rtol=1e-12, atol=1e-12)
 
 
-def test_the_bank_says_of_two_old_classes_nearly_what_it_said() -> None:
+def test_a_new_class_hardly_changes_what_the_bank_says_of_two_old_classes() -> None:
     # Not the same: the smoothing of means knows how many classes there are, and a mixture of three is none of two.
     stream = make_stream("two classes", 1000)
     bank = learned("two classes", stream)
@@ -470,7 +470,7 @@ def test_the_bank_says_of_two_old_classes_nearly_what_it_said() -> None:
 
 
 @pytest.mark.parametrize(("kind", "classes"), [("two classes", 3), ("several classes", 6)])
-def test_a_bank_with_a_new_class_learns_as_the_slow_one(kind: str, classes: int) -> None:
+def test_a_bank_with_a_new_class_learns_like_the_slow_bank(kind: str, classes: int) -> None:
     bank = learned(kind, make_stream(kind))
     slow = SlowBank.of_parts(bank.state(), **TASKS[kind])
     bank.declare(classes)
@@ -483,7 +483,7 @@ def test_a_bank_with_a_new_class_learns_as_the_slow_one(kind: str, classes: int)
     assert_same_parts(bank, slow, OF_STREAMS[kind])
 
 
-def test_a_class_is_met_at_its_own_event_however_the_stream_is_cut() -> None:
+def test_a_class_is_added_at_its_first_event_however_the_stream_is_split() -> None:
     stream = make_stream("several classes", 600)
     order = {label: float(code) for code, label in enumerate(dict.fromkeys(stream.y.tolist()))}
     stream = stream.with_(y=np.array([order[label] for label in stream.y.tolist()]))
@@ -513,7 +513,7 @@ def test_a_class_is_met_at_its_own_event_however_the_stream_is_cut() -> None:
     np.testing.assert_allclose(told[late:end, :3], after, rtol=1e-4, atol=1e-4)
 
 
-def test_classes_come_one_after_the_other() -> None:
+def test_classes_may_be_added_one_after_another() -> None:
     for kind in ("two classes", "several classes"):
         stream = make_stream(kind)
         bank, before = learned(kind, stream), learned(kind, stream)
@@ -559,7 +559,7 @@ ODD: dict[str, Callable[[Stream, np.random.Generator], Stream]] = {
 
 @every_task
 @pytest.mark.parametrize("what", ODD)
-def test_whatever_comes_all_numbers_stay_finite(kind: str, what: str) -> None:
+def test_all_numbers_stay_finite_whatever_the_input(kind: str, what: str) -> None:
     rng = np.random.default_rng(10)
     plain = make_stream(kind, 1000, seed=11)
     for stream in (plain, plain.with_(weight=None, time=None)):
@@ -581,7 +581,7 @@ def test_numbers_of_any_size_can_be_learned(unit: float) -> None:
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.3, 0.7, 1.544e-9])
-def test_rounding_makes_no_negative_variance_of_weighted_numbers(weight: float) -> None:
+def test_rounding_never_makes_a_weighted_variance_negative(weight: float) -> None:
     rng = np.random.default_rng(13)
     for y in rng.normal(size=200):
         bank = new("numbers")
@@ -609,7 +609,7 @@ def test_a_long_constant_stream_is_learned(kind: str, weight: float | None) -> N
 
 
 @every_task
-def test_every_prediction_is_one_between_two_events(kind: str) -> None:
+def test_every_prediction_sees_the_model_between_two_events(kind: str) -> None:
     stream = make_stream(kind, 20_000, seed=14)
     probe = np.random.default_rng(15).normal(size=(1, 7))
     alone, bank = new(kind), new(kind)
@@ -630,7 +630,7 @@ def test_every_prediction_is_one_between_two_events(kind: str) -> None:
 
 
 @every_task
-def test_several_threads_may_learn_at_once_and_every_call_is_whole(kind: str) -> None:
+def test_several_threads_may_learn_at_once_and_every_call_is_atomic(kind: str) -> None:
     stream, bank = make_stream(kind, 20_000, seed=16).with_(time=None), new(kind)
     halves = [stream[:10_000], stream[10_000:]]
     with ThreadPoolExecutor(2) as pool:
@@ -645,7 +645,7 @@ def test_several_threads_may_learn_at_once_and_every_call_is_whole(kind: str) ->
     assert bank.state()["table"].tobytes() in tables
 
 
-def test_restoring_and_new_classes_wait_for_the_call_that_learns() -> None:
+def test_restoring_and_adding_classes_wait_for_a_running_learn() -> None:
     stream = make_stream("two classes", 30_000, d=20, seed=17)
     empty = new("two classes").state()
     for disturb in (lambda bank: bank.restore(empty), lambda bank: bank.declare(22)):

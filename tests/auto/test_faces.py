@@ -32,12 +32,12 @@ EXPECTED = {
 
 
 @parametrize_with_checks([AutoClassifier(), AutoRegressor()], expected_failed_checks=lambda _: EXPECTED)
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.parametrize("model", [RiverClassifier(), RiverRegressor()], ids=["classifier", "regressor"])
-def test_rivers_checks(model: Any) -> None:
+def test_rivers_checks_pass(model: Any) -> None:
     for check in checks.yield_checks(model):
         check(model.clone())
 
@@ -53,7 +53,7 @@ def same(one: AutoLearner, other: AutoLearner) -> bool:
 
 
 @pytest.mark.parametrize("sizes", [(900,), (1,) * 900, (1, 2, 3, 4, 890), (450, 450)])
-def test_any_split_gives_the_same_classifier_though_classes_appear_on_the_way(sizes: tuple[int, ...]) -> None:
+def test_any_split_gives_the_same_classifier_even_with_late_classes(sizes: tuple[int, ...]) -> None:
     X, y = three_classes()
     whole = AutoClassifier().partial_fit(X, y)
     parts = AutoClassifier()
@@ -65,7 +65,7 @@ def test_any_split_gives_the_same_classifier_though_classes_appear_on_the_way(si
     np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
 
 
-def test_probabilities_are_of_the_classes_in_their_order() -> None:
+def test_probabilities_follow_the_order_of_classes_() -> None:
     X, y = three_classes()
     model = AutoClassifier().partial_fit(X, y)
     p = model.predict_proba(X)
@@ -80,7 +80,7 @@ def test_probabilities_are_of_the_classes_in_their_order() -> None:
         assert np.array_equal(model.predict(X[two]), np.where(odds > 0.0, "hot", "dry"))
 
 
-def test_what_is_learned_is_what_would_have_been_predicted() -> None:
+def test_learning_returns_what_predicting_would_have_returned() -> None:
     X, y = three_classes(300)
     model = AutoClassifier().partial_fit(X[:100], y[:100])
     before = model.progress_.loss_sum
@@ -91,7 +91,7 @@ def test_what_is_learned_is_what_would_have_been_predicted() -> None:
     assert model.progress_.loss_sum - before == pytest.approx(-np.log(p).sum(), rel=1e-12)
 
 
-def test_a_classifier_begun_with_one_class_meets_others() -> None:
+def test_a_classifier_that_started_with_one_class_learns_others() -> None:
     X, y = three_classes()
     first = np.flatnonzero(y == "hot")[:20]
     model = AutoClassifier().partial_fit(X[first], y[first])
@@ -101,7 +101,7 @@ def test_a_classifier_begun_with_one_class_meets_others() -> None:
     assert model.score(X, y) > 0.6
 
 
-def test_declared_classes_are_there_before_they_come() -> None:
+def test_declared_classes_exist_before_they_are_seen() -> None:
     X, y = three_classes()
     model = AutoClassifier().partial_fit(X[:1], y[:1], classes=["dry", "hot", "wet"])
     assert model.predict_proba(X).shape == (900, 3)
@@ -122,7 +122,7 @@ def test_a_refused_call_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
-def test_a_saved_estimator_goes_on_to_the_bit(kind: str, tmp_path: Path) -> None:
+def test_a_saved_estimator_continues_with_the_same_bits(kind: str, tmp_path: Path) -> None:
     X, y = three_classes() if kind == "classes" else make_regression(900, 6, noise=5.0, random_state=0)
     make = AutoClassifier if kind == "classes" else AutoRegressor
     whole = make().partial_fit(X, y)
@@ -147,7 +147,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             odca.load(path)
 
 
-def test_data_frames_by_name_and_columns_that_come_later() -> None:
+def test_data_frame_columns_are_matched_by_name_and_may_appear_later() -> None:
     X, y = three_classes()
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     model = AutoClassifier(new_features="learn").partial_fit(frame[["a", "b", "c"]][:300], y[:300])
@@ -157,7 +157,7 @@ def test_data_frames_by_name_and_columns_that_come_later() -> None:
     np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(shuffled))
 
 
-def test_sparse_and_dense_are_the_same() -> None:
+def test_sparse_and_dense_rows_give_the_same_model() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 20)) * (rng.random((500, 20)) < 0.3)
     y = X @ rng.normal(size=20) + 0.1 * rng.normal(size=500)
@@ -165,7 +165,7 @@ def test_sparse_and_dense_are_the_same() -> None:
     np.testing.assert_allclose(dense.predict(X), sparse.predict(X), rtol=1e-12)
 
 
-def test_fit_takes_the_rows_in_any_order_or_in_that_of_time() -> None:
+def test_fit_takes_the_rows_shuffled_or_in_time_order() -> None:
     X, y = make_regression(600, 5, noise=1.0, random_state=0)
     by_label = np.argsort(y)
     assert AutoRegressor(random_state=0).fit(X[by_label], y[by_label]).score(X, y) > 0.99
@@ -175,7 +175,7 @@ def test_fit_takes_the_rows_in_any_order_or_in_that_of_time() -> None:
     assert same(timed.learner_, AutoRegressor().partial_fit(X[order], y[order], time=time[order]).learner_)
 
 
-def test_class_weights_are_weights() -> None:
+def test_class_weights_act_as_sample_weights() -> None:
     X, y = three_classes()
     by_class = AutoClassifier(class_weight={"wet": 3.0}).partial_fit(X, y)
     by_event = AutoClassifier().partial_fit(X, y, sample_weight=np.where(y == "wet", 3.0, 1.0))
@@ -187,7 +187,7 @@ def test_class_weights_are_weights() -> None:
 # Dictionaries and river
 
 
-def test_dictionaries_are_columns_with_names() -> None:
+def test_dictionaries_give_the_same_model_as_named_columns() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 3))
     y = (X[:, 0] > X[:, 1]).astype(float)
@@ -217,7 +217,7 @@ def test_names_of_a_refused_event_are_forgotten() -> None:
         AutoEvents("numbers", bits=40)
 
 
-def test_river_learns_many_as_one_at_a_time_and_is_saved(tmp_path: Path) -> None:
+def test_the_river_model_learns_many_like_one_at_a_time_and_can_be_saved(tmp_path: Path) -> None:
     X, y = three_classes(300)
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     many, one = RiverClassifier(), RiverClassifier()
@@ -245,7 +245,7 @@ def test_it_beats_the_linear_models_on_rivers_streams() -> None:
 # What it learned, in words
 
 
-def test_the_report_says_what_counts() -> None:
+def test_the_report_shows_which_experts_matter() -> None:
     """A target that turns round needs the recent past; one that stands still needs all of it."""
     steady, turning = (datasets_of(turn) for turn in (0.0, 2e-2))
     reports = [AutoClassifier().partial_fit(X, y).report() for X, y in (steady, turning)]
@@ -270,7 +270,7 @@ def datasets_of(turn: float) -> tuple[np.ndarray, np.ndarray]:
     return drift.X, drift.y
 
 
-def test_the_report_is_plotted(tmp_path: Path) -> None:
+def test_the_report_can_be_plotted(tmp_path: Path) -> None:
     X, y = datasets_of(1e-2)
     report = AutoClassifier().partial_fit(X, y).report()
     report.plot(tmp_path / "report.png")
@@ -278,13 +278,13 @@ def test_the_report_is_plotted(tmp_path: Path) -> None:
     assert "Too few events" in str(AutoLearner("numbers").report())
 
 
-def test_times_are_told_as_times() -> None:
+def test_the_report_shows_durations_when_times_are_given() -> None:
     X, y = datasets_of(2e-2)
     model = AutoClassifier().partial_fit(X, y, time=np.arange(4000) * 3600.0)
     assert "units of time" in str(model.report())
 
 
-def test_steady_times_are_no_times() -> None:
+def test_evenly_spaced_times_equal_no_times() -> None:
     X, y = datasets_of(1e-2)
     without, regular = AutoClassifier().partial_fit(X, y), AutoClassifier().partial_fit(X, y, time=np.arange(4000.0))
     np.testing.assert_allclose(without.predict_proba(X), regular.predict_proba(X), rtol=1e-9)
@@ -299,7 +299,7 @@ def test_a_constant_weight_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("drift", [0.1, 0.5, 2.0])
-def test_labels_that_run_away_are_followed(drift: float) -> None:
+def test_labels_that_grow_without_bound_are_tracked(drift: float) -> None:
     """The last label is the best lane there is; lanes far away must not spoil it."""
     rng = np.random.default_rng(0)
     y = np.cumsum(rng.normal(drift, 1.0, 5000))
@@ -307,7 +307,7 @@ def test_labels_that_run_away_are_followed(drift: float) -> None:
     assert np.mean((told - y)[1:] ** 2) < 1.02 * np.mean(np.diff(y) ** 2)
 
 
-def test_a_class_that_never_came_is_unlikely() -> None:
+def test_a_declared_class_never_seen_is_unlikely() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 5))
     y = (X @ rng.normal(size=(5, 3))).argmax(axis=1)
@@ -315,7 +315,7 @@ def test_a_class_that_never_came_is_unlikely() -> None:
     assert model.predict_proba(X)[:, 3].max() < 0.05
 
 
-def test_what_is_interrupted_stays_whole(tmp_path: Path) -> None:
+def test_an_interrupted_call_leaves_the_estimator_consistent(tmp_path: Path) -> None:
     """Names and classes are those that the learner has met, and the model goes on and can be saved."""
     rng = np.random.default_rng(0)
     n = 60_000

@@ -29,7 +29,7 @@ def train(*words: object) -> int:
     return cli.main(["train", "--auto", *map(str, words)])
 
 
-def test_it_learns_and_says_what_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_automatic_training_reports_what_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, model = write_classes(tmp_path / "a.csv"), tmp_path / "m.safetensors"
     assert train(data, "--label", "label", "-o", model) == 0
     told = capsys.readouterr().out
@@ -63,7 +63,7 @@ def test_blocks_and_threads_change_no_bit(tmp_path: Path, classes: tuple[str, ..
     assert set(models[0].classes) == set(classes)
 
 
-def test_going_on_from_a_model_is_never_having_stopped(tmp_path: Path) -> None:
+def test_continuing_an_automatic_model_equals_one_uninterrupted_training(tmp_path: Path) -> None:
     whole = write_classes(tmp_path / "whole.csv", classes=("a", "b", "c", "d"))
     lines = whole.read_text(encoding="utf-8").splitlines(keepends=True)
     halves = [tmp_path / "first.csv", tmp_path / "second.csv"]
@@ -77,7 +77,7 @@ def test_going_on_from_a_model_is_never_having_stopped(tmp_path: Path) -> None:
     assert odca.load(tmp_path / "g").learner.learner == odca.load(tmp_path / "w").learner.learner
 
 
-def test_numbers_are_learned_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_automatic_regression_is_learned_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3)) * [1.0, 100.0, 1e-3]
     y = X @ [1.0, 0.02, 500.0] + 3.0
@@ -98,7 +98,7 @@ def test_numbers_are_learned_and_inspected(tmp_path: Path, capsys: pytest.Captur
     assert "R²" in capsys.readouterr().out
 
 
-def test_memories_count_in_time_if_told_so(tmp_path: Path) -> None:
+def test_memories_can_count_in_events_or_in_time(tmp_path: Path) -> None:
     data = tmp_path / "t.csv"
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
@@ -121,7 +121,7 @@ def test_memories_count_in_time_if_told_so(tmp_path: Path) -> None:
         (["--no-intercept"], "argument --no-intercept: --auto decides that"),
     ],
 )
-def test_there_is_nothing_to_choose(
+def test_automatic_training_refuses_model_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     data = write_classes(tmp_path / "a.csv", 50)
@@ -131,7 +131,7 @@ def test_there_is_nothing_to_choose(
     assert not (tmp_path / "m").exists()
 
 
-def test_what_an_automatic_model_cannot_do_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_an_automatic_model_cannot_do_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, model = write_classes(tmp_path / "a.csv", 200), str(tmp_path / "m.safetensors")
     assert train(data, "--label", "label", "-o", model, "--quiet") == 0
     assert cli.main(["merge", model, model, "-o", str(tmp_path / "x")]) == 1

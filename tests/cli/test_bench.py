@@ -18,7 +18,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "EVENTS", 500)
 
 
-def test_text_is_parsed_and_learned_under_every_loss(small: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_measures_parsing_and_learning_under_every_loss(small: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "--seconds", "0.1", "--json"]) == 0
     measured = rows(capsys.readouterr().out)
     works = [row["work"] for row in measured]
@@ -28,14 +28,14 @@ def test_text_is_parsed_and_learned_under_every_loss(small: None, capsys: pytest
     assert all(row["bytes_per_second"] > 0 and row["events_per_second"] > 0 for row in measured)
 
 
-def test_a_person_sees_a_table(small: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_prints_a_table(small: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "--seconds", "0.1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "500 events" in lines[0]
     assert any(line.startswith("parse") and "B/s" in line for line in lines)
 
 
-def test_text_is_like_that_of_rcv1_and_always_the_same() -> None:
+def test_the_generated_text_resembles_rcv1_and_is_reproducible() -> None:
     lines = bench.made_lines(200)
     assert lines == bench.made_lines(200)
     counts = [line.count(":") for line in lines]
@@ -43,9 +43,7 @@ def test_text_is_like_that_of_rcv1_and_always_the_same() -> None:
     assert {line.split()[0] for line in lines} == {"1", "-1"}
 
 
-def test_a_file_is_measured_under_the_losses_that_its_labels_allow(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bench_uses_the_losses_that_the_labels_allow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.vw").write_text("".join(f"{n % 7} | x:{n % 5} y\n" for n in range(200)))
     assert cli.main(["bench", str(tmp_path / "a.vw"), "--seconds", "0.1", "--json"]) == 0
     works = {row["work"] for row in rows(capsys.readouterr().out)}
@@ -53,7 +51,7 @@ def test_a_file_is_measured_under_the_losses_that_its_labels_allow(
     assert "learn log_loss" not in works
 
 
-def test_nothing_is_left_behind(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_leaves_no_files_behind(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert cli.main(["bench", "--seconds", "0.1", "--json"]) == 0

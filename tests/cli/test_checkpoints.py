@@ -115,7 +115,7 @@ def files(folder: Path, kind: str) -> list[object]:
         ("skip", []),
     ],
 )
-def test_a_training_that_goes_on_ends_with_the_same_bytes(
+def test_a_resumed_training_ends_with_the_same_bytes(
     train, crash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind, options
 ) -> None:
     monkeypatch.setattr("odca.stream.read.arrow.MOST_ROWS", 270)
@@ -135,7 +135,7 @@ def test_a_training_that_goes_on_ends_with_the_same_bytes(
         (tmp_path / "state").unlink()
 
 
-def test_a_finished_training_does_nothing_more(train, tmp_path: Path) -> None:
+def test_resuming_a_finished_training_does_nothing(train, tmp_path: Path) -> None:
     data = [*files(tmp_path, "vw"), "--checkpoint", tmp_path / "state", "--resume"]
     assert "Going on" not in train(*data)[1]
     expected, state = (tmp_path / "model").read_bytes(), (tmp_path / "state").read_bytes()
@@ -145,7 +145,7 @@ def test_a_finished_training_does_nothing_more(train, tmp_path: Path) -> None:
     assert ((tmp_path / "model").read_bytes(), (tmp_path / "state").read_bytes()) == (expected, state)
 
 
-def test_lines_left_out_before_a_break_are_counted(train, crash, tmp_path: Path) -> None:
+def test_lines_skipped_before_an_interruption_are_counted(train, crash, tmp_path: Path) -> None:
     data = [*files(tmp_path, "skip"), *SMALL]
     assert crash(3, *data, "--every", "200").bad_lines > 0
     _, told = train(*data, "--checkpoint", tmp_path / "state", "--resume")
@@ -161,7 +161,7 @@ def test_lines_left_out_before_a_break_are_counted(train, crash, tmp_path: Path)
         ([], ["--on-error", "skip"], "on_error"),
     ],
 )
-def test_other_options_are_refused(train, crash, tmp_path: Path, before, after, name) -> None:
+def test_resuming_with_different_options_is_refused(train, crash, tmp_path: Path, before, after, name) -> None:
     data = [*files(tmp_path, "vw"), *SMALL]
     crash(2, *data, *before, "--every", "200")
     code, told = train(*data, *after, "--checkpoint", tmp_path / "state", "--resume")
@@ -170,14 +170,14 @@ def test_other_options_are_refused(train, crash, tmp_path: Path, before, after, 
     assert not (tmp_path / "model").exists()
 
 
-def test_how_it_is_told_and_run_may_change(train, crash, tmp_path: Path) -> None:
+def test_output_and_thread_options_may_change_on_resume(train, crash, tmp_path: Path) -> None:
     data = [*files(tmp_path, "vw"), *SMALL]
     crash(2, *data, "--every", "200", "--threads", "1")
     how = ["--threads", "2", "--json", "--table", "7", "--every", "5m"]
     assert train(*data, *how, "--checkpoint", tmp_path / "state", "--resume")[0] == 0
 
 
-def test_other_data_are_refused(train, crash, tmp_path: Path) -> None:
+def test_resuming_with_different_data_is_refused(train, crash, tmp_path: Path) -> None:
     data = [*files(tmp_path, "vw"), *SMALL]
     crash(3, *data, "--every", "200")
     resume = [*data, "--checkpoint", tmp_path / "state", "--resume"]
@@ -222,7 +222,7 @@ def test_without_resume_a_training_starts_afresh(train, crash, tmp_path: Path) -
     assert StreamModel.load(tmp_path / "model").metrics.events == 2000
 
 
-def test_time_may_decide_when_a_checkpoint_is_written(train, crash, tmp_path: Path) -> None:
+def test_checkpoints_can_be_written_at_time_intervals(train, crash, tmp_path: Path) -> None:
     data = [*files(tmp_path, "vw"), *SMALL]
     assert crash(1, *data, "--every", "0.000001s").model.metrics.events < 100
     assert crash(1, *data, "--every", "1h").model.metrics.events == 2000
@@ -253,7 +253,7 @@ def wait_for_events(process: subprocess.Popen[str], events: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_training_behind_a_block_and_saves_it(train, tmp_path: Path, number) -> None:
+def test_a_signal_ends_the_training_after_a_block_and_saves_it(train, tmp_path: Path, number) -> None:
     train(*files(tmp_path, "vw"))
     expected = StreamModel.load(tmp_path / "model").learner
     (tmp_path / "model").unlink()
@@ -273,7 +273,7 @@ def test_a_signal_ends_the_training_behind_a_block_and_saves_it(train, tmp_path:
     assert StreamModel.load(tmp_path / "model").learner == expected
 
 
-def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+def test_a_second_signal_ends_the_training_at_once(tmp_path: Path) -> None:
     program = (
         "import sys, time, odca.cli; from odca.stream.model import StreamModel; learn = StreamModel.learn\n"
         "def slow(self, block): learn(self, block); print('learning', flush=True); time.sleep(60)\n"
@@ -321,7 +321,7 @@ KILLS, MID_TRAINING = 50, 45
 
 
 @pytest.mark.long
-def test_fifty_kills_in_the_middle_leave_the_same_model(train, tmp_path: Path) -> None:
+def test_killing_a_training_fifty_times_gives_the_same_model(train, tmp_path: Path) -> None:
     """A run begins where the last checkpoint was. It is killed a random time after it has learned more; some even before."""
     lines = [vw(each, order=("a", "b")) for each in events(4000)]
     data = write(tmp_path / "a.vw", lines * 40)

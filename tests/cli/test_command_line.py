@@ -74,7 +74,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
-def test_a_command_is_what_the_table_says_and_its_help_shows_its_examples(
+def test_every_command_matches_its_table_entry_and_shows_its_examples(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module = cli.command(name)
@@ -97,7 +97,7 @@ def test_a_command_is_what_the_table_says_and_its_help_shows_its_examples(
         (["demo", "--event", "5000"], "--event"),  # no abbreviations
     ],
 )
-def test_wrong_words_are_answered_with_what_is_right(
+def test_the_error_for_a_wrong_command_or_option_says_what_is_right(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -112,7 +112,7 @@ def test_wrong_words_are_answered_with_what_is_right(
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["dmeo"], ["completion", "--help"], ["completion"]])
-def test_what_needs_no_numbers_imports_no_numpy(words: list[str]) -> None:
+def test_commands_that_need_no_arrays_do_not_import_numpy(words: list[str]) -> None:
     code = (
         "import contextlib, io, sys; from odca.cli import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()),"
@@ -127,7 +127,7 @@ def test_a_command_imports_no_other_command() -> None:
     assert in_a_new_process(code) == "False\n"
 
 
-def test_python_m_odca_is_odca() -> None:
+def test_python_m_odca_runs_the_command_line() -> None:
     done = subprocess.run([sys.executable, "-m", "odca", "--version"], check=True, capture_output=True, text=True)
     assert done.stdout == f"odca {odca.__version__}\n"
 
@@ -144,17 +144,17 @@ def test_python_m_odca_is_odca() -> None:
         (ImportError("that needs rich."), "that needs rich."),
     ],
 )
-def test_what_is_refused_is_one_line_on_stderr_and_exit_code_1(ends, error: Exception, message: str) -> None:
+def test_an_error_is_one_line_on_stderr_and_exit_code_1(ends, error: Exception, message: str) -> None:
     assert ends(error) == (1, "", f"odca try: {message}\n")
 
 
-def test_what_is_refused_is_an_event_for_a_machine(ends) -> None:
+def test_with_json_an_error_is_a_json_object(ends) -> None:
     code, out, err = ends(ValueError("row 7 has no label."), "--json")
     assert (code, err) == (1, "odca try: row 7 has no label.\n")
     assert out == '{"event": "error", "text": "odca try: row 7 has no label."}\n'
 
 
-def test_the_traceback_is_there_for_those_who_ask(ends, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_traceback_is_shown_on_request(ends, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ODCA_DEBUG", "1")
     code, _, err = ends(ValueError("row 7 has no label."))
     assert code == 1
@@ -162,7 +162,7 @@ def test_the_traceback_is_there_for_those_who_ask(ends, monkeypatch: pytest.Monk
     assert err.endswith("odca try: row 7 has no label.\n")
 
 
-def test_a_mistake_of_ours_is_not_taken_for_one_of_the_users(ends) -> None:
+def test_a_bug_in_odca_is_not_reported_as_a_users_mistake(ends) -> None:
     with pytest.raises(ZeroDivisionError):
         ends(ZeroDivisionError())
 
@@ -171,9 +171,7 @@ def test_ctrl_c_ends_a_command_with_130(ends) -> None:
     assert ends(KeyboardInterrupt()) == (130, "", "Interrupted.\n")
 
 
-def test_an_argument_that_shows_to_be_wrong_later_is_answered_as_argparse_does(
-    ends, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_argument_found_wrong_later_is_reported_as_by_argparse(ends, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         ends(argparse.ArgumentTypeError("argument --number: it must be even."))
     assert end.value.code == 2
@@ -183,7 +181,7 @@ def test_an_argument_that_shows_to_be_wrong_later_is_answered_as_argparse_does(
 # The package, whose names are imported when they are asked for
 
 
-def test_every_public_name_is_there_and_is_listed() -> None:
+def test_every_public_name_exists_and_is_listed() -> None:
     for name in odca.__all__:
         assert getattr(odca, name) is not None
     assert {*odca.__all__, "ODCAClassifier", "ODCARegressor"} <= set(dir(odca))
@@ -191,7 +189,7 @@ def test_every_public_name_is_there_and_is_listed() -> None:
     assert in_a_new_process(code) == "Learner Hinge load\n"
 
 
-def test_a_name_is_the_one_of_its_module_and_is_looked_up_once() -> None:
+def test_a_public_name_is_imported_from_its_module_on_first_use() -> None:
     code = (
         "import odca, sys; assert 'numpy' not in sys.modules\n"
         "assert 'Hinge' not in vars(odca); odca.Hinge; assert vars(odca)['Hinge'] is odca.losses.Hinge; print('yes')"
@@ -199,7 +197,7 @@ def test_a_name_is_the_one_of_its_module_and_is_looked_up_once() -> None:
     assert in_a_new_process(code) == "yes\n"
 
 
-def test_modules_are_attributes_as_ever_but_the_faces_must_be_imported() -> None:
+def test_submodules_are_attributes_but_sklearn_and_river_must_be_imported() -> None:
     code = (
         "import odca; print(odca.losses.__name__, hasattr(odca, 'sklearn'), hasattr(odca, 'river'), hasattr(odca, 'x'))"
     )
@@ -208,7 +206,7 @@ def test_modules_are_attributes_as_ever_but_the_faces_must_be_imported() -> None
     assert in_a_new_process(code) == "True\n"
 
 
-def test_the_names_for_type_checkers_are_those_at_run_time() -> None:
+def test_type_checkers_see_the_same_names_as_the_run_time() -> None:
     source = Path(odca.__file__).read_text(encoding="utf-8")
     block = source[source.index("if TYPE_CHECKING:") : source.index("__version__ =")]
     for name in odca.__all__:

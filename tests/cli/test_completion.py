@@ -51,7 +51,7 @@ def test_every_shell_gets_a_script_of_its_own(shell: str, capsys: pytest.Capture
     assert ("--events" in script) == (shell != "tcsh")  # shtab gives tcsh the commands alone
 
 
-def test_without_shtab_it_is_said_what_to_install(
+def test_without_shtab_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)

@@ -71,7 +71,7 @@ def table(tmp_path: Path) -> Path:
 # Text
 
 
-def test_vw_to_vw_says_the_same_of_every_event(vw: Path, tmp_path: Path) -> None:
+def test_vw_to_vw_keeps_every_event(vw: Path, tmp_path: Path) -> None:
     convert(vw, "-o", tmp_path / "again.vw")
     assert (tmp_path / "again.vw").read_text() == VW
     assert events(tmp_path / "again.vw") == events(vw)
@@ -84,7 +84,7 @@ def test_libsvm_keeps_its_indices(tmp_path: Path) -> None:
     assert (tmp_path / "b.svm").read_text() == text
 
 
-def test_names_become_indices_from_one_on_and_the_table_says_which(
+def test_names_become_indices_from_1_and_are_listed_in_a_table(
     vw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     convert(vw, "-o", tmp_path / "a.svm", "--names", tmp_path / "names")
@@ -98,7 +98,7 @@ def test_names_become_indices_from_one_on_and_the_table_says_which(
     assert "time" not in warnings
 
 
-def test_every_event_is_an_object_of_jsonl(vw: Path, tmp_path: Path) -> None:
+def test_every_event_becomes_one_json_object(vw: Path, tmp_path: Path) -> None:
     convert(vw, "-o", tmp_path / "a.jsonl")
     assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == [
         {
@@ -110,7 +110,7 @@ def test_every_event_is_an_object_of_jsonl(vw: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_numbers_are_written_so_that_they_are_read_back_to_the_bit(tmp_path: Path) -> None:
+def test_numbers_survive_conversion_to_the_bit(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     numbers = np.concatenate([rng.standard_normal(300) * 10.0 ** rng.integers(-300, 300, 300), np.arange(5) - 2.0])
     lines = [f"{number!r} | x:{number!r}" for number in numbers.tolist()]
@@ -123,27 +123,27 @@ def test_numbers_are_written_so_that_they_are_read_back_to_the_bit(tmp_path: Pat
 
 
 @pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz"])
-def test_the_ending_says_how_the_output_is_compressed(vw: Path, tmp_path: Path, ending: str) -> None:
+def test_the_file_ending_selects_the_compression(vw: Path, tmp_path: Path, ending: str) -> None:
     convert(vw, "-o", tmp_path / f"a.vw.{ending}")
     assert not (tmp_path / f"a.vw.{ending}").read_bytes().startswith(b"1 2")
     assert events(tmp_path / f"a.vw.{ending}") == events(vw)
 
 
-def test_the_same_data_make_the_same_compressed_file(vw: Path, tmp_path: Path) -> None:
+def test_converting_the_same_data_twice_gives_the_same_compressed_file(vw: Path, tmp_path: Path) -> None:
     convert(vw, "-o", tmp_path / "a.vw.gz")
     convert(vw, "-o", tmp_path / "b.vw.gz")
     assert (tmp_path / "a.vw.gz").read_bytes() == (tmp_path / "b.vw.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.vw.gz").read_bytes()).decode() == VW
 
 
-def test_standard_output_takes_data_and_nothing_else(vw: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_but_data_goes_to_standard_output(vw: Path, capfd: pytest.CaptureFixture[str]) -> None:
     convert(vw, "-o", "-", "--to", "vw")
     out, err = capfd.readouterr()
     assert out == VW
     assert "converted" in err
 
 
-def test_what_is_damaged_leaves_the_old_output_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_input_leaves_the_old_output_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.vw").write_text("1 | a\n" * 1000 + "1 | a:1b\n")
     (tmp_path / "b.svm").write_text("1 1:1\n")
     before = sorted(tmp_path.iterdir())
@@ -153,13 +153,13 @@ def test_what_is_damaged_leaves_the_old_output_as_it_was(tmp_path: Path, capsys:
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_format_that_is_not_known_is_asked_for(vw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_output_format_must_be_stated(vw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["convert", str(vw), "-o", str(tmp_path / "a.onnx")])
     assert "Say which with --to" in capsys.readouterr().err
 
 
-def test_tables_of_standard_input_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_tables_on_standard_input_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["convert", "-", "--format", "vw", "-o", str(tmp_path / "a.csv")]) == cli.REFUSED
     assert "read twice" in capsys.readouterr().err
 
@@ -331,7 +331,7 @@ def test_a_sparse_stream_becomes_a_table_of_zeros_and_values(vw: Path, tmp_path:
     ]
 
 
-def test_a_feature_that_is_named_as_the_label_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_feature_with_the_name_of_the_label_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.vw").write_text("1 | label:2\n")
     assert cli.main(["convert", str(tmp_path / "a.vw"), "-o", str(tmp_path / "a.jsonl")]) == cli.REFUSED
     assert "--ignore label" in capsys.readouterr().err

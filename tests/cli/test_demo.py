@@ -47,21 +47,21 @@ def test_every_event_is_counted_for_every_predictor(problem: demo.Problem) -> No
         assert score.so_far == pytest.approx(np.mean(score.errors), abs=1e-12)  # the stretches are equally long
 
 
-def test_finite_windows_recover_from_the_turn_and_the_infinite_one_does_not(over: demo.Standing) -> None:
+def test_finite_windows_recover_from_the_change_and_the_infinite_one_does_not(over: demo.Standing) -> None:
     rows = {row.name: row.errors for row in demo.table(over)}
     for name in ("exponential", "sliding"):
         assert rows[name][1] < 0.75 * rows["infinite"][1]  # in the first stretch after the turn
         assert rows[name][2] < 0.75 * rows["infinite"][2]  # and at the end
 
 
-def test_finite_windows_beat_both_baselines_where_nothing_has_just_turned(over: demo.Standing) -> None:
+def test_finite_windows_beat_both_baselines_away_from_the_change(over: demo.Standing) -> None:
     rows = {row.name: row.errors for row in demo.table(over)}
     for name in ("exponential", "sliding"):
         for when in (0, 2):
             assert rows[name][when] < 0.5 * min(rows[demo.NO_CHANGE][when], rows[demo.MAJORITY][when])
 
 
-def test_at_a_small_rho_it_is_the_infinite_window_that_fares_best_as_the_footer_says(over: demo.Standing) -> None:
+def test_at_a_small_rho_the_infinite_window_is_best_as_the_footer_says(over: demo.Standing) -> None:
     # The windows' order is a matter of rho. If this ever fails, the footer and the README are wrong.
     small = list(demo.race(demo.Problem(events=SMALL, rho=0.001)))[-1]
     infinite, exponential, sliding = (score.so_far for score in small.scores[: len(demo.LEARNERS)])
@@ -70,13 +70,13 @@ def test_at_a_small_rho_it_is_the_infinite_window_that_fares_best_as_the_footer_
     assert infinite > 1.25 * max(exponential, sliding)
 
 
-def test_nobody_beats_the_truth_by_more_than_chance(over: demo.Standing) -> None:
+def test_no_learner_beats_the_true_model_by_more_than_chance(over: demo.Standing) -> None:
     truth = next(score for score in over.scores if score.name == demo.TRUTH)
     assert truth.so_far == pytest.approx(0.05, abs=5 * np.sqrt(0.05 * 0.95 / SMALL))
     assert all(score.so_far >= truth.so_far for score in over.scores)
 
 
-def test_a_seed_names_a_stream(problem: demo.Problem, over: demo.Standing) -> None:
+def test_the_same_seed_gives_the_same_demo(problem: demo.Problem, over: demo.Standing) -> None:
     def errors(seed: int) -> list[tuple[float, ...]]:
         last = list(demo.race(demo.Problem(events=SMALL, seed=seed)))[-1]
         return [score.errors for score in last.scores]
@@ -94,7 +94,7 @@ def test_a_stream_of_any_length_is_cut_into_whole_stretches(events: int) -> None
     assert all(len(score.errors) == demo.STRETCHES for score in last.scores)
 
 
-def test_the_hyperplane_turns_half_way_and_not_elsewhere() -> None:
+def test_the_hyperplane_changes_half_way_and_nowhere_else() -> None:
     problem = demo.Problem(events=40_000, flipped=0.0)
     X, y, clean = (np.concatenate(parts) for parts in zip(*problem.batches(), strict=True))
     assert np.array_equal(y, clean)
@@ -139,7 +139,7 @@ def test_the_live_view_keeps_its_shape_from_the_first_batch_to_the_last(problem:
 # The command
 
 
-def test_into_a_file_the_demo_writes_a_few_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_redirected_to_a_file_the_demo_writes_a_few_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--events", str(SMALL)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
@@ -148,7 +148,7 @@ def test_into_a_file_the_demo_writes_a_few_plain_lines(capsys: pytest.CaptureFix
     assert len(out.splitlines()) < 30
 
 
-def test_json_is_json_and_nothing_else(capsys: pytest.CaptureFixture[str], over: demo.Standing) -> None:
+def test_with_json_the_demo_writes_nothing_but_json(capsys: pytest.CaptureFixture[str], over: demo.Standing) -> None:
     assert cli.main(["demo", "--events", str(SMALL), "--seed", "0", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["problem"]["events"] == SMALL
@@ -169,7 +169,7 @@ def test_json_is_json_and_nothing_else(capsys: pytest.CaptureFixture[str], over:
         (["demo", "--fast"], "--fast"),
     ],
 )
-def test_wrong_arguments_are_answered_with_what_is_needed(
+def test_the_error_for_wrong_arguments_says_what_is_needed(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -193,7 +193,7 @@ def test_ctrl_c_ends_the_demo_with_a_short_message() -> None:
     assert "error so far" not in out
 
 
-def test_a_reader_that_goes_away_ends_the_demo_quietly() -> None:
+def test_a_closed_pipe_ends_the_demo_quietly() -> None:
     process = subprocess.Popen(
         [*COMMAND, "demo", "--events", str(SMALL)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -208,7 +208,7 @@ def test_a_reader_that_goes_away_ends_the_demo_quietly() -> None:
 # A real terminal
 
 
-def test_on_a_terminal_lines_are_drawn_over_each_other_and_the_cursor_comes_back() -> None:
+def test_on_a_terminal_lines_are_redrawn_and_the_cursor_is_restored() -> None:
     seen = on_a_terminal([*COMMAND, "demo", "--events", str(SMALL)])
     assert "▁" in seen or "▂" in seen
     assert "100%" in seen

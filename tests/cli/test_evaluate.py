@@ -32,7 +32,7 @@ def model(tmp_path: Path) -> str:
     return str(tmp_path / "model.safetensors")
 
 
-def test_scores_are_those_of_the_predictions(evaluate, model: str, tmp_path: Path) -> None:
+def test_scores_are_computed_from_the_predictions(evaluate, model: str, tmp_path: Path) -> None:
     rows = events(200, 2)
     data = write(tmp_path / "test.vw", [vw(each) for each in rows])
     code, summary, told, _ = evaluate(model, data)
@@ -55,7 +55,7 @@ def test_the_model_is_not_changed_and_the_order_of_events_does_not_matter(evalua
     assert Path(model).read_bytes() == before
 
 
-def test_progressive_is_what_training_on_would_tell(evaluate, model: str, tmp_path: Path, capsys) -> None:
+def test_progressive_scores_equal_those_of_further_training(evaluate, model: str, tmp_path: Path, capsys) -> None:
     data, before = write(tmp_path / "test.vw", [vw(each) for each in events(200, 2)]), Path(model).read_bytes()
     _, plain, _, _ = evaluate(model, data)
     code, summary, _, _ = evaluate(model, data, "--progressive")
@@ -87,7 +87,7 @@ def test_the_curve_holds_the_rows_of_the_table(evaluate, model: str, tmp_path: P
     ]
 
 
-def test_a_class_that_the_model_does_not_know_counts_as_wrong_and_is_told(evaluate, model: str, tmp_path: Path) -> None:
+def test_a_class_unknown_to_the_model_counts_as_wrong_and_is_reported(evaluate, model: str, tmp_path: Path) -> None:
     rows = events(100, 2)
     known = [each for each in rows if int(each["tag"][1:]) % 10]
     for each in rows:
@@ -105,7 +105,7 @@ def test_a_class_that_the_model_does_not_know_counts_as_wrong_and_is_told(evalua
     assert shown == [each["label"] for each in rows]
 
 
-def test_unknown_classes_are_wrong_where_there_are_three(evaluate, tmp_path: Path) -> None:
+def test_unknown_classes_count_as_wrong_in_a_three_class_model(evaluate, tmp_path: Path) -> None:
     data = write(tmp_path / "train.vw", [vw(each) for each in events(200, 1, ("1", "2", "3"))])
     trained(data, Problem(task="classes")).save(tmp_path / "model.safetensors")
     other = write(tmp_path / "other.vw", [vw(each) for each in events(400, 1, ("8", "9"))])
@@ -127,7 +127,7 @@ def test_events_without_labels_follow_on_error(evaluate, model: str, tmp_path: P
     assert any("line 11: the event has no label" in each.get("text", "") for each in told)
 
 
-def test_numbers_have_errors_and_the_mean_beside_them(evaluate, tmp_path: Path) -> None:
+def test_regression_reports_errors_beside_those_of_the_mean(evaluate, tmp_path: Path) -> None:
     rows = events(200, 3)
     data = write(tmp_path / "data.vw", [vw(each, label="score") for each in rows])
     model = trained(data, Problem(task="numbers"))
@@ -141,7 +141,9 @@ def test_numbers_have_errors_and_the_mean_beside_them(evaluate, tmp_path: Path) 
     assert summary["baselines"]["mean_mae"] > summary["predictions"]["mae"]
 
 
-def test_a_person_reads_the_same(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readable_output_shows_the_same_scores(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = write(tmp_path / "test.vw", [vw(each) for each in events(64, 2)])
     assert cli.main(["evaluate", model, data]) == 0
     shown = capsys.readouterr().out
@@ -151,7 +153,7 @@ def test_a_person_reads_the_same(model: str, tmp_path: Path, capsys: pytest.Capt
     assert "since" not in capsys.readouterr().out
 
 
-def test_no_events_are_an_error(evaluate, tmp_path: Path) -> None:
+def test_evaluating_no_events_is_an_error(evaluate, tmp_path: Path) -> None:
     trained(write(tmp_path / "a.svm", [libsvm(each) for each in events(50)])).save(tmp_path / "model.safetensors")
     code, _, _, told = evaluate(tmp_path / "model.safetensors", write(tmp_path / "empty.svm", ["# nothing\n"]))
     assert code == cli.REFUSED

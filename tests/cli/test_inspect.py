@@ -42,7 +42,7 @@ def vw_model(path: Path, problem: Problem = Problem(), count: int = 200, **how):
     return model
 
 
-def test_it_tells_what_the_model_is_and_what_it_has_seen(inspect, path: Path) -> None:
+def test_inspect_shows_the_model_and_its_training_so_far(inspect, path: Path) -> None:
     model = vw_model(path, Problem(window=Exponential(0.99), rho=0.01))
     code, summary, _ = inspect(path)
     assert code == 0
@@ -63,7 +63,7 @@ def test_it_tells_what_the_model_is_and_what_it_has_seen(inspect, path: Path) ->
     assert "best_constant_accuracy" in summary["baselines"]
 
 
-def test_weights_are_told_by_name_largest_first(inspect, path: Path) -> None:
+def test_weights_are_listed_by_name_largest_first(inspect, path: Path) -> None:
     model = vw_model(path)
     _, summary, told = inspect(path, "--top", "3")
     weights = model.learner.smoothed_coef[0]
@@ -106,7 +106,7 @@ def test_all_weights_are_written_as_a_table_or_as_json(path: Path, tmp_path: Pat
     assert {each["feature"]: each["weight"] for each in objects[1:]} == found
 
 
-def test_zeros_are_left_out(path: Path, tmp_path: Path, capsys) -> None:
+def test_zero_weights_are_omitted(path: Path, tmp_path: Path, capsys) -> None:
     trained(write(tmp_path / "a.svm", ["1 3:1 900:1\n", "-1 3:-1\n"])).save(path)
     assert cli.main(["inspect", str(path), "--all"]) == 0
     assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == [
@@ -120,7 +120,7 @@ def test_zeros_are_left_out(path: Path, tmp_path: Path, capsys) -> None:
 # Hashed names
 
 
-def test_the_names_of_hashed_features_are_found_in_data(inspect, path: Path) -> None:
+def test_names_of_hashed_features_can_be_recovered_from_data(inspect, path: Path) -> None:
     model = vw_model(path, features=Features(bits=16, interactions=(("n", "country"),)))
     _, _, told = inspect(path)
     assert all(each["feature"].startswith("hash ") for each in told if each["event"] == "weight")
@@ -134,7 +134,7 @@ def test_the_names_of_hashed_features_are_found_in_data(inspect, path: Path) -> 
     assert model.learner.count == 200
 
 
-def test_the_hash_is_the_cores(tmp_path: Path) -> None:
+def test_the_python_hash_equals_the_cores(tmp_path: Path) -> None:
     from odca import stream
 
     names = ["a", "größe", "", "x" * 100, "7"]
@@ -151,7 +151,7 @@ def test_the_hash_is_the_cores(tmp_path: Path) -> None:
         assert sorted(block.rows.indices.tolist()) == sorted(hashed(key, 25) for key in keys)
 
 
-def test_there_are_no_names_to_be_found_for_a_model_that_has_them(inspect, path: Path, tmp_path: Path) -> None:
+def test_names_are_not_recovered_for_a_model_that_stores_them(inspect, path: Path, tmp_path: Path) -> None:
     vw_model(path)
     code, _, told = inspect(path, "--data", path.with_name("data.vw"))
     assert code == cli.REFUSED
@@ -164,7 +164,7 @@ def test_there_are_no_names_to_be_found_for_a_model_that_has_them(inspect, path:
 # Changes
 
 
-def test_changes_since_another_model_are_told_by_name(inspect, path: Path, tmp_path: Path) -> None:
+def test_changes_since_another_model_are_listed_by_name(inspect, path: Path, tmp_path: Path) -> None:
     rows = events(200)
     lines = [vw(each) for each in rows]
     before = trained(write(tmp_path / "one.vw", [line for line in lines[:100] if "NZ" not in line]))
@@ -199,7 +199,7 @@ def test_models_that_cannot_be_compared_are_refused(inspect, path: Path, tmp_pat
 # Other kinds
 
 
-def test_every_kind_of_model_is_told(inspect, path: Path) -> None:
+def test_every_kind_of_model_can_be_inspected(inspect, path: Path) -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["größe", "b"])
     two = EventLearner(loss=LogLoss(), missing="indicate")
     for number, event in enumerate(frame.to_dict("records")):
@@ -227,14 +227,14 @@ def test_every_kind_of_model_is_told(inspect, path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", sorted(DATA.glob("*.safetensors")), ids=lambda each: each.stem)
-def test_a_person_can_read_it(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_inspect_is_readable_text(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["inspect", str(kept), "--top", "2"]) == 0
     shown = capsys.readouterr().out
     assert "effective sample size" in shown
     assert "feature" in shown
 
 
-def test_of_a_checkpoint_the_model_is_told(inspect, path: Path) -> None:
+def test_inspecting_a_checkpoint_shows_its_model(inspect, path: Path) -> None:
     Checkpoint(vw_model(path), Position(), 0, {}).save(path)
     code, summary, told = inspect(path)
     assert (code, summary["model"]["kind"]) == (0, "StreamModel")

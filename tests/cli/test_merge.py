@@ -78,14 +78,14 @@ def test_learners_are_merged_too(merge, tmp_path: Path) -> None:
     assert odca.load(tmp_path / "m.safetensors") == learners[0].merge(learners[1])
 
 
-def test_of_a_checkpoint_the_model_is_taken(merge, tmp_path: Path) -> None:
+def test_merging_a_checkpoint_uses_its_model(merge, tmp_path: Path) -> None:
     first, second = parts(tmp_path, 2)
     Checkpoint(odca.load(second), Position(), 0, {}).save(second)
     code, summary, _ = merge(first, second, "-o", tmp_path / "m.safetensors")
     assert (code, summary["merged"]["events"]) == (0, 200)
 
 
-def test_what_cannot_be_merged_is_named_and_nothing_is_written(merge, tmp_path: Path) -> None:
+def test_models_that_cannot_be_merged_are_named_and_nothing_is_written(merge, tmp_path: Path) -> None:
     first, second = parts(tmp_path, 2)
     other, out = tmp_path / "other.safetensors", tmp_path / "m.safetensors"
     data = str(tmp_path / "part0.vw")
@@ -104,7 +104,7 @@ def test_what_cannot_be_merged_is_named_and_nothing_is_written(merge, tmp_path: 
         assert not out.exists()
 
 
-def test_one_model_is_too_few(merge, tmp_path: Path) -> None:
+def test_merging_a_single_model_is_refused(merge, tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as end:
         merge(*parts(tmp_path, 1), "-o", tmp_path / "m.safetensors")
     assert end.value.code == 2

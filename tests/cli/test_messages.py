@@ -22,7 +22,7 @@ def table(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("task", [[], ["--task", "numbers"], ["--task", "classes"]])
-def test_a_table_without_a_label_is_answered_with_its_columns(
+def test_the_error_for_a_table_without_a_label_lists_its_columns(
     task: list[str], table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = refusal(capsys, "train", table, "-o", str(tmp_path / "model"), *task)
@@ -36,7 +36,7 @@ def test_text_without_labels_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
     assert "the first 2 events have no label." in refusal(capsys, "train", str(path), "-o", str(tmp_path / "model"))
 
 
-def test_the_first_label_may_come_late_where_events_without_are_skipped(tmp_path: Path) -> None:
+def test_the_first_label_may_come_late_if_unlabelled_events_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "late.vw"
     path.write_text("| a:1\n3 | a:2\n4 | a:3\n7 | a:4\n")
     assert (
@@ -46,7 +46,7 @@ def test_the_first_label_may_come_late_where_events_without_are_skipped(tmp_path
 
 
 @pytest.mark.parametrize(("name", "line"), [("a.svm", "1 1:2\n-1 2:1\n"), ("a.vw", "1 | a:2\n-1 | b:1\n")])
-def test_text_without_columns_has_none_to_name(
+def test_column_options_are_refused_for_formats_without_columns(
     name: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / name
@@ -57,7 +57,7 @@ def test_text_without_columns_has_none_to_name(
     assert "has no columns: 'a' cannot hold text" in said
 
 
-def test_files_that_an_option_took_for_names_are_missed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_mentions_files_swallowed_by_an_option_with_many_values(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["train", "-o", "model", "--ignore", "a", "data.csv"])
     assert end.value.code == 2
@@ -65,7 +65,7 @@ def test_files_that_an_option_took_for_names_are_missed(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("option", ["-o", "--checkpoint"])
-def test_a_folder_that_is_not_there_is_told_before_the_work(
+def test_a_missing_output_folder_is_reported_before_the_work(
     option: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = {"-o": str(tmp_path / "model"), option: str(tmp_path / "no" / "model")}
@@ -76,13 +76,11 @@ def test_a_folder_that_is_not_there_is_told_before_the_work(
     assert f"there is no directory '{tmp_path / 'no'}'. Make it, or name another one." in captured.err
 
 
-def test_a_file_of_another_kind_is_no_model_and_was_not_cut_short(
-    table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_another_kind_is_not_called_truncated(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "it does not begin as one. It is of another kind, or damaged." in refusal(capsys, "inspect", table)
 
 
-def test_models_that_cannot_be_merged_are_named_even_if_they_are_one(
+def test_models_that_cannot_be_merged_are_named_even_if_they_are_the_same_file(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = str(tmp_path / "model")
@@ -92,7 +90,7 @@ def test_models_that_cannot_be_merged_are_named_even_if_they_are_one(
 
 
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-def test_one_line_that_was_skipped_is_one_line_and_is_never_hidden(
+def test_one_skipped_line_is_reported_in_the_singular_even_if_quiet(
     quiet: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.csv"
@@ -101,7 +99,7 @@ def test_one_line_that_was_skipped_is_one_line_and_is_never_hidden(
     assert "1 line could not be read and was skipped:" in capsys.readouterr().err
 
 
-def test_the_table_stays_a_table_with_large_losses_and_long_labels(
+def test_the_table_stays_aligned_with_large_losses_and_long_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     numbers, names = tmp_path / "numbers.csv", tmp_path / "names.csv"
@@ -114,7 +112,7 @@ def test_the_table_stays_a_table_with_large_losses_and_long_labels(
 
 
 @pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name != "completion"])
-def test_a_wrong_argument_is_answered_on_a_few_lines(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_for_a_wrong_argument_is_short(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main([name, "--no-such-option"])
     assert end.value.code == 2
@@ -123,7 +121,7 @@ def test_a_wrong_argument_is_answered_on_a_few_lines(name: str, capsys: pytest.C
     assert len(said.splitlines()) <= 3
 
 
-def test_a_training_may_go_on_with_another_table(table: str, tmp_path: Path) -> None:
+def test_a_training_may_be_resumed_with_another_table_interval(table: str, tmp_path: Path) -> None:
     words = [
         "train",
         table,
@@ -139,12 +137,12 @@ def test_a_training_may_go_on_with_another_table(table: str, tmp_path: Path) -> 
     assert main([*words, "--table", "1"]) == 0
 
 
-def test_a_measurement_takes_the_threads_it_is_given(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_uses_the_given_number_of_threads(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", table, "--label", "sold", "--seconds", "0.01", "--threads", "1"]) == 0
     assert capsys.readouterr().out.count("parse") == 1
 
 
-def test_a_tag_may_not_take_a_feature_from_the_model(
+def test_a_tag_column_may_not_be_a_feature_of_the_model(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = str(tmp_path / "model")
@@ -157,7 +155,7 @@ def test_a_tag_may_not_take_a_feature_from_the_model(
 
 
 @pytest.mark.parametrize("option", ["--ignore", "--keep", "--text", "--categorical", "--numeric", "--interact"])
-def test_a_column_that_is_not_there_is_told(
+def test_a_column_that_does_not_exist_is_reported(
     option: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -170,7 +168,7 @@ def test_a_column_that_is_not_there_is_told(
 @pytest.mark.parametrize(
     "words", [["--rho", "1"], ["--window", "100"], ["--bits", "9"], ["--no-intercept"], ["--interact", "size", "kind"]]
 )
-def test_what_a_model_to_go_on_from_has_decided_is_refused(
+def test_options_fixed_by_the_model_being_continued_are_refused(
     words: list[str], table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = str(tmp_path / "model")

@@ -58,7 +58,7 @@ def test_without_options_everything_is_left_to_the_command() -> None:
         ("expectile:0.9", Expectile(0.9)),
     ],
 )
-def test_losses(text: str, loss: object) -> None:
+def test_loss_options_give_the_named_loss(text: str, loss: object) -> None:
     assert options("--loss", text).loss == loss
 
 
@@ -74,7 +74,7 @@ def test_losses(text: str, loss: object) -> None:
         ("box:0,inf", Box(0.0, float("inf"))),
     ],
 )
-def test_penalties(text: str, penalty: object) -> None:
+def test_penalty_options_give_the_named_penalty(text: str, penalty: object) -> None:
     assert options("--penalty", text).penalty == penalty
 
 
@@ -93,11 +93,11 @@ def test_penalties(text: str, penalty: object) -> None:
         ("half_life:90s", HalfLife(90.0)),
     ],
 )
-def test_windows(text: str, window: object) -> None:
+def test_window_options_give_the_named_window(text: str, window: object) -> None:
     assert options("--window", text).window == window
 
 
-def test_the_rest() -> None:
+def test_the_remaining_options_are_parsed() -> None:
     found = options("--rho", "1e-3", "--smoothing", "0.999", "--prior-strength", "2", "--no-intercept", "--no-scale")
     assert (found.rho, found.smoothing, found.prior_strength) == (1e-3, 0.999, 2.0)
     assert found.intercept is found.scale is False
@@ -125,7 +125,7 @@ def test_the_rest() -> None:
         (["--window", "0"], "argument --window: window must be a whole number of at least 1; got 0."),
     ],
 )
-def test_what_names_nothing_is_answered_with_what_is_possible(words: list[str], message: str) -> None:
+def test_the_error_for_an_unknown_name_lists_the_choices(words: list[str], message: str) -> None:
     parsed = parser().parse_args(words)
     with pytest.raises(argparse.ArgumentTypeError) as refused:
         learning_options(parsed)
@@ -163,7 +163,7 @@ def test_numbers_out_of_range_are_refused_by_the_parser(
         (whole_number(3), "30", "3.0"),
     ],
 )
-def test_limits_are_part_of_what_is_allowed_or_not(read: Callable[[str], float], right: str, wrong: str) -> None:
+def test_range_limits_are_inclusive_or_exclusive(read: Callable[[str], float], right: str, wrong: str) -> None:
     assert read(right) == float(right)
     with pytest.raises(argparse.ArgumentTypeError, match=f"is needed; got '{wrong}'"):
         read(wrong)

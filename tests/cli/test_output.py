@@ -69,7 +69,7 @@ A note.
 # Into a file
 
 
-def test_into_a_file_goes_plain_text_without_the_live_line() -> None:
+def test_redirected_output_is_plain_text_without_a_live_line() -> None:
     out, err = piped()
     assert out == TOLD
     assert err == "warning: a warning.\nodca try: an error.\n[]\n"
@@ -81,7 +81,7 @@ def test_where_stdout_carries_data_everything_else_goes_to_stderr() -> None:
     assert err == TOLD + "warning: a warning.\nodca try: an error.\n[]\n"
 
 
-def test_a_row_is_written_when_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_row_is_written_immediately(capsys: pytest.CaptureFixture[str]) -> None:
     table = Output().table(COLUMNS)
     assert capsys.readouterr().out == ""
     table.row(0.25, 1, "yes")
@@ -110,13 +110,13 @@ def test_json_is_one_object_on_every_line() -> None:
     assert err == "odca try: an error.\n[]\n"
 
 
-def test_json_holds_no_nan_and_knows_numpys_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_no_nan_and_accepts_numpy_scalars(capsys: pytest.CaptureFixture[str]) -> None:
     out = Output.of(argparse.Namespace(json=True))
     out.table(COLUMNS, event="baseline").row(np.float64(np.nan), np.int64(3), np.array([1.0, np.inf]))
     assert json.loads(capsys.readouterr().out) == {"event": "baseline", "loss": None, "events": 3, "label": [1.0, None]}
 
 
-def test_a_fact_may_have_a_name_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fact_may_have_its_own_key_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     Output(as_json=True).summary({"": [Fact("R²", 0.5, name="r2"), Fact("mean loss", 0.25)]})
     assert json.loads(capsys.readouterr().out)[""] == {"r2": 0.5, "mean_loss": 0.25}
 
@@ -124,7 +124,7 @@ def test_a_fact_may_have_a_name_of_its_own(capsys: pytest.CaptureFixture[str]) -
 # At a terminal
 
 
-def test_a_terminal_gets_colours_and_a_live_line_that_leaves_nothing_behind() -> None:
+def test_a_terminal_gets_colours_and_a_live_line_that_is_erased() -> None:
     seen = on_a_terminal([sys.executable, "-c", PROGRAM])
     assert re.search(r"\r100,000 events  [\d.]+ ?[kM]?/s  [\d.]+ ?[kM]?B/s  25 %  [\d.]+ s left  \d+ MB\x1b\[K", seen)
     assert "\x1b[1m" in seen
@@ -133,14 +133,14 @@ def test_a_terminal_gets_colours_and_a_live_line_that_leaves_nothing_behind() ->
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_those_who_want_no_colours_get_none(environment: dict[str, str]) -> None:
+def test_colours_can_be_switched_off(environment: dict[str, str]) -> None:
     seen = on_a_terminal([sys.executable, "-c", PROGRAM], **environment)
     assert not re.search(r"\x1b\[\d+m", seen)
     assert ("\x1b" in seen) == ("NO_COLOR" in environment)  # lines can still be drawn over each other
     assert plain(seen).startswith(TOLD)
 
 
-def test_data_on_a_terminal_are_not_mixed_with_a_live_line() -> None:
+def test_no_live_line_is_drawn_when_data_go_to_the_terminal() -> None:
     seen = on_a_terminal([sys.executable, "-c", PROGRAM, "data"])
     assert "events  " not in seen
     assert "0.5\r\n" in seen
@@ -153,7 +153,7 @@ def test_without_rich_a_terminal_gets_plain_text() -> None:
     assert plain(seen).startswith(TOLD)
 
 
-def test_errors_are_wrapped_at_a_terminal_and_nowhere_else() -> None:
+def test_errors_are_wrapped_only_on_a_terminal() -> None:
     code = "from odca.cli.views.console import Output; Output().error('odca try: ' + 'a long story. ' * 10)"
     lines = on_a_terminal([sys.executable, "-c", code], columns=50, NO_COLOR="1").split("\r\n")
     assert max(map(len, lines)) <= 50
@@ -173,7 +173,7 @@ def test_a_live_line_is_drawn_at_most_five_times_a_second() -> None:
     assert 1 <= seen.count("1,000 events") <= 4
 
 
-def test_the_memory_is_that_of_this_process() -> None:
+def test_the_reported_memory_is_that_of_this_process() -> None:
     block = np.ones(20_000_000)
     assert 1e7 + block.nbytes < resident_memory() < 1e11
 
@@ -181,7 +181,7 @@ def test_the_memory_is_that_of_this_process() -> None:
 # Numbers as a person reads them
 
 
-def test_numbers_as_a_person_reads_them() -> None:
+def test_numbers_are_formatted_for_people() -> None:
     assert [formatting.count(n) for n in (0, 1234567, 0.5, 1e6 + 0.25, None, np.nan)] == [
         "0",
         "1,234,567",

@@ -38,7 +38,7 @@ def late_class(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("loss", [LogLoss(), Hinge()])
-def test_what_is_told_of_a_late_class_does_not_depend_on_blocks(loss: object, tmp_path: Path) -> None:
+def test_metrics_with_a_late_class_do_not_depend_on_blocks(loss: object, tmp_path: Path) -> None:
     path = late_class(tmp_path / "late.vw")
     files = []
     for size in (1_000, 30_000, 1_000_000):
@@ -56,15 +56,13 @@ def test_what_is_told_of_a_late_class_does_not_depend_on_blocks(loss: object, tm
     assert files[0] == files[1] == files[2]
 
 
-def test_events_that_are_skipped_take_no_weight_with_them(tmp_path: Path) -> None:
+def test_skipped_events_do_not_count_in_the_weights(tmp_path: Path) -> None:
     lines = "| a\n" * 12 + "1 10 't| a b\n-1 1 't| a c\n" * 5
     model = StreamModel.load(trained(tmp_path, "weights.vw", lines, "--on-error", "skip"))
     assert model.metrics.weight == 55.0
 
 
-def test_a_blank_date_is_missed_by_those_only_who_count_in_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_blank_date_matters_only_to_windows_in_event_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "at,a,y\n2024-01-02,1,p\n,3,p\n2024-01-01,2,q\n"
     model = trained(tmp_path, "dates.csv", text, "--label", "y")
     assert StreamModel.load(model).metrics.events == 3
@@ -74,7 +72,7 @@ def test_a_blank_date_is_missed_by_those_only_who_count_in_time(
     assert "line 3: the event has no time" in run(capsys, *words, code=1)[1]
 
 
-def test_named_classes_are_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_declaring_classes_selects_classification(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "1 1:1\n2 2:1\n3 3:1\n"
     assert StreamModel.load(trained(tmp_path, "three.svm", text, "--classes", "1,2,3")).classes == (1.0, 2.0, 3.0)
     for classes in ("1,2,1", "1"):
@@ -82,7 +80,7 @@ def test_named_classes_are_classes(tmp_path: Path, capsys: pytest.CaptureFixture
         assert "two or more, each named once" in run(capsys, *words, code=1)[1]
 
 
-def test_labels_that_do_not_differ_yet_are_told_to_be_guessed(
+def test_a_guessed_task_is_reported_when_all_labels_are_equal_so_far(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "zeros.svm").write_text("0 1:1\n" * 5)
@@ -91,13 +89,13 @@ def test_labels_that_do_not_differ_yet_are_told_to_be_guessed(
     assert "taken for numbers" not in run(capsys, *words, "--task", "numbers")[1]
 
 
-def test_a_bad_line_is_told_before_what_follows_from_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_line_is_reported_before_its_consequences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.csv").write_bytes(b"a,y\n\xe9,x\nb,z\n")
     words = ["train", str(tmp_path / "bad.csv"), "--label", "y", "-o", str(tmp_path / "m")]
     assert "bad.csv, line 2" in run(capsys, *words, code=1)[1]
 
 
-def test_columns_that_are_not_there_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_that_do_not_exist_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = trained(tmp_path, "sold.csv", "price,colour,y\n1,red,a\n2,blue,b\n", "--label", "y")
     (tmp_path / "new.csv").write_text("Price,colour\n1,red\n")
     assert "that these data do not have: price." in run(capsys, "predict", model, str(tmp_path / "new.csv"))[1]
@@ -105,7 +103,7 @@ def test_columns_that_are_not_there_are_told(tmp_path: Path, capsys: pytest.Capt
     assert not run(capsys, "predict", model, str(tmp_path / "new.csv"))[1]
 
 
-def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_overwrites_its_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = trained(tmp_path, "sold.csv", "price,y\n1,a\n2,b\n", "--label", "y")
     data, before = str(tmp_path / "sold.csv"), Path(model).read_bytes()
     for words in (
@@ -121,9 +119,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.Capture
     assert Path(model).read_bytes() == before
 
 
-def test_a_prediction_is_a_line_whatever_the_class_is_called(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_prediction_is_one_line_whatever_the_class_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = '{"a": 1, "y": "one\\ntwo"}\n{"a": 2, "y": "three\\tfour"}\n'
     model = trained(tmp_path, "names.jsonl", text, "--label", "y")
     for option in ([], ["--proba"]):
@@ -132,13 +128,13 @@ def test_a_prediction_is_a_line_whatever_the_class_is_called(
     assert out.splitlines()[0] == "one\\ntwo\tthree\\tfour"
 
 
-def test_a_category_in_a_namespace_stays_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_category_in_a_namespace_stays_a_category(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "d.vw").write_text("1 |user country:NZ age:2 |ad new\n")
     out, _ = run(capsys, "convert", str(tmp_path / "d.vw"), "-o", "-", "--to", "vw")
     assert out == "1 |user country:NZ age:2 |ad new\n"
 
 
-def test_events_without_a_query_have_none_in_libsvm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_without_a_group_get_no_qid_in_libsvm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "q.svm").write_text("1 qid:3 1:1\n1 1:1\n")
     assert run(capsys, "convert", str(tmp_path / "q.svm"), "-o", "-", "--to", "libsvm")[0] == "1 qid:3 1:1\n1 1:1\n"
 
@@ -162,17 +158,17 @@ def test_true_and_false_are_the_same_labels_in_csv_and_parquet(tmp_path: Path) -
     assert StreamModel.load(model).classes == StreamModel.load(tmp_path / "p").classes == ("false", "true")
 
 
-def test_a_header_within_quotes_is_a_cell(tmp_path: Path) -> None:
+def test_a_quoted_cell_that_repeats_the_header_is_a_cell(tmp_path: Path) -> None:
     trained(tmp_path, "q.csv", 'a,y\n"x\na,y\nz",1\nq,0\nq,1\n', "--label", "y")
 
 
-def test_a_header_that_comes_again_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_repeated_header_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "twice.csv").write_text("\na,y\n1,p\n2,q\na,y\n3,p\n")
     words = ["train", str(tmp_path / "twice.csv"), "--label", "y", "-o", str(tmp_path / "m")]
     assert "twice.csv, line 5: the header comes again." in run(capsys, *words, code=1)[1]
 
 
-def test_values_too_large_are_told_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_too_large_are_reported_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "huge.svm").write_text("1 1:1e300\n-1 1:2\n")
     words = ["train", str(tmp_path / "huge.svm"), "-o", str(tmp_path / "m")]
     assert "huge.svm, line 1: the values are too large" in run(capsys, *words, code=1)[1]
@@ -182,13 +178,13 @@ def test_values_too_large_are_told_with_their_line(tmp_path: Path, capsys: pytes
     assert "of X" not in said
 
 
-def test_a_label_may_be_the_tag_of_predictions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_label_may_be_used_as_the_tag_of_predictions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = trained(tmp_path, "sold.csv", "price,y\n1,a\n2,b\n", "--label", "y")
     out, _ = run(capsys, "predict", model, str(tmp_path / "sold.csv"), "--tag", "y")
     assert [line.split()[1] for line in out.splitlines()] == ["a", "b"]
 
 
-def test_an_evaluation_that_knows_no_feature_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluating_data_without_any_known_feature_warns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = trained(tmp_path, "a.vw", "1 | a\n-1 | b\n")
     (tmp_path / "b.vw").write_text("1 | c\n-1 | d\n")
     assert "knows none of the features" in run(capsys, "evaluate", model, str(tmp_path / "b.vw"))[1]

@@ -53,7 +53,7 @@ def test_a_line_is_the_class_and_the_tag_in_the_order_of_the_input(predict, path
     assert {line.split()[0] for line in lines} == {"-1", "1"}
 
 
-def test_numbers_are_written_so_that_the_same_number_is_read(predict, path: Path, tmp_path: Path) -> None:
+def test_written_numbers_are_read_back_unchanged(predict, path: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [vw(each, label="score") for each in events(50)])
     model = trained(data, Problem(task="numbers"))
     model.save(path)
@@ -105,7 +105,7 @@ def test_json_gives_an_object_for_each_event(predict, path: Path) -> None:
     assert first["probabilities"]["1"] == pytest.approx(1 / (1 + np.exp(-first["margins"])))
 
 
-def test_a_number_too_large_for_json_is_null(predict, path: Path, tmp_path: Path) -> None:
+def test_an_infinite_number_is_null_in_json(predict, path: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [f"{2**k} |n a:{k}\n" for k in range(8)] * 20)
     trained(data, Problem(loss=Poisson())).save(path)
     _, lines, _ = predict(path, write(tmp_path / "new.vw", ["|n a:3\n", "|n a:1e6\n"]), "--json")
@@ -115,7 +115,7 @@ def test_a_number_too_large_for_json_is_null(predict, path: Path, tmp_path: Path
 # Data
 
 
-def test_data_need_no_labels_and_unknown_names_are_left_out(predict, path: Path, tmp_path: Path) -> None:
+def test_data_need_no_labels_and_unknown_names_are_ignored(predict, path: Path, tmp_path: Path) -> None:
     rows, data = two_classes(path)
     before = path.read_bytes()
     _, expected, _ = predict(path, data)
@@ -143,21 +143,21 @@ def test_a_model_of_hashed_features_reads_other_formats(predict, path: Path, tmp
     assert predict(path, write(tmp_path / "data.vw", as_vw))[1] == predict(path, data)[1]
 
 
-def test_a_model_of_names_takes_the_numbers_of_libsvm_for_names(predict, path: Path, tmp_path: Path) -> None:
+def test_a_model_with_names_treats_libsvm_indices_as_names(predict, path: Path, tmp_path: Path) -> None:
     plain = [libsvm(each) for each in events(200)]
     data = write(tmp_path / "data.vw", [f"{line.split(' ', 1)[0]} | {line.split(' ', 1)[1]}" for line in plain])
     trained(data).save(path)
     assert predict(path, write(tmp_path / "data.svm", plain))[1] == predict(path, data)[1]
 
 
-def test_a_model_of_indices_refuses_names(predict, path: Path, tmp_path: Path) -> None:
+def test_a_model_with_indices_refuses_names(predict, path: Path, tmp_path: Path) -> None:
     trained(write(tmp_path / "data.svm", [libsvm(each) for each in events(50)])).save(path)
     code, lines, told = predict(path, write(tmp_path / "data.vw", [vw(each) for each in events(5)]))
     assert (code, lines) == (cli.REFUSED, [])
     assert "the model's features are the indices of libsvm's text; vw has names" in told
 
 
-def test_it_is_told_if_no_feature_is_known(predict, path: Path, tmp_path: Path) -> None:
+def test_a_warning_is_printed_if_no_feature_is_known(predict, path: Path, tmp_path: Path) -> None:
     two_classes(path)
     code, lines, told = predict(path, write(tmp_path / "other.vw", ["|x y:1\n"]))
     assert (code, len(lines)) == (0, 1)
@@ -177,7 +177,7 @@ def test_events_too_large_to_be_predicted_follow_on_error(predict, path: Path, t
     assert "2 lines could not be read" in told
 
 
-def test_what_is_wanted_must_be_known(path: Path) -> None:
+def test_an_unknown_kind_of_prediction_is_refused(path: Path) -> None:
     _, data = two_classes(path)
     with pytest.raises(ValueError, match="wanted must be one of label, probabilities, margins; got 'proba'"):
         StreamModel.load(path).predict_file(data, "proba")
@@ -186,7 +186,7 @@ def test_what_is_wanted_must_be_known(path: Path) -> None:
 # Files
 
 
-def test_a_file_is_written_whole_or_not_at_all(predict, path: Path, tmp_path: Path) -> None:
+def test_predictions_are_written_whole_or_not_at_all(predict, path: Path, tmp_path: Path) -> None:
     _, data = two_classes(path)
     out = tmp_path / "out.txt"
     assert predict(path, data, "-o", out) == (0, [], "")
@@ -198,7 +198,7 @@ def test_a_file_is_written_whole_or_not_at_all(predict, path: Path, tmp_path: Pa
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bad.vw", "data.vw", "model.safetensors", "out.txt"]
 
 
-def test_of_a_checkpoint_the_model_is_taken(predict, path: Path, tmp_path: Path) -> None:
+def test_predicting_with_a_checkpoint_uses_its_model(predict, path: Path, tmp_path: Path) -> None:
     _, data = two_classes(path)
     Checkpoint(StreamModel.load(path), Position(), 0, {}).save(tmp_path / "state.safetensors")
     code, lines, told = predict(tmp_path / "state.safetensors", data)
@@ -207,7 +207,7 @@ def test_of_a_checkpoint_the_model_is_taken(predict, path: Path, tmp_path: Path)
     assert lines == predict(path, data)[1]
 
 
-def test_a_model_that_cannot_read_data_is_refused(predict, path: Path, tmp_path: Path) -> None:
+def test_a_model_that_does_not_know_how_to_read_data_is_refused(predict, path: Path, tmp_path: Path) -> None:
     Learner(loss=LogLoss()).save(path)
     code, _, told = predict(path, write(tmp_path / "a.vw", ["1 |n a\n"]))
     assert code == cli.REFUSED
@@ -215,7 +215,7 @@ def test_a_model_that_cannot_read_data_is_refused(predict, path: Path, tmp_path:
     assert predict(tmp_path / "none.safetensors", "a.vw")[0] == cli.REFUSED
 
 
-def test_lines_come_through_a_pipe_and_a_reader_may_go_away(path: Path) -> None:
+def test_predictions_flow_through_a_pipe_and_a_closed_pipe_is_no_error(path: Path) -> None:
     _, data = two_classes(path)
     command = [sys.executable, "-m", "odca", "predict", str(path), "-"]
     with Path(data).open("rb") as lines:
@@ -240,7 +240,7 @@ def csv(rows: list[dict], names: list[str]) -> list[str]:
 NAMES = ["label", "a", "b", "c", "country"]
 
 
-def test_columns_go_by_name_and_the_label_may_be_missing(predict, path: Path, tmp_path: Path) -> None:
+def test_columns_are_matched_by_name_and_the_label_may_be_missing(predict, path: Path, tmp_path: Path) -> None:
     rows = events(200, labels=("no", "yes"))
     data = write(tmp_path / "data.csv", csv(rows, NAMES))
     trained(data, label="label").save(path)
@@ -267,7 +267,7 @@ def test_without_a_header_only_the_last_column_may_be_missing(predict, path: Pat
     assert predict(path, empty)[1] == predict(path, tmp_path / "first.csv")[1]
 
 
-def test_a_model_of_json_reads_tables(predict, path: Path, tmp_path: Path) -> None:
+def test_a_model_trained_on_json_reads_tables(predict, path: Path, tmp_path: Path) -> None:
     rows = [{**each, "when": f"2024-01-{1 + number % 20:02}"} for number, each in enumerate(events(200))]
     names = [*NAMES, "when"]
     data = write(tmp_path / "data.jsonl", [json.dumps({name: each[name] for name in names}) + "\n" for each in rows])
@@ -275,7 +275,7 @@ def test_a_model_of_json_reads_tables(predict, path: Path, tmp_path: Path) -> No
     assert predict(path, write(tmp_path / "data.csv", csv(rows, names)), "--raw") == predict(path, data, "--raw")
 
 
-def test_a_model_of_a_table_reads_json_and_events(predict, path: Path, tmp_path: Path) -> None:
+def test_a_model_trained_on_a_table_reads_json_and_dictionaries(predict, path: Path, tmp_path: Path) -> None:
     rows = events(200, labels=("no", "yes"))
     model = trained(write(tmp_path / "data.csv", csv(rows, NAMES)), label="label")
     model.save(path)
@@ -286,7 +286,7 @@ def test_a_model_of_a_table_reads_json_and_events(predict, path: Path, tmp_path:
     assert model.predict_events(bare).tolist() == expected
 
 
-def test_events_as_dictionaries_are_predicted_as_lines_of_json_are(tmp_path: Path) -> None:
+def test_dictionaries_get_the_same_predictions_as_json_lines(tmp_path: Path) -> None:
     rows = [{name: each[name] for name in NAMES} for each in events(100)]
     data = write(tmp_path / "data.jsonl", [json.dumps(each) + "\n" for each in rows])
     model = trained(data, label="label")

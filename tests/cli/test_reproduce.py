@@ -36,7 +36,7 @@ def test_the_same_seeds_write_the_same_bytes(tmp_path: Path, capsys: pytest.Capt
     assert "fit, which makes more passes, is the batch solution to 0.01% | odca" in text
 
 
-def test_what_is_on_the_command_line_is_what_there_is() -> None:
+def test_the_command_line_lists_every_experiment() -> None:
     from odca.cli.commands import reproduce
 
     assert set(reproduce.NAMES) == set(EXPERIMENTS)
@@ -44,7 +44,7 @@ def test_what_is_on_the_command_line_is_what_there_is() -> None:
         assert f"\n  {name} " in reproduce.EPILOG
 
 
-def test_an_experiment_without_its_data_is_left_out(
+def test_an_experiment_without_its_data_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "work").mkdir()
@@ -58,7 +58,7 @@ def test_an_experiment_without_its_data_is_left_out(
     assert not (tmp_path / "out" / "report.md").exists()
 
 
-def test_the_report_names_what_is_left_out(
+def test_the_report_names_skipped_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "work").mkdir()
@@ -70,7 +70,7 @@ def test_the_report_names_what_is_left_out(
     assert "**Left out**: portfolio. nyse_o.csv.gz is nowhere" in (tmp_path / "out" / "report.md").read_text("utf-8")
 
 
-def test_a_file_is_no_folder_to_write_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_must_be_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "taken").write_text("")
     assert cli.main(["reproduce", "sparse", "--out", str(tmp_path / "taken")]) == 1
     assert "--out must be a folder" in capsys.readouterr().err
@@ -88,7 +88,7 @@ def test_wrong_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None
         assert said in capsys.readouterr().err
 
 
-def test_without_matplotlib_it_is_said_what_to_install(
+def test_without_matplotlib_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

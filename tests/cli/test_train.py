@@ -126,7 +126,7 @@ def text_file(folder: Path, kind: str, rows: list[dict[str, Any]], name: str = "
 
 
 @pytest.mark.parametrize("kind", ["libsvm", "vw", "csv", "jsonl"])
-def test_threads_blocks_compression_and_pipes_do_not_matter(bytes_of, tmp_path: Path, kind: str) -> None:
+def test_the_model_does_not_depend_on_threads_blocks_compression_or_pipes(bytes_of, tmp_path: Path, kind: str) -> None:
     data = text_file(tmp_path, kind, events(600, labels=("x", "y", "z") if kind in {"csv", "jsonl"} else ("1", "2")))
     how = [] if kind in TEXTS else ["--label", "label"]
     expected = bytes_of(data, *how)
@@ -149,13 +149,13 @@ def test_threads_blocks_compression_and_pipes_do_not_matter(bytes_of, tmp_path: 
 
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 @pytest.mark.parametrize("window", ["0.99", "100"])
-def test_what_was_told_of_the_events_does_not_depend_on_blocks(bytes_of, tmp_path: Path, loss, window) -> None:
+def test_reported_metrics_do_not_depend_on_blocks(bytes_of, tmp_path: Path, loss, window) -> None:
     data = text_file(tmp_path, "vw", events(600, labels=("1", "2", "3")))
     options = [data, "--task", "classes", "--window", window, "--loss", loss]
     assert bytes_of(*options, "--max-line", "100") == bytes_of(*options)
 
 
-def test_tables_are_learned_as_their_text(model_of, tmp_path: Path) -> None:
+def test_arrow_tables_are_learned_like_the_same_table_as_text(model_of, tmp_path: Path) -> None:
     rows = events(300, labels=("no", "yes"))
     expected = model_of(text_file(tmp_path, "csv", rows), "--label", "label")
     pq.write_table(table(rows), tmp_path / "data.parquet", row_group_size=70)
@@ -176,7 +176,7 @@ def test_several_files_and_globs_are_one_stream(model_of, tmp_path: Path, kind: 
     assert model_of(tmp_path / f"part*.{kind}", *how).learner == expected.learner
 
 
-def test_a_model_goes_on_as_if_it_had_never_stopped(model_of, tmp_path: Path) -> None:
+def test_continuing_from_a_model_equals_one_uninterrupted_training(model_of, tmp_path: Path) -> None:
     rows = events(600, labels=("1", "2", "3"))
     for kind, how in (("vw", ["--task", "classes"]), ("csv", ["--label", "label", "--task", "classes"])):
         options = [*how, "--loss", "hinge", "--window", "0.999"]
@@ -192,7 +192,7 @@ def test_a_model_goes_on_as_if_it_had_never_stopped(model_of, tmp_path: Path) ->
         assert repr(model.metrics.scores()) == repr(expected.metrics.scores())  # nan is nan
 
 
-def test_a_model_to_go_on_from_takes_no_options_of_its_own(train, bytes_of, tmp_path: Path) -> None:
+def test_continuing_from_a_model_accepts_no_model_options(train, bytes_of, tmp_path: Path) -> None:
     data = text_file(tmp_path, "vw", events(50))
     bytes_of(data, "-o", tmp_path / "model.safetensors")
     for option in (["--loss", "hinge"], ["--bits", 10], ["--no-intercept"], ["--classes", "1,2"], ["--ignore", "n"]):
@@ -225,7 +225,7 @@ def test_a_model_to_go_on_from_takes_no_options_of_its_own(train, bytes_of, tmp_
         (["--prior-strength", "3"], {"prior_strength": 3.0}),
     ],
 )
-def test_an_option_makes_the_learner_that_it_names(model_of, tmp_path: Path, options, expected) -> None:
+def test_every_learner_option_reaches_the_learner(model_of, tmp_path: Path, options, expected) -> None:
     data = write(tmp_path / "data.csv", csv(events(400), [*NAMES, "time"]))
     model = model_of(data, "--label", "label", "--time", "time", *options)
     (block,) = stream.open(data, label="label", time="time")
@@ -241,7 +241,7 @@ def test_an_option_makes_the_learner_that_it_names(model_of, tmp_path: Path, opt
     ("options", "loss"),
     [([], SquaredError()), (["--loss", "huber:0.5"], Huber(0.5)), (["--loss", "quantile:0.9"], None)],
 )
-def test_numbers_are_learned_from_the_first_label_on(model_of, tmp_path: Path, options, loss) -> None:
+def test_regression_starts_from_the_first_label_as_intercept(model_of, tmp_path: Path, options, loss) -> None:
     data = write(tmp_path / "data.csv", csv(events(300), ["score", "a", "b", "country"]))
     model = model_of(data, "--label", "score", *options)
     assert model.problem.task == "numbers"
@@ -279,7 +279,7 @@ def test_two_labels_are_classes_whatever_they_are_called(train, model_of, tmp_pa
     assert {json.loads(line)["label"] for line in lines[:-1]} == set(labels)
 
 
-def test_the_task_is_what_it_is_said_to_be(model_of, train, tmp_path: Path) -> None:
+def test_the_task_can_be_stated_explicitly(model_of, train, tmp_path: Path) -> None:
     data = text_file(tmp_path, "vw", events(100, labels=("0", "1")))
     assert model_of(data, "--task", "numbers").problem.loss == SquaredError()
     three = text_file(tmp_path, "vw", events(100, labels=("1", "2", "3")), "three")
@@ -301,7 +301,7 @@ def late(folder: Path, *labels: str, last: str) -> Path:
     return Path(write(folder / "data.vw", rows))
 
 
-def test_a_fourth_class_that_comes_late_is_learned(model_of, tmp_path: Path) -> None:
+def test_a_fourth_class_that_appears_late_is_learned(model_of, tmp_path: Path) -> None:
     data = late(tmp_path, "1", "2", "3", last="4")
     options = ["--task", "classes", "--smoothing", "0"]  # the mean of all weights so far would know little of it yet
     model = model_of(data, *options)
@@ -311,7 +311,7 @@ def test_a_fourth_class_that_comes_late_is_learned(model_of, tmp_path: Path) -> 
     assert set(model.predict_file(data)[1100::2]) == {4.0}
 
 
-def test_a_third_class_that_comes_late_must_be_named(train, model_of, tmp_path: Path) -> None:
+def test_a_third_class_that_appears_late_must_be_declared(train, model_of, tmp_path: Path) -> None:
     data = late(tmp_path, "1", "2", last="3")
     code, _, told = train(data)
     assert code == cli.REFUSED
@@ -323,7 +323,7 @@ def test_a_third_class_that_comes_late_must_be_named(train, model_of, tmp_path: 
     assert "the label 3 is new" in told
 
 
-def test_one_class_is_none(train, tmp_path: Path) -> None:
+def test_training_on_a_single_class_is_refused(train, tmp_path: Path) -> None:
     data = text_file(tmp_path, "vw", events(50, labels=("1",)))
     code, _, told = train(data, "--task", "classes")
     assert code == cli.REFUSED
@@ -350,7 +350,7 @@ COLUMNS = [*NAMES, "note", "zip"]
         (["--interact", "a", "b", "--interact", "c", "c"], {"a * b", "c * c"}, {"a * c"}),
     ],
 )  # fmt: skip
-def test_an_option_makes_the_features_that_it_names(model_of, tmp_path: Path, options, there, gone) -> None:
+def test_every_feature_option_makes_the_features_it_describes(model_of, tmp_path: Path, options, there, gone) -> None:
     for data in (write(tmp_path / "a.csv", csv(ROWS, COLUMNS)), write(tmp_path / "a.jsonl", jsonl(ROWS, COLUMNS))):
         found = set(weights(model_of(data, "--label", "label", *options)))
         assert there <= found
@@ -366,7 +366,7 @@ def test_bits_bound_the_features(model_of, tmp_path: Path) -> None:
     np.testing.assert_allclose(sorted(wide.coef[wide.coef != 0.0]), sorted(named.coef[0]), rtol=1e-12)
 
 
-def test_missing_values_are_what_they_are_said_to_be(model_of, train, tmp_path: Path) -> None:
+def test_missing_values_follow_the_missing_option(model_of, train, tmp_path: Path) -> None:
     lines = [f"{int(k % 3 > 0)},{k % 3 or ''},{k % 5}\n" for k in range(300)]
     data = write(tmp_path / "data.csv", ["y,a,b\n", *lines])
     assert weights(model_of(data, "--label", "y"))["a is missing"] < 0.0
@@ -376,7 +376,7 @@ def test_missing_values_are_what_they_are_said_to_be(model_of, train, tmp_path: 
     assert "data.csv, line 2, " in told
 
 
-def test_a_field_that_must_hold_numbers_holds_nothing_else(train, tmp_path: Path) -> None:
+def test_text_in_a_numeric_field_is_refused(train, tmp_path: Path) -> None:
     data = text_file(tmp_path, "csv", events(20))
     code, _, told = train(data, "--label", "label", "--numeric", "country")
     assert code == cli.REFUSED
@@ -387,7 +387,7 @@ def test_a_field_that_must_hold_numbers_holds_nothing_else(train, tmp_path: Path
 # What is told
 
 
-def test_a_table_a_summary_and_baselines_are_told(train, tmp_path: Path) -> None:
+def test_a_table_a_summary_and_baselines_are_printed(train, tmp_path: Path) -> None:
     code, lines, told = train(text_file(tmp_path, "vw", events(300)))
     assert (code, told) == (0, "")
     assert [line.split()[2] for line in lines[2:11]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
@@ -395,7 +395,7 @@ def test_a_table_a_summary_and_baselines_are_told(train, tmp_path: Path) -> None
         assert any(part in line for line in lines)
 
 
-def test_json_tells_the_same_in_lines(train, tmp_path: Path) -> None:
+def test_with_json_the_same_facts_are_printed_as_json_lines(train, tmp_path: Path) -> None:
     code, lines, told = train(text_file(tmp_path, "vw", events(300)), "--json", "--table", 100)
     assert (code, told) == (0, "")
     *rows, last = map(json.loads, lines)
@@ -405,7 +405,7 @@ def test_json_tells_the_same_in_lines(train, tmp_path: Path) -> None:
     assert last["baselines"]["majority_accuracy"] < last["predictions"]["accuracy"]
 
 
-def test_numbers_have_baselines_too(train, tmp_path: Path) -> None:
+def test_regression_has_baselines_too(train, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [vw(each, label="score") for each in events(300)])
     _, lines, _ = train(data, "--json")
     found = summary(lines)
@@ -440,7 +440,7 @@ def orders(n: int = 4000) -> list[str]:
     return lines
 
 
-def test_a_table_needs_no_option_but_its_label(train, tmp_path: Path) -> None:
+def test_a_table_needs_no_option_except_its_label(train, tmp_path: Path) -> None:
     code, lines, told = train(write(tmp_path / "orders.csv", orders()), "--label", "returned", "--json")
     assert (code, told) == (0, "")
     found = summary(lines)
@@ -477,7 +477,7 @@ def test_real_data_are_learned(train, name: str, options: list[str], score: str,
 # Starting
 
 
-def test_text_is_learned_without_what_takes_long_to_import(tmp_path: Path) -> None:
+def test_training_on_text_does_not_import_slow_packages(tmp_path: Path) -> None:
     for kind, label in (("vw", []), ("csv", ["--label", "label"]), ("jsonl", ["--label", "label"])):
         words = ["train", str(text_file(tmp_path, kind, events(50))), *label, "-o", str(tmp_path / "model.safetensors")]
         heavy = {"scipy", "pandas", "sklearn", "pyarrow", "rich", "polars", "river", "zoneinfo", "asyncio"}
@@ -486,7 +486,7 @@ def test_text_is_learned_without_what_takes_long_to_import(tmp_path: Path) -> No
         assert done.stderr.strip() == "set()"
 
 
-def test_paths_are_looked_at_before_anything_else(tmp_path: Path) -> None:
+def test_paths_are_checked_before_anything_else(tmp_path: Path) -> None:
     words = ["train", str(tmp_path / "none.vw"), "-o", str(tmp_path / "nowhere" / "model.safetensors")]
     code = f"import sys, odca.cli; odca.cli.main({words!r}); sys.exit(str({{'odca.stream', 'odca.learner'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -99,7 +99,7 @@ def test_many_bad_lines_are_counted_and_the_first_shown(train, tmp_path: Path) -
     assert "accuracy" in "".join(lines)
 
 
-def test_if_no_line_can_be_read_the_first_is_named(train, tmp_path: Path) -> None:
+def test_if_every_line_is_bad_the_first_is_named(train, tmp_path: Path) -> None:
     data = write(tmp_path / "a.vw", ["1 |n a:1x\n"] * 5)
     for how in ([], ["--on-error", "skip"]):
         code, _, told = train(data, *how)
@@ -109,13 +109,13 @@ def test_if_no_line_can_be_read_the_first_is_named(train, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("options", [[], ["--task", "numbers"], ["--classes", "0,1", "--loss", "hinge"]])
 @pytest.mark.parametrize("text", ["", "\n\n"])
-def test_empty_data_are_refused(train, tmp_path: Path, options, text) -> None:
+def test_training_on_empty_data_is_refused(train, tmp_path: Path, options, text) -> None:
     code, _, told = train(write(tmp_path / "a.vw", [text]), *options)
     assert code == cli.REFUSED
     assert "a.vw: there are no events." in told
 
 
-def test_a_first_label_that_is_missing_does_no_harm(train, tmp_path: Path) -> None:
+def test_a_missing_first_label_is_no_problem(train, tmp_path: Path) -> None:
     data = write(tmp_path / "a.vw", ["|n a\n", "x |n a\n", *(f"{k}.5 |n a:{k}\n" for k in range(30))])
     code, _, _ = train(data, "--task", "numbers", "--on-error", "skip", "--quiet")
     assert code == 0
@@ -124,7 +124,7 @@ def test_a_first_label_that_is_missing_does_no_harm(train, tmp_path: Path) -> No
     assert model.metrics.scores()["r2"] > 0.9
 
 
-def test_an_unknown_column_is_told_with_those_there_are(train, tmp_path: Path) -> None:
+def test_the_error_for_an_unknown_column_lists_the_columns(train, tmp_path: Path) -> None:
     code, _, told = train(write(tmp_path / "a.csv", CSV), "--label", "price")
     assert code == cli.REFUSED
     assert "there is no column 'price' for the label. There are y, a, b." in told
@@ -137,7 +137,7 @@ def test_a_table_needs_a_label(train, tmp_path: Path) -> None:
         assert "--label" in told
 
 
-def test_data_that_are_not_there_are_told(train, tmp_path: Path) -> None:
+def test_missing_files_are_reported(train, tmp_path: Path) -> None:
     assert "there is no file" in train(tmp_path / "none.vw")[2]
     assert "no file matches" in train(tmp_path / "*.none")[2]
     assert "is a directory" in train(tmp_path)[2]
@@ -145,7 +145,7 @@ def test_data_that_are_not_there_are_told(train, tmp_path: Path) -> None:
     assert (code, "there is no file" in told) == (cli.REFUSED, True)
 
 
-def test_damaged_packed_data_are_refused(train, tmp_path: Path) -> None:
+def test_damaged_compressed_data_are_refused(train, tmp_path: Path) -> None:
     packed = bytearray(gzip.compress("".join(VW * 500).encode()))
     (tmp_path / "cut.vw.gz").write_bytes(packed[: len(packed) // 2])
     packed[len(packed) // 2] ^= 0xFF
@@ -157,7 +157,7 @@ def test_damaged_packed_data_are_refused(train, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["-o", "--checkpoint"])
-def test_a_place_that_cannot_be_written_to_is_told_before_the_data_are_read(train, tmp_path: Path, option) -> None:
+def test_an_unwritable_output_is_reported_before_the_data_are_read(train, tmp_path: Path, option) -> None:
     (tmp_path / "shut").mkdir(mode=0o500)
     output = [] if option == "-o" else ["-o", tmp_path / "new.safetensors"]
     for place in ("nowhere/m.safetensors", "shut/m.safetensors", "."):
@@ -170,7 +170,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_data_are_read(trai
     (tmp_path / "shut").chmod(0o700)
 
 
-def test_nothing_is_written_over_what_is_read(train, tmp_path: Path) -> None:
+def test_the_input_is_never_overwritten(train, tmp_path: Path) -> None:
     data = write(tmp_path / "a.vw", VW)
     assert train(data, "-o", data)[0] == 2
     assert train(data, "-o", tmp_path / "m", "--checkpoint", data)[0] == 2
@@ -186,7 +186,7 @@ def test_nothing_is_written_over_what_is_read(train, tmp_path: Path) -> None:
         ["--delimiter", "ab"], ["--interact", "a"], ["--keep", "a", "--ignore", "a"], ["--threads", "0"],
     ],
 )  # fmt: skip
-def test_wrong_arguments_are_told_as_such(train, tmp_path: Path, words) -> None:
+def test_wrong_arguments_are_usage_errors(train, tmp_path: Path, words) -> None:
     code, _, told = train(write(tmp_path / "a.vw", VW), *words)
     assert code == 2
     assert "odca train: error: " in told

@@ -50,7 +50,7 @@ def test_after_a_gap_of_more_than_a_thousand_half_lives_the_past_is_gone(loss: A
 @pytest.mark.parametrize("gap", [1.0, 50.0, 64.0, 65.0, 500.0, 900.0])
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
 @pytest.mark.parametrize("rho", [1e-12, 1e-8, 1e-4, 1.0, 1e4])
-def test_silence_changes_the_mass_and_not_the_model(penalty: Any, gap: float, rho: float) -> None:
+def test_time_without_events_changes_the_mass_but_not_the_model(penalty: Any, gap: float, rho: float) -> None:
     # w depends on ratios of the weights alone, and a gap fades all of them alike.
     m = learner(HalfLife(1.0), penalty=penalty, rho=rho)
     m.learn(ROWS, LABELS, time=np.arange(12.0) / 4.0)
@@ -63,7 +63,7 @@ def test_silence_changes_the_mass_and_not_the_model(penalty: Any, gap: float, rh
 @pytest.mark.parametrize("rho", [1e-12, 1e-8, 1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(1e-8)], ids=lambda penalty: penalty.name)
 @pytest.mark.parametrize("beta", [0.1, 0.5, 0.9])
-def test_zero_weights_without_end_keep_the_model_until_it_is_forgotten_at_once(
+def test_a_long_run_of_zero_weights_keeps_the_model_until_the_decay_underflows(
     beta: float, penalty: Any, rho: float
 ) -> None:
     m = learner(Exponential(beta), penalty=penalty, rho=rho, smoothing=0.5)
@@ -92,7 +92,7 @@ def test_zero_weights_without_end_keep_the_model_until_it_is_forgotten_at_once(
 @pytest.mark.parametrize("gap", [10.0, 63.0, 300.0, 600.0, 999.0, 1_000.0, 1_001.0])
 @pytest.mark.parametrize("rho", [1e-12, 1e-4, 1e4])
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
-def test_a_chain_of_gaps_ends_like_its_last_events(gap: float, rho: float, kappa: float) -> None:
+def test_after_several_gaps_only_the_last_events_matter(gap: float, rho: float, kappa: float) -> None:
     m = learner(HalfLife(1.0), rho=rho, smoothing=kappa)
     clock = 0.0
     for k, weight in itertools.product(range(60), (0.0, 1.0, 0.0, 0.0)):
@@ -111,7 +111,7 @@ def test_a_chain_of_gaps_ends_like_its_last_events(gap: float, rho: float, kappa
     np.testing.assert_allclose(m.coef, expected, rtol=near, atol=near * np.abs(fresh.coef).max())
 
 
-def test_a_late_event_before_a_gap_weighs_what_its_time_says() -> None:
+def test_a_late_event_before_a_gap_gets_the_weight_of_its_own_time() -> None:
     m = learner(HalfLife(1.0))
     m.learn(ROWS[:2], LABELS[:2], time=[0.0, 100.0])
     m.learn(ROWS[2:3], LABELS[2:3], time=[95.0])
@@ -125,7 +125,7 @@ def test_a_late_event_before_a_gap_weighs_what_its_time_says() -> None:
 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
-def test_a_gap_empties_a_window_of_some_duration(kappa: float) -> None:
+def test_a_gap_empties_a_sliding_window_of_fixed_duration(kappa: float) -> None:
     m, fresh = (learner(Sliding(duration=5.0), smoothing=kappa) for _ in range(2))
     m.learn(ROWS, 1e12 * LABELS, time=np.arange(12.0))
     m.learn(ROWS[:1], LABELS[:1], sample_weight=[0.0], time=[1e6])
@@ -159,7 +159,7 @@ def test_shifting_all_times_changes_no_bit_of_the_model() -> None:
         assert bits(here)["mass"] == bits(there)["mass"]
 
 
-def test_two_learners_that_fell_silent_at_other_times_still_merge() -> None:
+def test_learners_whose_last_events_are_far_apart_still_merge() -> None:
     for gap in (0.0, 10.0, 900.0, 1e4):
         one, two = learner(HalfLife(1.0)), learner(HalfLife(1.0))
         one.learn(ROWS[:6], LABELS[:6], time=np.zeros(6))

@@ -24,7 +24,7 @@ MILLION = 1_000_000
 
 @pytest.mark.long
 @pytest.mark.parametrize(("loss", "kappa"), [(Hinge(), 0.8), (LogLoss(), 0.0)], ids=str)
-def test_ten_million_events_of_beta_point_nine_end_like_the_last_thousand(loss: Any, kappa: float) -> None:
+def test_ten_million_events_at_beta_0_9_equal_the_last_thousand(loss: Any, kappa: float) -> None:
     rng = np.random.default_rng(101)
     X = rng.normal(size=(MILLION, 2))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=MILLION) > 0.0, 1.0, -1.0)
@@ -43,7 +43,7 @@ def test_ten_million_events_of_beta_point_nine_end_like_the_last_thousand(loss: 
     assert seconds < 60.0, "it takes two or three on an idle machine"
 
 
-def test_a_million_events_under_the_infinite_window_keep_every_sum() -> None:
+def test_sums_stay_exact_over_a_million_events_under_the_infinite_window() -> None:
     # With orthogonal rows and a constant strength every event is solved on its own: S is known.
     rng = np.random.default_rng(102)
     columns = rng.integers(0, 7, size=MILLION)
@@ -127,7 +127,7 @@ def test_a_sliding_window_equals_its_rebuild_right_after_a_spike_has_left(
     assert worst < 1e-10, "the dual sum"
 
 
-def test_a_heavy_event_that_leaves_takes_all_of_its_weight_along() -> None:
+def test_a_heavy_event_leaves_no_residue_when_it_leaves_the_window() -> None:
     X = sp.csr_array(([10.0], [0], [0, 1]), shape=(1, 1_000))
     learner = Learner(loss=Hinge(), rho=1e-3, window=Sliding(2))
     for k in range(12):
@@ -137,7 +137,7 @@ def test_a_heavy_event_that_leaves_takes_all_of_its_weight_along() -> None:
 
 @pytest.mark.parametrize("window", [Infinite(), Exponential(0.999), HalfLife(5.0), Sliding(50)], ids=str)
 @pytest.mark.parametrize("kappa", [0.9999, 1.0])
-def test_a_coordinate_left_alone_for_long_is_smoothed_exactly(window: Any, kappa: float) -> None:
+def test_a_coordinate_untouched_for_long_is_smoothed_exactly(window: Any, kappa: float) -> None:
     # Feature 0 is seen by the first event alone. Its weight at each of the 100,000 since is a formula.
     n = 100_000
     X = sp.csr_array((np.ones(n), np.where(np.arange(n) == 0, 0, 1), np.arange(n + 1)), shape=(n, 2))

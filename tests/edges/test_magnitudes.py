@@ -97,7 +97,7 @@ def test_the_step_is_optimal_for_every_slope_from_1e_minus_300_to_1e300(loss: An
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
 @pytest.mark.parametrize("loss", [SquaredError(), Hinge(), LogLoss(), Poisson()], ids=lambda loss: loss.name)
-def test_a_stream_under_every_strength_stays_sound_and_weakly_dual(loss: Any, penalty: Any, window: Any) -> None:
+def test_models_stay_finite_and_weak_duality_holds_under_every_strength(loss: Any, penalty: Any, window: Any) -> None:
     rng = np.random.default_rng(82)
     X = rng.normal(size=(40, 3))
     y = labels(loss, X[:, 0], rng)
@@ -120,7 +120,7 @@ def test_a_stream_under_every_strength_stays_sound_and_weakly_dual(loss: Any, pe
 @pytest.mark.parametrize("power", [-460, -100, 100, 460])
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_values_times_a_power_of_two_make_the_same_predictions(loss: Any, window: Any, power: int) -> None:
+def test_scaling_values_by_a_power_of_two_gives_the_same_predictions(loss: Any, window: Any, power: int) -> None:
     # X -> aX, rho -> a^2 rho is the same problem with w -> w/a. 2^460 is 3e138: S and the rows are both of that size,
     # a scale holds S up to 2^64 larger, and h'S must still be a number. A power of two rounds nothing.
     rng = np.random.default_rng(83)
@@ -139,7 +139,7 @@ def test_values_times_a_power_of_two_make_the_same_predictions(loss: Any, window
 @pytest.mark.parametrize("window", [Infinite(), Exponential(0.8), Sliding(duration=12.0)], ids=window_name)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_values_of_any_size_are_learned_with_the_usual_strength(
+def test_values_of_any_size_are_learned_at_the_default_strength(
     loss: Any, penalty: Any, window: Any, value: float
 ) -> None:
     rng = np.random.default_rng(84)
@@ -176,9 +176,7 @@ HUGE = [1e-300, 1.0, 1e150, 1e160, 1e300]
     ],
     ids=lambda part: part.name,
 )
-def test_an_event_of_any_size_is_learned_soundly_or_refused_without_a_trace(
-    loss: Any, penalty: Any, window: Any
-) -> None:
+def test_an_event_of_any_size_is_learned_or_refused_without_a_trace(loss: Any, penalty: Any, window: Any) -> None:
     keywords = {"n_features": 2} if isinstance(penalty, KL) else {}
     fresh = Learner(loss=loss, penalty=penalty, rho=1e-3, window=window, smoothing=0.9, **keywords)
     fresh.learn([[1.0, 0.5], [-0.5, 1.0]], [1.0, 0.0])

@@ -12,14 +12,14 @@ from odca.penalties import Penalty
 
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.1)], ids=repr)
 @pytest.mark.parametrize("strength", [1e-301, 1e-305, 1e-308])
-def test_sums_of_one_over_a_tiny_strength_never_leave_the_range(penalty: Penalty, strength: float) -> None:
+def test_sums_of_one_over_a_tiny_strength_do_not_overflow(penalty: Penalty, strength: float) -> None:
     learner = Learner(loss=Hinge(), penalty=penalty, rho=0.0, prior_strength=strength, smoothing=1.0)
     with pytest.raises(ValueError, match=r"strength rho \* mass \+ prior_strength must be at least 1e-300; at row 0"):
         learner.learn(sp.csr_array((3000, 20_000)), np.ones(3000))
     assert learner.count == 0
 
 
-def test_smoothing_goes_on_where_everything_was_forgotten() -> None:
+def test_smoothing_continues_after_everything_was_forgotten() -> None:
     learner = Learner(loss=SquaredError(), rho=1e-3, window=Exponential(0.5), smoothing=1.0)
     learner.learn(np.ones((1, 2)), [1.0])
     learner.learn(np.zeros((2000, 2)), np.zeros(2000), sample_weight=np.zeros(2000))
@@ -30,7 +30,7 @@ def test_smoothing_goes_on_where_everything_was_forgotten() -> None:
     assert pickle.loads(pickle.dumps(learner)) == learner
 
 
-def test_a_window_of_empty_sparse_rows_comes_back_the_same() -> None:
+def test_a_window_of_empty_sparse_rows_survives_saving() -> None:
     for first in (0, 2):
         learner = Learner(loss=Hinge(), window=Sliding(3), rho=0.3)
         learner.learn(sp.csr_array(np.ones((first, 2))), np.ones(first))
@@ -43,7 +43,7 @@ def test_a_window_of_empty_sparse_rows_comes_back_the_same() -> None:
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])
-def test_the_dual_objective_of_log_loss_does_not_feel_where_the_margin_came_from(scale: float) -> None:
+def test_the_dual_objective_of_log_loss_depends_only_on_the_dual(scale: float) -> None:
     """Q*(-λ) is a function of λ. Taken from a margin that cancels it was wrong by 1e-9."""
     rng = np.random.default_rng(7)
     for _ in range(50):
@@ -68,17 +68,17 @@ def test_the_dual_objective_of_log_loss_does_not_feel_where_the_margin_came_from
     ],
     ids=str,
 )
-def test_numbers_beyond_all_doubles_and_options_without_effect_are_refused(options: dict[str, int]) -> None:
+def test_options_too_large_for_a_double_or_without_effect_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         Learner(loss=Hinge(), **options)
 
 
-def test_a_penalty_beyond_all_doubles_is_refused() -> None:
+def test_a_penalty_too_large_for_a_double_is_refused() -> None:
     with pytest.raises(ValueError, match="delta"):
         ElasticNet(10**400)
 
 
-def test_entries_that_are_no_doubles_or_are_masked_are_refused() -> None:
+def test_masked_entries_and_entries_that_are_not_doubles_are_refused() -> None:
     learner = Learner(loss=Hinge())
     with pytest.raises(ValueError, match="X must hold numbers"):
         learner.learn([[10**400]], [1.0])
@@ -87,7 +87,7 @@ def test_entries_that_are_no_doubles_or_are_masked_are_refused() -> None:
     assert learner.learn(np.ma.array([[1.0, 2.0]]), [1.0]).shape == (1,)
 
 
-def test_what_is_merged_or_applied_must_be_a_learner_or_a_delta() -> None:
+def test_merge_delta_and_apply_refuse_other_objects() -> None:
     learner = Learner(loss=Hinge())
     for method in (learner.merge, learner.delta, learner.apply):
         with pytest.raises(TypeError, match="needs"):
@@ -102,7 +102,7 @@ def test_errors_name_the_lane() -> None:
         learner.learn(np.eye(2), [[1.0, 3.0], [1.0, 1.0]])
 
 
-def test_a_loss_that_has_no_gradient_somewhere_is_told_so() -> None:
+def test_a_custom_loss_with_a_gradient_of_nan_is_a_clear_error() -> None:
     class Broken:
         def gradient(self, z: float, y: float) -> float:
             return np.nan * (z + y)

@@ -22,7 +22,7 @@ EACH_PENALTY = pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty:
 
 @EACH_WINDOW
 @EACH_PENALTY
-def test_a_learner_without_events_is_at_rest(window: Any, penalty: Any) -> None:
+def test_a_learner_without_events_has_no_mass_count_or_objective(window: Any, penalty: Any) -> None:
     m = learner(window, penalty, smoothing=0.9)
     rest = np.full(3, 1.0 / 3.0) if isinstance(penalty, KL) else np.zeros(0)
     np.testing.assert_allclose(m.coef, rest)
@@ -53,7 +53,7 @@ def test_a_call_without_events_changes_nothing(window: Any, penalty: Any, sparse
     assert bits(m) == saved
 
 
-def test_a_call_without_events_is_also_possible_first_and_in_lanes() -> None:
+def test_the_first_call_may_have_no_events_with_or_without_lanes() -> None:
     m = Learner(loss=SquaredError(), lanes=3)
     assert m.learn(np.zeros((0, 2)), np.zeros((0, 3)), sample_weight=np.zeros((0, 1))).shape == (0, 3)
     assert m.count == 0
@@ -64,7 +64,7 @@ def test_a_call_without_events_is_also_possible_first_and_in_lanes() -> None:
 @EACH_WINDOW
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_rows_without_columns_have_a_mass_and_a_dual_and_no_weights(window: Any, loss: Any, sparse: bool) -> None:
+def test_rows_without_columns_add_mass_and_duals_but_no_weights(window: Any, loss: Any, sparse: bool) -> None:
     rng = np.random.default_rng(112)
     y, offset = labels(loss, rng.normal(size=20), rng), rng.normal(size=20)
     m = learner(window, loss=loss, smoothing=0.9)
@@ -85,7 +85,7 @@ def test_rows_without_columns_have_a_mass_and_a_dual_and_no_weights(window: Any,
 @EACH_WINDOW
 @EACH_PENALTY
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
-def test_empty_rows_among_others_move_the_mass_alone(window: Any, penalty: Any, kappa: float) -> None:
+def test_empty_rows_change_only_the_mass(window: Any, penalty: Any, kappa: float) -> None:
     stream = make_stream(SquaredError(), 60, seed=113, features=3)
     m = learner(window, penalty, smoothing=kappa)
     stream.into(m)
@@ -105,7 +105,7 @@ def test_empty_rows_among_others_move_the_mass_alone(window: Any, penalty: Any, 
 @EACH_WINDOW
 @EACH_PENALTY
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
-def test_events_of_weight_zero_alone_leave_the_model_at_rest(window: Any, penalty: Any, kappa: float) -> None:
+def test_a_stream_of_weight_zero_learns_nothing(window: Any, penalty: Any, kappa: float) -> None:
     stream = make_stream(SquaredError(), 40, seed=114, features=3)
     m = learner(window, penalty, smoothing=kappa)
     rest = m.predict(stream.X, offset=stream.offset)
@@ -130,7 +130,7 @@ def test_events_of_weight_zero_alone_leave_the_model_at_rest(window: Any, penalt
 
 @EACH_WINDOW
 @EACH_PENALTY
-def test_an_event_of_weight_zero_ticks_and_does_nothing_else(window: Any, penalty: Any) -> None:
+def test_an_event_of_weight_zero_advances_the_clock_and_nothing_else(window: Any, penalty: Any) -> None:
     # Without a constant strength, w depends on ratios of weights: a tick that evicts nothing leaves it alone.
     stream = make_stream(SquaredError(), 12, seed=115, features=3)
     stream = stream.with_(time=np.arange(12) / 4.0)
@@ -146,7 +146,7 @@ def test_an_event_of_weight_zero_ticks_and_does_nothing_else(window: Any, penalt
 
 @pytest.mark.parametrize("loss", [Poisson(), SquaredError(), LogLoss()], ids=lambda loss: loss.name)
 @EACH_WINDOW
-def test_an_event_of_weight_zero_ticks_even_where_its_dual_would_overflow(loss: Any, window: Any) -> None:
+def test_an_event_of_weight_zero_advances_the_clock_even_if_its_dual_would_overflow(loss: Any, window: Any) -> None:
     m = learner(window, loss=loss)
     m.learn([[1.0], [0.5]], [1.0, 1.0], time=[0.0, 0.0])
     w = m.coef
@@ -158,7 +158,7 @@ def test_an_event_of_weight_zero_ticks_even_where_its_dual_would_overflow(loss: 
 
 @EACH_WINDOW
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_one_lane_asked_for_is_one_model_with_another_shape(window: Any, loss: Any) -> None:
+def test_lanes_1_gives_the_same_model_with_an_extra_axis(window: Any, loss: Any) -> None:
     stream = make_stream(loss, 80, seed=116)
     plain = Learner(**options(loss=loss, penalty=L2(), window=window, smoothing=0.9))
     lane = Learner(**options(loss=loss, penalty=L2(), window=window, smoothing=0.9) | {"lanes": 1})
@@ -178,7 +178,7 @@ def test_one_lane_asked_for_is_one_model_with_another_shape(window: Any, loss: A
 @EACH_WINDOW
 @EACH_PENALTY
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
-def test_lanes_do_not_know_each_other(window: Any, penalty: Any, kappa: float) -> None:
+def test_lanes_do_not_influence_each_other(window: Any, penalty: Any, kappa: float) -> None:
     # Six lanes: a pack of four, and two that are solved alone. Each equals the model learned by itself.
     loss = LogLoss()
     stream = make_stream(loss, 150, seed=117, lanes=6)
@@ -197,7 +197,7 @@ def test_lanes_do_not_know_each_other(window: Any, penalty: Any, kappa: float) -
         np.testing.assert_allclose(together.dual_objective()[lane], alone.dual_objective(), rtol=1e-11)
 
 
-def test_windows_of_their_own_for_every_lane() -> None:
+def test_every_lane_may_have_a_window_of_its_own() -> None:
     stream = make_stream(SquaredError(), 100, seed=118, lanes=3)
     together = Learner(loss=SquaredError(), rho=0.1, window=Exponential([0.5, 0.9, 0.99]), smoothing=0.9)
     stream.into(together)
@@ -211,7 +211,7 @@ def test_windows_of_their_own_for_every_lane() -> None:
 
 @EACH_WINDOW
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_one_feature_is_a_model(window: Any, loss: Any) -> None:
+def test_a_single_feature_is_enough(window: Any, loss: Any) -> None:
     rng = np.random.default_rng(119)
     X = rng.uniform(0.5, 1.5, size=(300, 1))
     y = labels(loss, 2.0 * X[:, 0], rng)
@@ -245,7 +245,7 @@ def test_an_intercept_alone_is_a_weighted_mean() -> None:
 
 
 @EACH_WINDOW
-def test_a_row_of_zeros_under_an_intercept_moves_the_intercept_alone(window: Any) -> None:
+def test_a_row_of_zeros_changes_only_the_intercept(window: Any) -> None:
     m = learner(window, intercept=True)
     m.learn([[1.0, 2.0]], [1.0], time=[0.0])
     w, b = m.coef, m.intercept

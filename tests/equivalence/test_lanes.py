@@ -107,7 +107,9 @@ def assert_lanes_are_learners(stream: Stream, window: Window, lanes: list[int], 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("window", ALL_WINDOWS, ids=repr)
 @pytest.mark.parametrize("penalty", one_of_each(ALL_PENALTIES), ids=repr)
-def test_lanes_are_learners_under_every_penalty_and_window(penalty: Penalty, window: Window, lanes: int) -> None:
+def test_lanes_equal_separate_learners_under_every_penalty_and_window(
+    penalty: Penalty, window: Window, lanes: int
+) -> None:
     stream = Stream(Quantile(0.3), lanes, seed=lanes)
     options = {"loss": Quantile(0.3), "penalty": penalty, "smoothing": 0.93, **features_of(penalty, FEATURES)}
     assert_lanes_are_learners(stream, window, list(range(lanes)), **options)
@@ -115,7 +117,7 @@ def test_lanes_are_learners_under_every_penalty_and_window(penalty: Penalty, win
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("loss", one_of_each(ALL_LOSSES), ids=repr)
-def test_lanes_are_learners_under_every_loss(loss: Loss, lanes: int) -> None:
+def test_lanes_equal_separate_learners_under_every_loss(loss: Loss, lanes: int) -> None:
     stream = Stream(loss, lanes, seed=100 + lanes)
     assert_lanes_are_learners(stream, Exponential(0.9), list(range(lanes)), loss=loss, smoothing=0.5)
 
@@ -124,7 +126,7 @@ def test_lanes_are_learners_under_every_loss(loss: Loss, lanes: int) -> None:
     "penalty", [each for each in one_of_each(ALL_PENALTIES) if each.name in {"l2", "elasticnet"}], ids=repr
 )
 @pytest.mark.parametrize("lanes", [2, 5])
-def test_lanes_are_learners_with_an_intercept_and_shaped_penalties(penalty: Penalty, lanes: int) -> None:
+def test_lanes_equal_separate_learners_with_an_intercept_and_shaped_penalties(penalty: Penalty, lanes: int) -> None:
     rng = np.random.default_rng(3)
     stream = Stream(LogLoss(), lanes, seed=200 + lanes)
     means = rng.normal(size=(lanes, FEATURES))
@@ -161,7 +163,7 @@ def test_a_lane_has_the_same_bits_whatever_its_neighbours_are(loss: Loss, penalt
 
 
 @pytest.mark.parametrize("loss", one_of_each(ALL_LOSSES), ids=repr)
-def test_an_l2_lane_has_the_bits_of_a_learner_of_its_own(loss: Loss) -> None:
+def test_under_l2_a_lane_has_the_same_bits_as_a_separate_learner(loss: Loss) -> None:
     """Where a row is added up in one order only: up to three non-zeros."""
     stream = Stream(loss, 5, seed=9)
     stream.X[:, 3:] = 0.0
@@ -187,14 +189,14 @@ def test_an_l2_lane_has_the_bits_of_a_learner_of_its_own(loss: Loss) -> None:
             np.testing.assert_array_equal(numbers(model, got, lane)[what], bits, err_msg=f"{what} of lane {lane}")
 
 
-def test_one_lane_is_a_learner_to_the_bit() -> None:
+def test_a_single_lane_has_the_same_bits_as_a_learner_without_lanes() -> None:
     stream = Stream(LogLoss(), 1, seed=11)
     got = numbers(*stream.together(Infinite(), [0], loss=LogLoss(), smoothing=0.9), 0)
     for what, bits in numbers(*stream.alone(Infinite(), 0, loss=LogLoss(), smoothing=0.9), None).items():
         np.testing.assert_array_equal(got[what], bits, err_msg=what)
 
 
-def test_labels_that_all_lanes_share_need_one_column() -> None:
+def test_labels_shared_by_all_lanes_need_only_one_column() -> None:
     stream = Stream(Hinge(), 3, seed=9)
     labels, weight = stream.y[:, 0], stream.weight[:, 0]
     wide = Learner(loss=Hinge(), rho=stream.rho)

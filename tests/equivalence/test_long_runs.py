@@ -107,7 +107,7 @@ def test_lazily_smoothed_weights_are_the_average_where_a_block_is_three_levels_d
 
 
 @pytest.mark.parametrize(("stream", "longest", "ends"), [((1,), 2 * 64, 10), ((5, 6000, 9000), 64**2, 1)])
-def test_the_smoothing_blocks_of_these_streams_are_as_deep_as_that(
+def test_the_streams_above_fill_smoothing_blocks_three_levels_deep(
     stream: tuple[int, ...], longest: int, ends: int
 ) -> None:
     """So that the tests above are about what they say."""
@@ -151,7 +151,7 @@ def test_core_equals_reference_where_the_scale_is_folded_many_times(penalty: Pen
 
 
 @pytest.mark.parametrize("features", [3, 1000])
-def test_a_sliding_window_without_weight_has_learned_nothing(features: int) -> None:
+def test_a_sliding_window_of_weight_zero_has_learned_nothing(features: int) -> None:
     """When all that is left has weight zero the mass is 0, not what rounding has left of it, and w = ∇R*(0)."""
     for seed in range(930, 960):
         rng = np.random.default_rng(seed)
@@ -165,7 +165,7 @@ def test_a_sliding_window_without_weight_has_learned_nothing(features: int) -> N
 
 @pytest.mark.parametrize("features", [3, 1000])
 @pytest.mark.parametrize("large", ["weight", "label", "weight without a dual"])
-def test_what_stays_in_a_sliding_window_keeps_its_digits_when_something_large_leaves(large: str, features: int) -> None:
+def test_small_values_keep_their_digits_when_a_large_one_leaves_the_window(large: str, features: int) -> None:
     events = 12
     rng = np.random.default_rng(4)
     X = np.zeros((events, features))

@@ -39,13 +39,13 @@ def begun(how: str = "partial_fit", **options) -> ODCAClassifier:
     return getattr(ODCAClassifier(random_state=0, **options), how)(X, Y)
 
 
-def test_every_option_is_one_or_the_other() -> None:
+def test_every_option_is_classified_as_changeable_or_fixed() -> None:
     assert CHANGES.keys() | LATER.keys() == ODCAClassifier().get_params().keys()
 
 
 @pytest.mark.parametrize("how", ["partial_fit", "fit"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_an_option_that_cannot_be_taken_over_is_refused(name: str, how: str) -> None:
+def test_changing_a_fixed_option_mid_stream_is_refused(name: str, how: str) -> None:
     model, twin = begun(how), begun(how)
     old = model.get_params()[name]
     model.set_params(**{name: CHANGES[name]})
@@ -57,23 +57,23 @@ def test_an_option_that_cannot_be_taken_over_is_refused(name: str, how: str) -> 
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_an_option_of_single_calls_may_change(name: str) -> None:
+def test_an_option_of_a_single_call_may_change(name: str) -> None:
     assert begun().set_params(**{name: LATER[name]}).partial_fit(X, Y).learner_.count == 120
 
 
-def test_fit_and_clone_begin_anew() -> None:
+def test_fit_and_clone_start_afresh() -> None:
     changed = begun().set_params(rho=0.5)
     assert clone(changed).partial_fit(X, Y).learner_ == begun(rho=0.5).learner_
     assert changed.fit(X, Y).partial_fit(X, Y).learner_ == begun("fit", rho=0.5).partial_fit(X, Y).learner_
 
 
-def test_a_number_is_told_and_a_regressor_refuses_too() -> None:
+def test_the_error_shows_the_changed_number_also_for_regressors() -> None:
     model = ODCARegressor(rho=0.1).partial_fit(X, X[:, 0]).set_params(rho=0.2, window=Exponential(0.5))
     with pytest.raises(ValueError, match=r"window from Infinite\(\) to Exponential\(.*\), rho from 0\.1 to 0\.2\."):
         model.partial_fit(X, X[:, 0])
 
 
-def test_the_same_in_other_words_is_no_change() -> None:
+def test_an_equivalent_option_value_is_not_a_change() -> None:
     model = begun(prior_mean=np.zeros(2))
     model.set_params(loss=LogLoss(), penalty=odca.L2(), window=odca.Infinite(), prior_mean=[0.0, 0.0])
     model.partial_fit(X, Y)
@@ -84,7 +84,7 @@ def test_the_same_in_other_words_is_no_change() -> None:
         model.partial_fit(X, Y)
 
 
-def test_a_model_from_a_file_or_a_pickle_knows_what_it_was_begun_with(tmp_path) -> None:
+def test_a_loaded_model_remembers_its_original_options(tmp_path) -> None:
     path = tmp_path / "model.safetensors"
     model = begun(rho=0.1)
     model.save(path)
@@ -100,7 +100,7 @@ def test_a_model_from_a_file_or_a_pickle_knows_what_it_was_begun_with(tmp_path) 
         assert twin.learner_.count == 120
 
 
-def test_a_loss_of_the_users_own_that_was_changed_is_given_again(tmp_path) -> None:
+def test_a_changed_custom_loss_must_be_passed_again(tmp_path) -> None:
     class Mine:
         def gradient(self, z: float, y: float) -> float:
             return z - y
@@ -111,7 +111,7 @@ def test_a_loss_of_the_users_own_that_was_changed_is_given_again(tmp_path) -> No
     assert odca.load(path, loss=Mine()).partial_fit(X, X[:, 0]).learner_.count == 120
 
 
-def test_a_file_that_was_begun_with_nonsense_is_refused(tmp_path) -> None:
+def test_a_file_with_invalid_original_options_is_refused(tmp_path) -> None:
     path = tmp_path / "model.safetensors"
     for nonsense in ({"command": "rm"}, {"tol": 1.0}, 3):
         saved = begun().saved()

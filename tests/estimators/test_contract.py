@@ -41,7 +41,7 @@ EXPECTED = {
     ],
     expected_failed_checks=lambda _: EXPECTED,
 )
-def test_scikit_learns_checks(estimator, check) -> None:
+def test_scikit_learns_checks_pass(estimator, check) -> None:
     check(estimator)
 
 
@@ -51,7 +51,7 @@ def make_binary():
     return X * 10.0 ** np.arange(-6, 6), np.array(["no", "yes"])[y]
 
 
-def test_unscaled_data_work_untouched(binary) -> None:
+def test_unscaled_data_are_learned_without_preprocessing(binary) -> None:
     X, y = binary
     assert ODCAClassifier().fit(X, y).score(X, y) > 0.78
     model = ODCAClassifier()
@@ -63,7 +63,7 @@ def test_unscaled_data_work_untouched(binary) -> None:
     np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_[0], atol=1e-9)
 
 
-def test_pipelines_grids_and_cross_validation(binary) -> None:
+def test_pipelines_grid_search_and_cross_validation_work(binary) -> None:
     X, y = binary
     search = GridSearchCV(ODCAClassifier(scale=False), {"rho": [1e-2, 1e-1], "loss": ["hinge", "log_loss"]}, cv=3)
     assert make_pipeline(StandardScaler(), search).fit(X, y).score(X, y) > 0.75
@@ -73,7 +73,7 @@ def test_pipelines_grids_and_cross_validation(binary) -> None:
 
 
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps], ids=["pickle", "cloudpickle"])
-def test_pickling_and_copying(binary, dumps, tmp_path) -> None:
+def test_pickling_and_copying_give_the_same_model(binary, dumps, tmp_path) -> None:
     X, y = binary
     model = ODCAClassifier("hinge", window=100).partial_fit(X[:300], y[:300])
     joblib.dump(model, tmp_path / "model")
@@ -84,7 +84,7 @@ def test_pickling_and_copying(binary, dumps, tmp_path) -> None:
         assert twin.learner_ == mine.learner_
 
 
-def test_metadata_is_routed(binary) -> None:
+def test_sample_weights_and_times_are_routed(binary) -> None:
     X, y = binary
     weight, time = np.linspace(0.1, 2.0, len(y)), np.arange(len(y), dtype=float)
     direct = ODCAClassifier(window=HalfLife(1e3), random_state=0).fit(X, y, sample_weight=weight, time=time)
@@ -107,7 +107,7 @@ def in_polars(X: np.ndarray, names: list[str]) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("frame", [in_pandas, in_polars])
-def test_frames(binary, frame) -> None:
+def test_pandas_and_polars_frames_are_accepted(binary, frame) -> None:
     X, y = binary
     names = [f"x{j}" for j in range(X.shape[1])]
     model = ODCAClassifier(random_state=0).fit(frame(X, names), y)
@@ -117,7 +117,7 @@ def test_frames(binary, frame) -> None:
         model.predict(frame(X, names[::-1]))
 
 
-def test_a_shrunken_model_is_shown_sparse() -> None:
+def test_sparsify_shows_sparse_weights() -> None:
     X, y = make_regression(200, 30, n_informative=3, random_state=0)
     model = ODCARegressor(penalty=ElasticNet(20.0), rho=0.1).fit(X, y)
     dense = model.coef_
@@ -127,7 +127,7 @@ def test_a_shrunken_model_is_shown_sparse() -> None:
     assert np.array_equal(model.densify().coef_, dense)
 
 
-def test_the_prediction_of_poisson_loss_is_the_mean() -> None:
+def test_under_poisson_loss_the_prediction_is_the_mean() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 3))
     exposure = rng.uniform(1.0, 5.0, 800)
@@ -164,7 +164,7 @@ def test_several_labels_are_learned_side_by_side() -> None:
         online.partial_fit(X, Y[:, 0])
 
 
-def test_the_gap_and_the_bound_are_there(binary) -> None:
+def test_the_duality_gap_and_the_lower_bound_are_available(binary) -> None:
     X, y = binary
     model = ODCAClassifier("hinge", tol=1e-5, rho=1e-2).fit(X, y)
     assert 0.0 <= model.duality_gap_ <= 1e-5
@@ -194,13 +194,13 @@ def test_the_gap_and_the_bound_are_there(binary) -> None:
     ],
     ids=str,
 )
-def test_wrong_options_are_named_when_learning_begins(binary, options, message: str) -> None:
+def test_invalid_options_are_named_when_learning_starts(binary, options, message: str) -> None:
     X, y = binary
     with pytest.raises(ValueError, match=message):
         ODCAClassifier(**options).fit(X, y)
 
 
-def test_a_call_that_is_refused_changes_nothing(binary) -> None:
+def test_a_refused_call_changes_nothing(binary) -> None:
     X, y = binary
     for model in (ODCAClassifier("hinge"), ODCAClassifier("hinge").partial_fit(X[:50], y[:50])):
         before = copy.deepcopy(model.__dict__)

@@ -33,7 +33,7 @@ def stream(classes=CLASSES[0], n: int = 200):
     ],
     ids=str,
 )
-def test_a_classifier_goes_on_where_it_was_saved(classes, options, tmp_path) -> None:
+def test_a_saved_classifier_continues_where_it_stopped(classes, options, tmp_path) -> None:
     X, y, time = stream(classes)
     options = {
         **options,
@@ -57,7 +57,7 @@ def test_a_classifier_goes_on_where_it_was_saved(classes, options, tmp_path) -> 
     assert path.read_bytes() == (tmp_path / "other.safetensors").read_bytes()
 
 
-def test_fitted_models_names_and_outputs_are_kept(tmp_path) -> None:
+def test_saving_keeps_fitted_models_names_and_outputs(tmp_path) -> None:
     X, _, _ = stream()
     frame = pd.DataFrame(X, columns=["größe", "b", "c", "d"])
     model = ODCARegressor(rho=1e-3).fit(frame, X[:, :2])
@@ -84,7 +84,7 @@ def test_sparse_weights_stay_sparse(tmp_path) -> None:
     assert isinstance(odca.load(tmp_path / "model.safetensors").coef_, np.ndarray)
 
 
-def test_every_kind_is_loaded_by_one_function(tmp_path) -> None:
+def test_one_function_loads_every_kind_of_model(tmp_path) -> None:
     X, y, _ = stream()
     for model in (Learner(loss=LogLoss()), ODCAClassifier().partial_fit(X, y), ODCARegressor().partial_fit(X, X[:, 0])):
         model.save(tmp_path / "model.safetensors")
@@ -98,7 +98,7 @@ def test_every_kind_is_loaded_by_one_function(tmp_path) -> None:
         assert "learner/dual" in file.keys()  # noqa: SIM118 - not a dictionary
 
 
-def test_a_loss_of_the_users_own_is_given_again(tmp_path) -> None:
+def test_a_custom_loss_must_be_passed_again_when_loading(tmp_path) -> None:
     class Mine:
         def value(self, z: float, y: float) -> float:
             return 0.5 * (z - y) ** 2
@@ -165,7 +165,7 @@ def test_damaged_files_are_refused_wherever_they_are_damaged(tmp_path) -> None:
     print(f"{tried} damaged files refused")
 
 
-def test_a_header_that_nests_without_end_is_refused(tmp_path) -> None:
+def test_a_deeply_nested_header_is_refused(tmp_path) -> None:
     about = {"kind": "Learner", "options": {}}
     for _ in range(100):
         about = {"kind": "Learner", "options": {}, "parts": {"learner": about}}
@@ -184,7 +184,7 @@ def read_kept() -> dict:
     return json.loads((DATA / "model_v1_estimators.json").read_text(encoding="utf-8"))
 
 
-def test_the_first_files_are_read_for_ever(kept) -> None:
+def test_files_of_version_1_stay_readable(kept) -> None:
     classifier = odca.load(DATA / "model_v1_classifier.safetensors")
     np.testing.assert_allclose(
         classifier.predict_proba(kept["classifier"]["X"]), kept["classifier"]["proba"], rtol=1e-12

@@ -39,7 +39,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(model, tmp_path) -> N
     assert model.learner_.count == 100
 
 
-def test_an_interrupted_partial_fit_keeps_the_events_it_came_to() -> None:
+def test_an_interrupted_partial_fit_keeps_the_events_learned_so_far() -> None:
     model, prefix = (ODCARegressor(penalty="elasticnet", scale=False) for _ in range(2))
     X = np.random.default_rng(79).normal(size=(400_000, 20))  # half a second at least
     learn = Learner.learn

@@ -16,7 +16,7 @@ from odca.names import from_liblinear, from_ridge
 
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_liblinear(loss, intercept: bool) -> None:
+def test_fit_reaches_liblinears_optimum(loss, intercept: bool) -> None:
     data = real_data.load("a6a")
     X, y, C = sp.csr_matrix(data.X), data.y, 0.1
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -40,7 +40,7 @@ def test_liblinear(loss, intercept: bool) -> None:
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_ridge(intercept: bool) -> None:
+def test_fit_reaches_the_ridge_optimum(intercept: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 20))
     y = X @ np.arange(20.0) + rng.normal(size=500) + 50.0

@@ -11,7 +11,7 @@ from odca.models.calibration import expected_calibration_error
 from odca.river import ODCAClassifier as RiverClassifier
 
 
-def test_sparse_rows_of_a_model_that_was_centred_on_dense_ones() -> None:
+def test_a_model_centred_on_dense_rows_handles_sparse_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(3.0, 2.0, (200, 4)) * (rng.random((200, 4)) < 0.5)
     y = (X[:, 0] - X[:, 1] > 0).astype(int)
@@ -22,7 +22,7 @@ def test_sparse_rows_of_a_model_that_was_centred_on_dense_ones() -> None:
             )
 
 
-def test_columns_that_are_not_given_count_as_zero() -> None:
+def test_missing_columns_count_as_zero() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(5.0, 1.0, (200, 3))
     model = ODCARegressor(new_features="learn").partial_fit(X, X @ [1.0, 2.0, 3.0])
@@ -62,14 +62,14 @@ def test_labels_of_another_type_are_refused() -> None:
     assert np.array_equal(model.coef_, before)
 
 
-def test_a_class_that_looks_like_no_checksum(tmp_path) -> None:
+def test_a_class_that_looks_like_a_checksum_can_be_saved(tmp_path) -> None:
     X = np.random.default_rng(4).normal(size=(20, 2))
     model = ODCAClassifier().fit(X, np.array(["0" * 64, "f" * 64] * 10))
     model.save(tmp_path / "model.safetensors")
     assert np.array_equal(odca.load(tmp_path / "model.safetensors").predict(X), model.predict(X))
 
 
-def test_offsets_of_several_classes_are_one_for_each() -> None:
+def test_offsets_of_several_classes_have_one_column_per_class() -> None:
     X = np.random.default_rng(5).normal(size=(60, 2))
     y = np.array([0, 1] * 20 + [2] * 20)
     with pytest.raises(ValueError, match=r"offset must have shape \(n, 3\)"):
@@ -93,7 +93,7 @@ def test_a_third_class_under_bounds_must_be_declared() -> None:
     assert (declared.coef_ >= 0.0).all()
 
 
-def test_events_of_no_weight_and_classes_without_one() -> None:
+def test_events_of_weight_zero_and_classes_without_weight_are_accepted() -> None:
     X = np.random.default_rng(8).normal(size=(20, 2))
     y = np.array([0, 1] * 10)
     weight = np.array([1.0, 0.0] * 10)
@@ -107,7 +107,7 @@ def test_events_of_no_weight_and_classes_without_one() -> None:
         ODCAClassifier(class_weight={0: 2.0}).fit(X, np.column_stack([y, 1 - y]))
 
 
-def test_the_first_event_counts_the_same_if_its_label_comes_later() -> None:
+def test_labelling_the_first_event_later_gives_the_same_model() -> None:
     x = {"a": 1.0, "b": None}
     now, later = RiverClassifier(), RiverClassifier()
     now.learn_one(x, True)
@@ -116,7 +116,7 @@ def test_the_first_event_counts_the_same_if_its_label_comes_later() -> None:
     assert now.predict_proba_one({"a": 2.0}) == later.predict_proba_one({"a": 2.0})
 
 
-def test_true_and_false_stay_among_themselves() -> None:
+def test_boolean_labels_do_not_mix_with_other_labels() -> None:
     model = RiverClassifier()
     model.learn_one({"x": 1.0}, True)
     with pytest.raises(ValueError, match="True and False, or all of another kind"):
@@ -129,14 +129,14 @@ def test_true_and_false_stay_among_themselves() -> None:
     assert len(model.predict_proba_many([])) == 0
 
 
-def test_options_that_change_later_do_not_change_what_was_learned() -> None:
+def test_changing_an_option_later_does_not_change_the_learned_model() -> None:
     X = np.random.default_rng(9).normal(size=(50, 2))
     model = ODCARegressor().partial_fit(X, X[:, 0])
     before = model.predict(X)
     assert np.array_equal(model.set_params(loss="poisson").predict(X), before)
 
 
-def test_a_loss_that_does_not_tell_its_value() -> None:
+def test_without_a_value_of_the_loss_the_progressive_loss_is_nan() -> None:
     class Mine:
         def gradient(self, z: float, y: float) -> float:
             return z - y
@@ -147,7 +147,7 @@ def test_a_loss_that_does_not_tell_its_value() -> None:
     assert model.progress_.score < 1.0
 
 
-def test_columns_learned_past_the_names_are_noticed_when_saving(tmp_path) -> None:
+def test_saving_refuses_columns_learned_without_names(tmp_path) -> None:
     model = odca.EventLearner(loss=odca.LogLoss())
     model.learn_one({"a": 1.0}, 1.0)
     model.learner.learn([[1.0, 2.0, 3.0]], [1.0])

@@ -23,19 +23,19 @@ MODELS = [
 @pytest.mark.parametrize(
     "check", [pytest.param((m, c), id=f"{m}-{c.__name__}") for m in MODELS for c in checks.yield_checks(m)]
 )
-def test_rivers_checks(check) -> None:
+def test_rivers_checks_pass(check) -> None:
     model, run = check
     run(model.clone())
 
 
-def test_no_check_is_left_out() -> None:
+def test_no_river_check_is_skipped() -> None:
     names = {check.__name__ for check in checks.yield_checks(ODCAClassifier())}
     assert any("learn_many" in name for name in names), names
     assert not ODCAClassifier()._unit_test_skips()
     assert not ODCARegressor()._unit_test_skips()
 
 
-def test_a_stream_with_late_labels_ends_as_if_all_had_been_there() -> None:
+def test_late_classes_give_the_same_model_as_declared_ones() -> None:
     events = list(datasets.ImageSegments().take(300))
     late, early = ODCAClassifier(), ODCAClassifier()
     for x, y in events:
@@ -52,7 +52,7 @@ def test_a_stream_with_late_labels_ends_as_if_all_had_been_there() -> None:
 
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("labels", ["truths", "words"])
-def test_many_at_once_is_one_after_the_other_to_the_bit(loss: str, labels: str) -> None:
+def test_learn_many_gives_the_same_bits_as_learn_one(loss: str, labels: str) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(200, 4)) * [1.0, 10.0, 0.1, 1.0], columns=list("abcd"))
     y = pd.Series(
@@ -69,7 +69,7 @@ def test_many_at_once_is_one_after_the_other_to_the_bit(loss: str, labels: str) 
     np.testing.assert_allclose(many.predict_proba_many(frame), pd.DataFrame(by_row), rtol=1e-12)
 
 
-def test_dictionaries_against_arrays() -> None:
+def test_dictionaries_give_the_same_model_as_arrays() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(300, 5)), rng.random(300) < 0.5
     model = ODCAClassifier(scale=False, rho=1e-3, smoothing=0.9, prior_strength=0.0)
@@ -81,7 +81,7 @@ def test_dictionaries_against_arrays() -> None:
     np.testing.assert_allclose(margins, learner.predict(X), rtol=1e-12, atol=1e-12)
 
 
-def test_pipelines_and_progressive_validation() -> None:
+def test_pipelines_and_progressive_validation_work() -> None:
     plain = evaluate.progressive_val_score(datasets.Phishing(), ODCAClassifier(), metrics.ROCAUC())
     piped = compose.Pipeline(preprocessing.StandardScaler(), ODCAClassifier(scale=False))
     scaled = evaluate.progressive_val_score(datasets.Phishing(), piped, metrics.ROCAUC())
@@ -90,7 +90,7 @@ def test_pipelines_and_progressive_validation() -> None:
     assert min(plain.get(), scaled.get()) > peer.get() - 0.02 > 0.9
 
 
-def test_delayed_labels_as_river_delays_them_and_as_we_do() -> None:
+def test_delayed_labels_work_by_rivers_simulation_and_by_id() -> None:
     dataset = [({"x": float(n % 7), "date": n}, n % 7 > 3) for n in range(400)]
     model = compose.Discard("date") | ODCAClassifier()
     delayed = evaluate.progressive_val_score(iter(dataset), model, metrics.Accuracy(), moment="date", delay=5)
@@ -107,7 +107,7 @@ def test_delayed_labels_as_river_delays_them_and_as_we_do() -> None:
         waits.learn_label("nobody", True)
 
 
-def test_event_times_weights_and_offsets() -> None:
+def test_event_times_weights_and_offsets_reach_the_learner() -> None:
     model = ODCAClassifier(window=HalfLife(10.0))
     model.learn_one({"x": 1.0}, True, time=0.0)
     with pytest.raises(ValueError, match="time"):
@@ -120,7 +120,7 @@ def test_event_times_weights_and_offsets() -> None:
     assert counts.predict_one({"x": 1.0}) == pytest.approx(3.0, rel=0.05)
 
 
-def test_event_times_go_through_progressive_validation() -> None:
+def test_event_times_work_in_progressive_validation() -> None:
     dataset = [({"x": float(n % 7)}, n % 7 > 3, {"time": float(n)}) for n in range(300)]
     score = evaluate.progressive_val_score(iter(dataset), ODCAClassifier(window=HalfLife(100.0)), metrics.Accuracy())
     assert score.get() > 0.9
@@ -163,7 +163,7 @@ def test_explanations_name_the_features() -> None:
     assert model.weights["price"] * 300.0 == pytest.approx(parts["price"], rel=1e-12)
 
 
-def test_the_learner_behind_is_an_event_learner() -> None:
+def test_the_river_model_wraps_an_event_learner() -> None:
     assert isinstance(ODCARegressor().events, EventLearner)
     assert ODCAClassifier().predict_proba_one({"x": 1.0}) == {}
     assert ODCAClassifier().predict_one({"x": 1.0}) is None

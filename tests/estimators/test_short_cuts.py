@@ -24,7 +24,7 @@ def a_stream(face: type, count: int = 150) -> list[tuple[dict, object]]:
 
 @pytest.mark.parametrize("options", [{}, {"scale": False, "smoothing": 0.0}, {"window": 50, "bits": 6}], ids=str)
 @pytest.mark.parametrize("face", FACES)
-def test_a_short_cut_leads_where_the_method_does(face, options) -> None:
+def test_the_fast_path_gives_the_same_result_as_the_method(face, options) -> None:
     short, long = face(**options), face(**options)
     for x, y in a_stream(face):
         assert short.predict_one(x) == long.predict_one(x, offset=0.0)
@@ -36,7 +36,7 @@ def test_a_short_cut_leads_where_the_method_does(face, options) -> None:
 
 
 @pytest.mark.parametrize("label", [np.True_, np.float64(0.5), 1])
-def test_labels_of_other_types_take_the_long_way(label) -> None:
+def test_labels_of_other_types_take_the_general_path(label) -> None:
     face = ODCAClassifier if isinstance(label, np.bool_) else ODCARegressor
     one, other = face(), face()
     for _ in range(3):
@@ -45,7 +45,7 @@ def test_labels_of_other_types_take_the_long_way(label) -> None:
     assert one.events == other.events
 
 
-def test_several_lanes_take_the_long_way() -> None:
+def test_several_lanes_take_the_general_path() -> None:
     model = ODCARegressor()
     model._use(EventLearner(loss=SquaredError(), rho=0.1, lanes=2))
     model.learn_one({"a": 1.0}, 1.0)
@@ -53,7 +53,7 @@ def test_several_lanes_take_the_long_way() -> None:
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_python_sees_a_method(face) -> None:
+def test_the_fast_path_looks_like_a_method(face) -> None:
     for name, given in (
         ("learn_one", ["x", "y", "w", "offset", "time"]),
         ("predict_one", ["x", "offset", "id", "time"]),
@@ -73,7 +73,7 @@ def test_python_sees_a_method(face) -> None:
             bound({}, 1.0, 1.0, 1.0)
 
 
-def test_the_methods_can_be_overridden_and_replaced() -> None:
+def test_methods_with_a_fast_path_can_be_overridden_and_replaced() -> None:
     class Counting(ODCAClassifier):
         learned = 0
 
@@ -94,7 +94,7 @@ def test_the_methods_can_be_overridden_and_replaced() -> None:
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_copies_and_bound_methods_live_on(face) -> None:
+def test_copies_and_bound_methods_outlive_the_original(face) -> None:
     model = face()
     for x, y in a_stream(face)[:50]:
         model.learn_one(x, y)
@@ -110,7 +110,7 @@ def test_copies_and_bound_methods_live_on(face) -> None:
     assert twin._short is not model._short
 
 
-def test_other_objects_are_refused_as_by_the_method() -> None:
+def test_the_fast_path_refuses_other_objects_like_the_method() -> None:
     for short in (None, 3, mock.Mock(), ODCARegressor().events):
         with pytest.raises(AttributeError, match="_events"):
             ODCARegressor.predict_one(SimpleNamespace(_short=short), {"a": 1.0})
@@ -124,7 +124,7 @@ def test_other_objects_are_refused_as_by_the_method() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("face", FACES)
-def test_what_is_refused_leaves_the_model_as_it_was(face, x, error) -> None:
+def test_a_refused_call_on_the_fast_path_changes_nothing(face, x, error) -> None:
     model = face()
     for event in a_stream(face)[:50]:
         model.learn_one(*event)
@@ -140,7 +140,7 @@ def test_what_is_refused_leaves_the_model_as_it_was(face, x, error) -> None:
     assert model.events == before
 
 
-def test_an_error_of_a_number_itself_comes_through() -> None:
+def test_an_error_raised_by_a_number_propagates() -> None:
     class Broken:
         def __float__(self) -> float:
             raise ZeroDivisionError("no number")
@@ -153,7 +153,7 @@ def test_an_error_of_a_number_itself_comes_through() -> None:
         model.predict_one({"a": Broken()})
 
 
-def test_several_threads_may_take_it() -> None:
+def test_several_threads_may_use_the_fast_path() -> None:
     model = ODCARegressor(rho=0.1)
 
     def serve(thread: int) -> None:

@@ -44,7 +44,7 @@ def test_any_split_gives_the_same_bits(options, sparse: bool) -> None:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_late_class_ends_as_if_declared_at_the_start(options) -> None:
+def test_a_late_class_gives_the_same_model_as_declaring_it_at_the_start(options) -> None:
     X, y = stream()
     declared = ODCAClassifier(**options).partial_fit(X, y, classes=["a", "b", "c", "d"])
     late = ODCAClassifier(**options)
@@ -55,14 +55,14 @@ def test_a_late_class_ends_as_if_declared_at_the_start(options) -> None:
     assert same_bits(declared, late)
 
 
-def test_a_late_class_is_refused_where_that_is_asked_for() -> None:
+def test_a_late_class_can_be_refused() -> None:
     X, y = stream()
     model = ODCAClassifier(new_classes="error").partial_fit(X[:55], y[:55], classes=["b", "d"])
     with pytest.raises(ValueError, match=r"y holds \['a', 'c'\], which is not among the classes \['b', 'd'\]"):
         model.partial_fit(X, y)
 
 
-def test_a_class_that_comes_after_fit_is_learned() -> None:
+def test_a_class_that_appears_after_fit_is_learned() -> None:
     X, y = stream(3, 600)
     known = y != "a"
     model = ODCAClassifier().fit(X[known], y[known])
@@ -73,7 +73,7 @@ def test_a_class_that_comes_after_fit_is_learned() -> None:
     assert np.mean(model.predict(X[~known]) == "a") > 0.5
 
 
-def test_features_that_come_later_are_learned_where_that_is_asked_for() -> None:
+def test_late_features_are_learned_if_allowed() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = (X[:, 2] > 0).astype(int)
@@ -86,7 +86,7 @@ def test_features_that_come_later_are_learned_where_that_is_asked_for() -> None:
     assert model.predict(X[:, :1]).shape == (600,)  # what is not given counts as zero
 
 
-def test_columns_of_frames_are_known_by_their_names() -> None:
+def test_data_frame_columns_are_matched_by_name() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=["a", "b", "c"])
     y = frame["c"] - frame["a"]
@@ -99,7 +99,7 @@ def test_columns_of_frames_are_known_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "squared_error"])
-def test_calibration_makes_margins_probabilities(name: str) -> None:
+def test_calibration_turns_margins_into_probabilities(name: str) -> None:
     data = real_data.load("a6a")
     model = ODCAClassifier(name, rho=1e-3)
     for at in np.array_split(np.arange(len(data.y)), 20):

@@ -36,7 +36,7 @@ def check(finding: Finding) -> None:
         assert np.isfinite(line.y).all()
 
 
-def test_a_walk_has_the_best_parameters_by_theory() -> None:
+def test_the_random_walk_uses_the_parameters_that_theory_calls_best() -> None:
     finding = random_walk.find(JOB, events=2_000)
     check(finding)
     best = random_walk.tuned()
@@ -47,7 +47,7 @@ def test_a_walk_has_the_best_parameters_by_theory() -> None:
     assert f"{random_walk.EXPONENTIAL}: theory" in names
 
 
-def test_a_jump_that_is_not_over_is_said() -> None:
+def test_a_learner_that_has_not_recovered_from_a_jump_is_noted() -> None:
     finding = abrupt_change.find(JOB, after=100)
     check(finding)
     assert any(
@@ -56,12 +56,12 @@ def test_a_jump_that_is_not_over_is_said() -> None:
     )
 
 
-def test_looks_are_counted_from_one_and_never_is_infinite() -> None:
+def test_recovery_times_count_from_one_and_are_infinite_without_recovery() -> None:
     curves = np.array([[3.0, 0.5, 0.05], [0.05, 3.0, 3.0], [3.0, 3.0, 3.0]])
     np.testing.assert_array_equal(abrupt_change.looks_until(curves, 0.1), [3.0, 1.0, np.inf])
 
 
-def test_bursts_have_the_best_of_both_grids() -> None:
+def test_bursts_are_compared_at_the_best_of_both_grids() -> None:
     finding = bursts.find(JOB)
     check(finding)
     assert finding.claims[0].difference.mean < 0.0
@@ -76,19 +76,19 @@ def test_o_dca_approaches_leaky_lms() -> None:
     assert distances == sorted(distances, reverse=True)
 
 
-def test_a_hyperplane_is_followed() -> None:
+def test_the_hyperplane_experiment_runs() -> None:
     check(rotating_hyperplane.find(JOB))
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("data")
-def test_the_f16_is_followed() -> None:
+def test_the_f16_experiment_runs() -> None:
     finding = f16.find(JOB)
     check(finding)
     assert "sysid_f16" in finding.data
 
 
-def test_without_its_file_the_f16_alone_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_file_only_the_f16_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(job: Job) -> Finding:
         raise datasets.MissingDataError("no file")
 
@@ -100,7 +100,7 @@ def test_without_its_file_the_f16_alone_is_left_out(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("data")
-def test_stocks_are_weighted() -> None:
+def test_the_portfolio_experiment_reaches_the_known_wealth() -> None:
     study = portfolio.run(JOB)
     wealth = {name: cells[0] for name, cells in study.results.items()}
     assert wealth["best stock, in hindsight"] == pytest.approx(54.1, abs=0.1)
@@ -108,7 +108,7 @@ def test_stocks_are_weighted() -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_step_sizes_are_forgiven_by_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_step_size_experiment_reports_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_size, "STRENGTHS", step_size.STRENGTHS[::4])
     monkeypatch.setattr(step_size, "RATES", step_size.RATES[::4])
     study = step_size.run(JOB)
@@ -119,7 +119,7 @@ def test_step_sizes_are_forgiven_by_spans(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("colours", [figures.OURS, figures.PEERS])
-def test_colours_can_be_told_apart_by_who_sees_fewer(colours: tuple[str, ...]) -> None:
+def test_colours_are_distinct_for_colour_blind_readers(colours: tuple[str, ...]) -> None:
     """In CIELAB, as they are and as seen without the green, or the red, cones (Machado and others, 2009)."""
     sights = (
         np.eye(3),

@@ -16,7 +16,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("heading", sections((DOCS / "results.md").read_text(encoding="utf-8")))
-def test_every_number_with_a_point_is_in_the_report(heading: str) -> None:
+def test_every_decimal_number_on_the_results_page_is_in_the_report(heading: str) -> None:
     report = (DOCS / "results" / "report.md").read_text(encoding="utf-8")
     text = sections((DOCS / "results.md").read_text(encoding="utf-8"))[heading]
     quoted = [each.rstrip(".,") for each in NUMBER.findall(text)]

@@ -13,7 +13,7 @@ from odca.research.experiments.study import beside, over_seeds
 BELOW, ABOVE, AROUND = Interval(-2.0, -3.0, -1.0), Interval(2.0, 1.0, 3.0), Interval(0.5, -1.0, 2.0)
 
 
-def test_an_interval_is_students() -> None:
+def test_an_interval_is_students_t_interval() -> None:
     values = np.random.default_rng(0).normal(size=10)
     low, high = stats.t.interval(0.95, 9, loc=values.mean(), scale=stats.sem(values))
     interval = Interval.of(values)
@@ -35,7 +35,7 @@ def test_the_interval_of_a_series_covers_its_mean_as_often_as_it_should() -> Non
     assert 178 <= hits <= 200  # 95 % of 200 is 190; blocks make it a little narrow
 
 
-def test_the_interval_of_a_table_covers_seeds_and_rows() -> None:
+def test_the_interval_of_a_table_covers_variation_over_seeds_and_rows() -> None:
     """Both vary: an interval of seeds alone would miss far more often."""
     rng = np.random.default_rng(2)
     hits = narrow = 0
@@ -52,14 +52,14 @@ def test_the_interval_of_a_table_covers_seeds_and_rows() -> None:
     assert narrow < hits
 
 
-def test_where_all_seeds_agree_there_is_no_interval() -> None:
+def test_the_interval_is_a_point_if_all_seeds_agree() -> None:
     same = Interval.of([0.1, 0.1, 0.1])
     assert same.is_point
     assert report.signed(same) == "+0.1 (all seeds agree)"
     assert not Interval.of([0.1, 0.2]).is_point
 
 
-def test_the_best_of_a_grid_is_not_at_its_end() -> None:
+def test_a_best_value_at_the_end_of_its_grid_is_refused() -> None:
     rates = tuning.grid(1.0, 4, 2.0)
     assert rates == (1.0, 2.0, 4.0, 8.0)
     assert tuning.lowest("μ", rates, [3.0, 1.0, 2.0, np.inf]) == 1
@@ -87,26 +87,26 @@ def test_the_best_of_a_grid_is_not_at_its_end() -> None:
         (BELOW, "below", 0.0, ABOVE, "holds"),
     ],
 )
-def test_a_verdict_needs_the_whole_interval(
+def test_a_claim_holds_only_if_the_whole_interval_agrees(
     difference: Interval, good: str, margin: float, smoothed: Interval | None, verdict: str
 ) -> None:
     claim = Claim("it is so", "odca", difference, "points", good, margin, smoothed)  # type: ignore[arg-type]
     assert claim.verdict == verdict
 
 
-def test_seeds_come_back_in_their_order() -> None:
+def test_results_are_in_the_order_of_the_seeds() -> None:
     told: list[str] = []
     assert over_seeds(lambda seed: seed**2, Job(range(8), told.append), "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
     assert sorted(told) == [f"squares, seed {seed}" for seed in range(8)]
 
 
-def test_what_goes_wrong_beside_is_raised_where_it_is_asked_for() -> None:
+def test_an_error_in_a_parallel_seed_is_raised_in_the_caller() -> None:
     assert beside(lambda: 3).result() == 3
     with pytest.raises(ZeroDivisionError):
         beside(lambda: 1 // 0).result()
 
 
-def test_a_report_states_everything(tmp_path: Path) -> None:
+def test_a_report_states_data_parameters_claims_and_results(tmp_path: Path) -> None:
     curves = np.array([[1.0, 2.0], [3.0, 4.0], [2.0, 2.0]])
     study = Study(
         name="made",

@@ -8,7 +8,7 @@ from odca.research.experiments import Interval, Job, svm
 
 
 @pytest.mark.long
-def test_adult_is_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_experiment_reproduces_the_papers_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """The figures of the paper's first experiment, within what the order of the events does to them."""
     monkeypatch.setenv("ODCA_DATA", str(real_data.path_of("a6a.gz").parent))
     assert datasets.load("adult").exact

@@ -24,7 +24,7 @@ CASES: dict[str, tuple[Callable[[], Learner | SGD | NLMS], theory.Steps]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_deviation_of_many_streams_is_that_of_theory_at_every_look(name: str) -> None:
+def test_the_mean_deviation_of_many_streams_follows_theory(name: str) -> None:
     make, steps = CASES[name]
     measured = np.zeros((SEEDS, EVENTS // EVERY))
     for seed in range(SEEDS):
@@ -39,7 +39,7 @@ def test_the_deviation_of_many_streams_is_that_of_theory_at_every_look(name: str
     assert abs(measured.mean() / expected.mean() - 1.0) < 0.05
 
 
-def test_the_level_is_where_the_deviation_ends_and_the_best_parameter_has_the_lowest() -> None:
+def test_the_steady_level_is_the_limit_and_lowest_at_the_best_parameter() -> None:
     gain = theory.plain(0.05)
     assert theory.deviation(WALK, 2_000, theory.steady(gain))[-1] == pytest.approx(theory.level(WALK, gain), rel=1e-9)
     best = theory.best(WALK, theory.plain)
@@ -49,7 +49,7 @@ def test_the_level_is_where_the_deviation_ends_and_the_best_parameter_has_the_lo
     assert theory.level(WALK, theory.plain(0.5)) == np.inf  # 2/(M + 2) and above
 
 
-def test_the_deviation_of_rls_is_that_of_theory_where_little_is_forgotten() -> None:
+def test_the_deviation_of_rls_follows_theory_at_slow_forgetting() -> None:
     beta, events, levels = 0.99, 1_500, []
     for seed in range(60):
         drift = datasets.random_walk(events, FEATURES, step=STEP, noise=NOISE, seed=seed)
@@ -86,7 +86,7 @@ def relatives() -> np.ndarray:
     return np.exp(rng.normal([0.002, 0.0, -0.001, 0.001], [0.03, 0.01, 0.02, 0.03], size=(800, 4)))
 
 
-def test_exponentiated_gradient_and_odca_of_a_small_rate_are_the_same_to_first_order() -> None:
+def test_exponentiated_gradient_equals_odca_to_first_order_in_the_rate() -> None:
     days = relatives()
     gaps = [
         np.abs(portfolio.odca(days, rate, Infinite()) - portfolio.exponentiated_gradient(days, rate)).max()
@@ -105,7 +105,7 @@ def test_the_best_fixed_weights_are_optimal() -> None:
     np.testing.assert_allclose(slopes[w > 1e-3], 1.0, atol=1e-6)
 
 
-def test_a_filter_sees_inputs_up_to_now_and_outputs_up_to_before() -> None:
+def test_a_filter_sees_current_inputs_and_past_outputs() -> None:
     inputs, y = np.arange(60.0).reshape(30, 2), np.arange(30.0)
     X, labels = f16.lagged(inputs, y)
     lags = f16.LAGS

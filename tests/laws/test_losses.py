@@ -102,7 +102,7 @@ SCIKIT_LEARN = [
 @pytest.mark.parametrize(
     ("loss", "labels", "formula"), SCIKIT_LEARN, ids=lambda part: "formula" if callable(part) else repr(part)
 )
-def test_the_value_is_scikit_learns(loss: Loss, labels: list[float], formula: object) -> None:
+def test_the_value_equals_scikit_learns(loss: Loss, labels: list[float], formula: object) -> None:
     z = np.linspace(-5.0, 5.0, 401)
     for y in labels:
         np.testing.assert_allclose(loss.value(z, y), formula(z, y), rtol=1e-13, atol=4 * EPS * max(1.0, abs(y)) ** 2)  # type: ignore[operator]
@@ -278,7 +278,7 @@ def test_the_dual_solves_its_inclusion_for_every_slope(loss: Loss) -> None:
 
 
 @every_loss
-def test_the_dual_is_that_of_the_reference(loss: Loss) -> None:
+def test_the_dual_equals_that_of_the_reference(loss: Loss) -> None:
     literal = reference_loss(loss)
     for y, every_p, every_dual in cases(loss):
         some = np.isin(every_p, knots(loss, y)) | (np.arange(len(every_p)) % 3 == 0)  # bisection is slow

@@ -88,7 +88,7 @@ def test_the_svm_recursion_step_by_step() -> None:
     assert 5 < inside < EVENTS - 5  # the projection mattered, and so did the interior
 
 
-def test_after_long_the_exponential_window_is_a_stochastic_proximal_step() -> None:
+def test_the_exponential_window_approaches_a_stochastic_proximal_step() -> None:
     """eq.SPG with μ = (1 - β)/ρ, once β^N is nothing beside 1: w_N = prox_{μQ}((1 - μρ)·w_{N-1})."""
     mu = (1.0 - BETA) / RHO
     X, gamma = stream(Hinge())
@@ -139,7 +139,7 @@ def test_the_mass_is_the_papers_normaliser(window: Window) -> None:
 
 @every_window
 @every_loss
-def test_odca_is_the_proximal_form(loss: Loss, window: Window) -> None:
+def test_odca_equals_its_proximal_form(loss: Loss, window: Window) -> None:
     """eq.ODCA: w_N = f_N(w_{N-1}) - α(N)·∂Q(h_Nᵀw_N; γ(N))·h_N, with w_N on both sides."""
     X, gamma = stream(loss, seed=2)
     model, duals, before = Learner(loss=loss, penalty=L2(), rho=RHO, window=window), [], np.zeros(FEATURES)
@@ -153,7 +153,7 @@ def test_odca_is_the_proximal_form(loss: Loss, window: Window) -> None:
 @every_window
 @pytest.mark.parametrize("penalty", [each for each in ALL_PENALTIES if not isinstance(each, L2)], ids=repr)
 @pytest.mark.parametrize("loss", [ALL_LOSSES[0], Hinge()], ids=repr)
-def test_odca_is_the_implicit_form_under_every_penalty(loss: Loss, penalty: Penalty, window: Window) -> None:
+def test_odca_equals_its_implicit_form_under_every_penalty(loss: Loss, penalty: Penalty, window: Window) -> None:
     """The equation before eq.ODCA: w'_N = f_N(w'_{N-1}) - α(N)·∂Q(h_Nᵀ∇R*(w'_N); γ(N))·h_N."""
     X, gamma = stream(loss, seed=3)
     model = Learner(loss=loss, penalty=penalty, rho=RHO, window=window, **features_of(penalty, FEATURES))

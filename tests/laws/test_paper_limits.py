@@ -63,7 +63,7 @@ def test_a_small_step_is_the_stochastic_gradient_step(loss: Loss, mu: float) -> 
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.01])
-def test_the_support_vector_machine_differs_from_its_subgradient_step_inside_the_margins_band_alone(mu: float) -> None:
+def test_the_svm_step_differs_from_the_subgradient_step_only_inside_the_margin_band(mu: float) -> None:
     """eq.ODCA_SVM and eq.SGD_SVM: the jump of the indicator from 0 to 1 is a ramp over a band of width μ‖h‖²."""
     settled = int(40 / (mu * RHO))
     X, y = stream(settled + 400, signs=True)

@@ -91,7 +91,7 @@ def test_the_weights_are_the_gradient_of_the_conjugate(penalty: Penalty, shaped:
 
 
 @with_and_without_shape
-def test_the_weights_maximise_what_the_conjugate_is_the_maximum_of(penalty: Penalty, shaped: bool) -> None:
+def test_the_weights_attain_the_maximum_that_defines_the_conjugate(penalty: Penalty, shaped: bool) -> None:
     """R*(x) = sup_w {xᵀw - R(w)} at ∇R*(x): no other w in the domain of R does better."""
     rng = np.random.default_rng(5)
     lo, hi = bounds_of(penalty)
@@ -135,7 +135,7 @@ def test_penalty_and_conjugate_meet_in_fenchels_equality(penalty: Penalty, shape
 
 
 @separable
-def test_weights_are_exactly_the_prior_mean_where_they_are_thresholded(penalty: Penalty) -> None:
+def test_thresholded_weights_are_exactly_the_prior_mean(penalty: Penalty) -> None:
     delta = getattr(penalty, "delta", 0.0)
     held = 0
     for seed, shaped in itertools.product(range(60), [False, True]):
@@ -284,7 +284,7 @@ def test_the_solve_is_exact_where_a_step_is_large(penalty: Penalty) -> None:
 
 
 @every_hard_penalty
-def test_a_dual_at_the_end_of_its_domain_is_exactly_there(penalty: Penalty) -> None:
+def test_a_dual_at_the_boundary_of_its_domain_is_exact(penalty: Penalty) -> None:
     """Not next to it: `saturated` and `saturation` are a drift signal, and ask whether λ is at the end."""
     ends = [row for row in rows(penalty) if reference_loss(row.loss).saturated(row.exact, row.y)]
     assert len(ends) >= 20

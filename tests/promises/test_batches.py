@@ -53,7 +53,7 @@ def read_everything(learner: Learner, stream: Stream) -> None:
     repr(learner)
 
 
-def test_the_product_of_options_is_covered() -> None:
+def test_every_combination_of_options_is_covered() -> None:
     print(f"{len(CELLS)} cells")
     assert len(CELLS) == 5 * 5 * 4 * 2 * 2
     assert {type(keywords["loss"]) for _, keywords, _ in CELLS} == {type(loss) for loss in LOSSES}
@@ -107,7 +107,7 @@ def test_asking_for_diagnostics_changes_no_bit(diagnostics: bool) -> None:
     assert (seen.margin if diagnostics else seen).tobytes() == margins.tobytes()
 
 
-def test_a_last_label_a_little_different_makes_another_model() -> None:
+def test_a_slightly_different_last_label_gives_a_different_model() -> None:
     # The comparison itself must be able to fail.
     stream = make_stream(SquaredError(), 50, seed=4)
     other = stream.y.copy()

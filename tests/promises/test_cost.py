@@ -32,7 +32,7 @@ def best_of_three(work: Callable[[], object]) -> float:
 @pytest.mark.parametrize("window", [Infinite(), Exponential(0.999), Sliding(1), Sliding(50)], ids=window_name)
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.01)], ids=lambda penalty: penalty.name)
 @pytest.mark.parametrize("kappa", [0.0, 0.99])
-def test_one_event_does_not_cost_a_large_model(penalty: Penalty, window: Window, kappa: float) -> None:
+def test_the_cost_of_one_event_does_not_grow_with_the_model(penalty: Penalty, window: Window, kappa: float) -> None:
     features = 1_000_000
     learner = Learner(loss=SquaredError(), penalty=penalty, rho=0.01, window=window, smoothing=kappa)
     rng = np.random.default_rng(1)
@@ -49,7 +49,7 @@ def test_one_event_does_not_cost_a_large_model(penalty: Penalty, window: Window,
     assert best_of_three(calls) / CALLS < best_of_three(model.copy) / 5
 
 
-def test_one_event_does_not_cost_a_large_window_on_the_simplex() -> None:
+def test_the_cost_of_one_event_does_not_grow_with_the_window_on_the_simplex() -> None:
     features, length = 20, 50_000
     rng = np.random.default_rng(2)
     X = rng.normal(size=(length + CALLS, features))
@@ -68,7 +68,7 @@ def test_one_event_does_not_cost_a_large_window_on_the_simplex() -> None:
 
 @pytest.mark.parametrize("bits", [None, 20])
 @pytest.mark.parametrize("kappa", [0.0, 0.99])
-def test_one_event_does_not_cost_the_names_that_were_ever_seen(kappa: float, bits: int | None) -> None:
+def test_the_cost_of_one_event_does_not_grow_with_the_number_of_names(kappa: float, bits: int | None) -> None:
     names = 1_000_000
     model = EventLearner(loss=SquaredError(), rho=0.01, smoothing=kappa, bits=bits)
     for first in range(0, names, 100_000):

@@ -82,7 +82,7 @@ class InPython:
         return (y - p) / (1.0 + s)
 
 
-def test_a_loss_in_python_locks_nobody_out() -> None:
+def test_a_python_loss_does_not_block_other_threads() -> None:
     model = a_model(loss=InPython())
 
     def teach() -> None:

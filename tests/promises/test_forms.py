@@ -198,7 +198,7 @@ def test_forms_may_change_within_a_stream(keywords: dict[str, Any]) -> None:
     assert_close(dense, mixed, rtol=1e-12)
 
 
-def test_a_row_repeated_by_broadcasting_is_read_as_often() -> None:
+def test_rows_repeated_by_broadcasting_are_learned_repeatedly() -> None:
     row, y = np.array([1.0, -2.0, 0.5]), np.linspace(-1.0, 1.0, 6)
     one, other = Learner(loss=SquaredError(), rho=0.1), Learner(loss=SquaredError(), rho=0.1)
     one.learn(np.tile(row, (6, 1)), y)

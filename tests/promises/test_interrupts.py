@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs 
     [(L2(), 0.0, None), (L2(), 0.9, None), (ElasticNet(0.05), 0.9, 5), (KL(), 0.9, None)],
     ids=["l2", "l2-smoothed", "elasticnet-smoothed-lanes", "kl-smoothed"],
 )
-def test_an_interrupted_learn_is_the_learn_of_a_prefix(
+def test_an_interrupted_learn_has_learned_a_prefix_of_the_events(
     penalty: Any, kappa: float, lanes: int | None, window: Any
 ) -> None:
     n, features, times = 1_000, 500, 1_000
@@ -52,7 +52,7 @@ def test_an_interrupted_learn_is_the_learn_of_a_prefix(
     assert_same_bits(learner, prefix, "learning on")
 
 
-def test_an_interrupted_refine_leaves_a_window_that_fits_together() -> None:
+def test_an_interrupted_refine_leaves_a_consistent_window() -> None:
     rng = np.random.default_rng(72)
     X = rng.normal(size=(3_000, 10))
     y = np.where(rng.normal(size=3_000) > 0.0, 1.0, -1.0)
@@ -90,7 +90,7 @@ def test_an_interrupted_prediction_leaves_the_model_alone() -> None:
     assert bits(learner) == saved
 
 
-def test_a_signal_whose_handler_does_not_raise_stops_nothing() -> None:
+def test_a_signal_handler_that_does_not_raise_does_not_stop_learning() -> None:
     arrived = []
     before = signal.signal(signal.SIGALRM, lambda number, _: arrived.append(number))
     learner, undisturbed = (Learner(loss=SquaredError(), rho=0.1, smoothing=0.9) for _ in range(2))
@@ -113,7 +113,7 @@ class Slow:
         return (y - p) / (1.0 + s)
 
 
-def test_an_interrupt_inside_a_users_loss_leaves_a_model_that_count_describes() -> None:
+def test_after_an_interrupt_inside_a_custom_loss_count_says_how_far_it_got() -> None:
     loss = Slow()
     X = np.random.default_rng(74).normal(size=(2_000_000, 2))
     learner, prefix = (Learner(loss=loss, rho=0.1, smoothing=0.5) for _ in range(2))

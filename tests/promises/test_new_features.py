@@ -33,7 +33,7 @@ def only_known(stream: Stream, rows: slice) -> Stream:
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("penalty", SEPARABLE, ids=lambda penalty: penalty.name)
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
-def test_features_that_appear_later_were_zero_before(
+def test_a_feature_that_appears_later_counts_as_zero_before(
     penalty: object, window: object, kappa: float, sparse: bool
 ) -> None:
     lanes = 2 if kappa in {0.5, 1.0} else None
@@ -59,7 +59,7 @@ def test_features_that_appear_later_were_zero_before(
     assert_close(declared, grown, rtol=1e-12)
 
 
-def test_a_prediction_may_name_features_the_model_has_not_seen() -> None:
+def test_a_prediction_may_contain_features_the_model_has_not_seen() -> None:
     learner = Learner(loss=SquaredError(), rho=0.1, intercept=True)
     learner.learn(np.array([[1.0, 2.0], [0.5, -1.0]]), [1.0, -1.0])
     narrow = learner.predict([[1.0, 2.0]])

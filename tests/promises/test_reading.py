@@ -39,7 +39,7 @@ MORE_OF_SLIDING: dict[str, Callable[[Learner, Stream], Any]] = {
 @pytest.mark.parametrize("kappa", KAPPAS)
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
-def test_no_read_changes_a_bit_now_or_later(penalty: object, window: object, kappa: float) -> None:
+def test_reading_a_model_changes_no_bit_now_or_later(penalty: object, window: object, kappa: float) -> None:
     keywords = options(loss=Huber(1.0), penalty=penalty, window=window, smoothing=kappa)
     stream = make_stream(keywords["loss"], 120, seed=11)
     learner, unread = Learner(**keywords), Learner(**keywords)
@@ -55,7 +55,7 @@ def test_no_read_changes_a_bit_now_or_later(penalty: object, window: object, kap
     assert_same_bits(learner, unread, "reading changed what is learned later")
 
 
-def test_what_is_read_is_the_callers_to_change() -> None:
+def test_changing_a_returned_array_does_not_change_the_model() -> None:
     keywords = options(loss=Huber(1.0), penalty=PENALTIES[1], window=Sliding(15), smoothing=0.5)
     stream = make_stream(keywords["loss"], 60, seed=12)
     learner = Learner(**keywords)
@@ -66,7 +66,7 @@ def test_what_is_read_is_the_callers_to_change() -> None:
     assert bits(learner) == before
 
 
-def test_the_arrays_that_were_learned_from_are_the_callers_to_change() -> None:
+def test_changing_the_training_arrays_afterwards_does_not_change_the_model() -> None:
     keywords = options(loss=Huber(1.0), penalty=PENALTIES[0], window=Sliding(15), smoothing=0.5)
     stream = make_stream(keywords["loss"], 60, seed=12, sparse=False)
     learner, twin = Learner(**keywords), Learner(**keywords)
@@ -79,7 +79,7 @@ def test_the_arrays_that_were_learned_from_are_the_callers_to_change() -> None:
     assert_same_bits(learner, twin)
 
 
-def test_the_arrays_of_a_state_are_the_callers_to_change_after_set_state() -> None:
+def test_changing_a_state_after_set_state_does_not_change_the_model() -> None:
     keywords = options(loss=Huber(1.0), penalty=PENALTIES[0], window=Sliding(15), smoothing=0.5)
     learner, twin = Learner(**keywords), Learner(**keywords)
     make_stream(keywords["loss"], 60, seed=12).into(learner)
@@ -90,7 +90,7 @@ def test_the_arrays_of_a_state_are_the_callers_to_change_after_set_state() -> No
     assert_same_bits(learner, twin)
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_a_copy_is_independent_of_the_original() -> None:
     keywords = options(loss=Huber(1.0), penalty=PENALTIES[0], window=Sliding(15), smoothing=0.5)
     stream = make_stream(keywords["loss"], 60, seed=13)
     for make_copy in (Learner.copy, copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):
@@ -113,7 +113,7 @@ class Named(Learner):
         self.name = "mine"
 
 
-def test_a_copy_of_a_users_kind_of_learner_is_of_that_kind() -> None:
+def test_a_copy_of_a_subclass_is_of_that_subclass() -> None:
     learner = Named(loss=Huber(1.0), rho=0.1)
     learner.learn(np.ones((1, 2)), [1.0])
     for twin in (learner.copy(), learner.merge(learner.copy())):

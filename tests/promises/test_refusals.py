@@ -103,7 +103,7 @@ def refused(learner: Learner, stream: Stream, message: str, why: str) -> None:
     [(Hinge(), L2(), None), (LogLoss(), ElasticNet(0.05), 2), (Poisson(), KL(), None)],
     ids=["hinge-l2", "log_loss-elasticnet-2-lanes", "poisson-kl"],
 )
-def test_a_faulty_row_is_named_and_the_call_never_happened(
+def test_a_faulty_row_is_named_and_the_call_is_rolled_back(
     loss: object, penalty: object, lanes: int | None, window: object, kappa: float, mode: str
 ) -> None:
     keywords = options(loss=loss, penalty=penalty, window=window, smoothing=kappa, lanes=lanes, features=FEATURES)
@@ -197,7 +197,7 @@ def raise_my_error() -> float:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
 @pytest.mark.parametrize("window", WINDOWS, ids=window_name)
-def test_an_exception_from_a_users_loss_passes_through_and_the_call_never_happened(
+def test_an_exception_from_a_custom_loss_propagates_and_the_call_is_rolled_back(
     window: object, kappa: float, mode: str
 ) -> None:
     n = MODES[mode]
@@ -219,9 +219,7 @@ def test_an_exception_from_a_users_loss_passes_through_and_the_call_never_happen
 
 @pytest.mark.parametrize("window", [Infinite(), Sliding(15)], ids=window_name)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_users_dual_that_is_no_number_is_refused_when_learning_and_when_refining(
-    window: object, value: float
-) -> None:
+def test_a_custom_dual_of_nan_is_refused_when_learning_and_refining(window: object, value: float) -> None:
     stream = make_stream(object(), 30, seed=34, features=FEATURES)
     stream = stream.with_(sample_weight=np.ones(30))
     learner = Learner(loss=Fails(25, lambda: value), rho=0.05, window=window)
@@ -240,7 +238,7 @@ def test_a_users_dual_that_is_no_number_is_refused_when_learning_and_when_refini
 
 
 @pytest.mark.parametrize("answer", [None, "1.0", 1j, np.zeros(2)], ids=repr)
-def test_a_users_dual_that_is_no_float_is_a_clear_error(answer: object) -> None:
+def test_a_custom_dual_that_is_not_a_float_is_a_clear_error(answer: object) -> None:
     learner = Learner(loss=Fails(1, lambda: answer), rho=0.05)  # type: ignore[arg-type,return-value] # the fault
     with pytest.raises((TypeError, ValueError), match=r"float|number"):
         learner.learn([[1.0]], [1.0])
@@ -265,7 +263,7 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("fault", SHAPES)
 @pytest.mark.parametrize("window", WINDOWS[2:], ids=window_name)
-def test_a_wrong_shape_is_refused_and_nothing_happened(window: Any, fault: str) -> None:
+def test_a_wrong_shape_is_refused_and_the_model_is_unchanged(window: Any, fault: str) -> None:
     learner = Learner(loss=SquaredError(), window=window, smoothing=0.5)
     good: dict[str, Any] = {"X": np.ones((2, 3)), "y": np.ones(2), "time": np.ones(2)}
     learner.learn(**good)
@@ -324,7 +322,7 @@ def test_features_of_a_refused_call_are_forgotten(kappa: float, shaped: bool) ->
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("column", [0, 1, 2], ids=["seen", "of weight zero", "never seen"])
-def test_a_prediction_refuses_what_is_not_finite(value: float, sparse: bool, column: int) -> None:
+def test_a_prediction_refuses_values_that_are_not_finite(value: float, sparse: bool, column: int) -> None:
     learner = Learner(loss=SquaredError(), penalty=ElasticNet(0.5), rho=0.1)
     learner.learn(np.array([[1.0, 1e-3], [2.0, -1e-3]]), [1.0, 2.0])
     assert learner.coef[0] != 0.0
@@ -377,7 +375,7 @@ FLOATS = sorted(name for name, array in some_state()[1].items() if array.dtype =
 
 
 @pytest.mark.parametrize("field", FLOATS)
-def test_a_state_with_a_nan_is_refused_and_the_model_stays(field: str) -> None:
+def test_a_state_with_a_nan_is_refused_and_the_model_is_unchanged(field: str) -> None:
     learner, state = some_state()
     saved = bits(learner)
     for place in (0, state[field].size // 2, state[field].size - 1):
@@ -389,7 +387,7 @@ def test_a_state_with_a_nan_is_refused_and_the_model_stays(field: str) -> None:
 
 
 @pytest.mark.parametrize("field", sorted(some_state()[1]))
-def test_a_state_that_does_not_fit_together_is_refused(field: str) -> None:
+def test_an_inconsistent_state_is_refused(field: str) -> None:
     learner, state = some_state()
     saved = bits(learner)
     longer = state | {field: np.concatenate([state[field], np.ones(1, state[field].dtype)])}

@@ -113,7 +113,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 @pytest.mark.parametrize(
     ("make", "names"), REFUSED, ids=[f"{number}: {names}" for number, (_, names) in enumerate(REFUSED)]
 )
-def test_options_that_make_no_problem_are_refused_by_name(make: Callable[[], object], names: str) -> None:
+def test_invalid_options_are_refused_by_name(make: Callable[[], object], names: str) -> None:
     with pytest.raises((ValueError, TypeError), match=names) as caught:
         make()
     message = str(caught.value)
@@ -141,12 +141,12 @@ def test_numbers_out_of_range_are_value_errors() -> None:
     ],
     ids=str,
 )
-def test_a_thing_of_the_wrong_kind_is_a_type_error(keywords: dict[str, Any], names: str) -> None:
+def test_an_option_of_the_wrong_type_is_a_type_error(keywords: dict[str, Any], names: str) -> None:
     with pytest.raises(TypeError, match=names):
         learner(**keywords)()
 
 
-def test_a_window_may_be_longer_than_any_stream_but_not_than_any_number() -> None:
+def test_a_window_length_may_be_huge_but_must_fit_in_an_integer() -> None:
     with pytest.raises(ValueError, match="length"):
         Learner(loss=SquaredError(), window=Sliding(2**70))
     learned = Learner(loss=SquaredError(), window=Sliding(2**61))
@@ -154,7 +154,7 @@ def test_a_window_may_be_longer_than_any_stream_but_not_than_any_number() -> Non
     assert learned.mass == 3.0
 
 
-def test_the_smallest_and_largest_allowed_options_are_taken() -> None:
+def test_the_smallest_and_largest_allowed_options_are_accepted() -> None:
     # The other side of every bound above.
     for keywords in (
         {"rho": 0.0, "prior_strength": 1e-300},

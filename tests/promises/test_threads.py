@@ -85,7 +85,7 @@ def test_a_prediction_waits_only_a_little_for_a_long_learn(case: str) -> None:
 @pytest.mark.parametrize("kappa", [0.0, 0.9])
 @pytest.mark.parametrize("window", [*WINDOWS[:4], Exponential(0.999)], ids=str)
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.01)], ids=lambda penalty: penalty.name)
-def test_every_prediction_is_one_between_two_events(penalty: Any, window: Any, kappa: float) -> None:
+def test_every_prediction_sees_the_model_between_two_events(penalty: Any, window: Any, kappa: float) -> None:
     n, features = 6_000, 8
     keywords = {"loss": SquaredError(), "penalty": penalty, "rho": 0.01, "window": window, "smoothing": kappa}
     stream = make_stream(SquaredError(), n, seed=62, features=features, sparse=False)
@@ -114,7 +114,7 @@ def test_every_prediction_is_one_between_two_events(penalty: Any, window: Any, k
 
 
 @pytest.mark.alone
-def test_predictions_do_come_in_between_the_events_of_one_call() -> None:
+def test_predictions_run_between_the_events_of_one_long_call() -> None:
     # What the test above needs to mean anything: some of what it sees lies inside the call.
     learner = Learner(loss=SquaredError(), rho=0.01)
     X = np.random.default_rng(64).normal(size=(200_000, 50))
@@ -176,7 +176,7 @@ def test_many_threads_may_learn_predict_copy_and_save_at_once() -> None:
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["a learner with itself", "two learners both ways"])
-def test_comparing_and_merging_while_learning_does_not_lock_up(both: bool) -> None:
+def test_comparing_and_merging_while_learning_does_not_deadlock(both: bool) -> None:
     keywords = options(loss=SquaredError(), penalty=L2(), window=Infinite(), smoothing=0.5)
     one, two = Learner(**keywords), Learner(**keywords)
     other = two if both else one

@@ -72,7 +72,7 @@ ENDINGS = [".parquet", ".arrow", ".arrows", ".feather"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_table_makes_the_events_and_names_that_csv_makes(ending: str, tmp_path: Path) -> None:
+def test_a_table_gives_the_same_events_and_names_as_csv(ending: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV)
     path = written(tmp_path / f"a{ending}", table())
     assert everything(path, label="click") == everything(tmp_path / "a.csv", label="click")
@@ -101,9 +101,7 @@ def _lines(blocks: list[stream.Block]) -> list[int]:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_stream_goes_on_from_any_of_its_positions(
-    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_stream_resumes_from_any_position(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow, "FEWEST_ROWS", 7)
     monkeypatch.setattr(arrow, "MOST_ROWS", 7)
     paths = [written(tmp_path / f"{n}{ending}", big_table(20 + n), rows=10) for n in range(2)]
@@ -118,7 +116,7 @@ def test_a_stream_goes_on_from_any_of_its_positions(
         assert _lines(again) == _lines(blocks[n + 1 :])
 
 
-def test_a_training_that_was_broken_off_ends_with_the_same_model(
+def test_an_interrupted_training_on_a_table_ends_with_the_same_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrow, "FEWEST_ROWS", 100)
@@ -142,7 +140,7 @@ def test_a_training_that_was_broken_off_ends_with_the_same_model(
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_a_file_that_changed_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_resuming_on_a_changed_table_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", big_table(100))
     with stream.open(path, label="y") as opened:
         position = next(iter(opened)).position
@@ -191,7 +189,7 @@ def test_true_and_false_are_categories_as_in_csv_and_null_is_missing(tmp_path: P
     assert [[*event["x"].values()] for event in events] == [[1.0], [0.0], [1.0]]
 
 
-def test_large_whole_numbers_that_name_something_keep_all_their_digits(tmp_path: Path) -> None:
+def test_large_integers_used_as_categories_keep_all_their_digits(tmp_path: Path) -> None:
     users = [2**60 + 1, 2**60 + 2]
     path = written(tmp_path / "a.parquet", pa.table({"y": [0, 1], "user": pa.array(users, pa.uint64()), "id": users}))
     names, events = everything(path, label="y", tag="id", features=stream.Features(categorical=("user",)))
@@ -211,7 +209,7 @@ def test_dates_without_a_time_of_day_have_no_hour(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("trained_on", "asked"), [("csv", "parquet"), ("parquet", "csv")])
-def test_a_model_of_one_format_predicts_the_other(trained_on: str, asked: str, tmp_path: Path) -> None:
+def test_a_model_trained_on_one_format_predicts_the_other(trained_on: str, asked: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV)
     written(tmp_path / "a.parquet", table(), rows=4)  # one block, as of CSV
     with stream.open(tmp_path / f"a.{trained_on}", label="click") as opened:
@@ -228,7 +226,7 @@ def test_a_model_of_one_format_predicts_the_other(trained_on: str, asked: str, t
     assert np.ptp(margins[0]) > 0.0
 
 
-def test_a_stream_of_arrow_comes_by_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_arrow_stream_can_be_read_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = written(tmp_path / "a.arrows", table()).read_bytes()
     expected = everything(tmp_path / "a.arrows", label="click")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -236,26 +234,26 @@ def test_a_stream_of_arrow_comes_by_standard_input(tmp_path: Path, monkeypatch: 
         assert sum(map(len, opened)) == len(expected[1])
 
 
-def test_parquet_does_not_come_by_standard_input() -> None:
+def test_parquet_on_standard_input_is_refused() -> None:
     with pytest.raises(ValueError, match="standard input"):
         stream.open("-", format="parquet", label="y")
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".arrow"])
-def test_a_file_that_was_cut_short_says_so(ending: str, tmp_path: Path) -> None:
+def test_a_truncated_table_is_reported(ending: str, tmp_path: Path) -> None:
     path = written(tmp_path / f"a{ending}", table())
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(stream.StreamError, match=r"a\.(parquet|arrow): it cannot be read: .* Is it damaged"):
         stream.open(path, label="click")
 
 
-def test_text_that_is_called_parquet_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_text_named_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text(CSV)
     with pytest.raises(stream.StreamError, match="does not begin as such a file does"):
         stream.open(tmp_path / "a.parquet", label="click")
 
 
-def test_a_later_file_without_a_column_is_named(tmp_path: Path) -> None:
+def test_a_later_file_that_lacks_a_column_is_named(tmp_path: Path) -> None:
     written(tmp_path / "1.parquet", big_table(10))
     written(tmp_path / "2.parquet", big_table(10).drop_columns(["x"]))
     with (
@@ -274,20 +272,20 @@ def test_a_bad_row_is_named_or_skipped(tmp_path: Path) -> None:
         assert opened.bad.count == 1
 
 
-def test_a_table_is_not_followed(tmp_path: Path) -> None:
+def test_following_a_table_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", big_table(10))
     with pytest.raises(ValueError, match="cannot be followed"):
         stream.open(path, label="y", follow=True)
 
 
-def test_without_pyarrow_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "a.parquet", big_table(10))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"pip install 'odca\[arrow\]'"):
         stream.open(path, label="y")
 
 
-def test_how_far_it_has_come_ends_at_the_total(tmp_path: Path) -> None:
+def test_progress_ends_at_the_total(tmp_path: Path) -> None:
     paths = [written(tmp_path / f"{n}.parquet", big_table(1000)) for n in range(2)]
     with stream.open(paths, label="y") as opened:
         assert opened.total == sum(path.stat().st_size for path in paths)

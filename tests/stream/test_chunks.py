@@ -77,7 +77,7 @@ def test_all_bytes_come_in_whole_lines_for_any_size(contents: list[bytes], size:
 
 @settings(max_examples=examples(100))
 @given(files, st.integers(1, 70), st.booleans(), st.integers(4, 40), st.sampled_from(list(PACK)))
-def test_a_later_run_goes_on_from_any_chunk_with_the_same_bytes(
+def test_a_later_run_resumes_from_any_chunk_with_the_same_bytes(
     contents: list[bytes], size: int, quoted: bool, max_line: int, kind: str
 ) -> None:
     contents = [content for content in contents if not content.startswith(WIDE_MARKS)]
@@ -98,7 +98,7 @@ def test_a_later_run_goes_on_from_any_chunk_with_the_same_bytes(
 
 @settings(max_examples=examples(200))
 @given(texts, st.integers(1, 70), st.integers(4, 40))
-def test_which_lines_are_too_long_does_not_depend_on_the_size(content: bytes, size: int, max_line: int) -> None:
+def test_which_lines_are_too_long_does_not_depend_on_the_chunk_size(content: bytes, size: int, max_line: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         chunks = chunks_of(Path(folder), content, size=size, max_line=max_line)
     lines = content.split(b"\n")
@@ -148,12 +148,12 @@ def test_csv_rows_survive_any_cut(tmp_path: Path) -> None:
 
 @settings(max_examples=examples(300))
 @given(st.binary(max_size=5000).map(lambda data: data.translate(bytes([10, 34, 97] + [97] * 253))), st.booleans())
-def test_line_ends_are_found_as_by_definition(content: bytes, odd: bool) -> None:
+def test_line_ends_are_found_as_by_a_naive_search(content: bytes, odd: bool) -> None:
     require_line_ends(content, odd)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_line_ends_that_are_far_are_found_too(seed: int) -> None:
+def test_distant_line_ends_are_found(seed: int) -> None:
     draw = random.Random(seed)
     weights = [10 ** draw.uniform(-4, -1), 10 ** draw.uniform(-4, -1), 1]
     content = bytes(draw.choices(b'\n"a', weights, k=draw.randrange(30_000)))
@@ -181,7 +181,7 @@ def test_an_empty_file_is_one_empty_chunk(tmp_path: Path) -> None:
         assert (bytes(chunk.data), chunk.first, chunk.last, chunk.offset) == (b"", True, True, len(content))
 
 
-def test_a_mark_of_utf8_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_a_utf8_byte_order_mark_is_skipped_but_counted(tmp_path: Path) -> None:
     for size in (1, 5, 1000):
         chunks = chunks_of(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n", b"\xef\xbb\xbfx\n\xef\xbb\xbfy\n", size=size)
         assert data_of(chunks) == b"a,b\n1,2\nx\n\xef\xbb\xbfy\n"
@@ -190,14 +190,14 @@ def test_a_mark_of_utf8_is_left_out_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])
-def test_wide_characters_are_refused_with_the_remedy(tmp_path: Path, encoding: str) -> None:
+def test_utf16_is_refused_with_a_remedy(tmp_path: Path, encoding: str) -> None:
     content = "\ufeff" * encoding.endswith("be") + "a,b\n1,2\n"
     with pytest.raises(StreamError, match=r"UTF-16 .*Convert it to UTF-8") as caught:
         chunks_of(tmp_path, content.encode(encoding))
     assert caught.value.path.endswith("0.csv")
 
 
-def test_positions_that_cannot_be_are_refused(tmp_path: Path) -> None:
+def test_invalid_positions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="before the beginning"):
         Position(offset=-1)
     with pytest.raises(ValueError, match="in file 2, counted from 0, but there are only 1"):
@@ -207,7 +207,7 @@ def test_positions_that_cannot_be_are_refused(tmp_path: Path) -> None:
         Chunks(write(tmp_path, b"a\n"), max_line=0)
 
 
-def test_what_a_damaged_file_holds_before_the_damage_is_delivered(tmp_path: Path) -> None:
+def test_data_before_the_damage_in_a_file_are_delivered(tmp_path: Path) -> None:
     lines = b"".join(b"%d\n" % i for i in range(100_000))
     got: list[Chunk] = []
     with (
@@ -235,12 +235,12 @@ def test_a_line_too_long_becomes_a_fault_between_its_neighbours(tmp_path: Path) 
     assert [chunk.offset for chunk in chunks] == [0, 7, 5_000_008]
 
 
-def test_a_line_too_long_is_told_before_its_end_is_known() -> None:
+def test_a_line_too_long_is_reported_before_its_end_is_reached() -> None:
     with Chunks(["/dev/zero"], max_line=1000) as chunks:
         assert "more than 1000 bytes" in next(chunks).fault
 
 
-def test_only_the_line_of_an_open_quote_is_left_out(tmp_path: Path) -> None:
+def test_only_the_line_with_an_open_quote_is_skipped(tmp_path: Path) -> None:
     line = b'1,"two",3\n'
     content = line * 10_000 + b'1,"two,3\n' + line * 10_000
     for max_line, size in ((500, 64), (500, 4096), (5000, 1 << 20), (1 << 20, 1 << 20)):
@@ -261,7 +261,7 @@ def test_an_open_quote_in_the_last_line_is_a_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"x", b'"\n', b'"'], ids=["one line", "in quotes", "quotes"])
-def test_memory_is_bounded_whatever_the_lines(tmp_path: Path, content: bytes) -> None:
+def test_memory_is_bounded_whatever_the_line_lengths(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "long"
     with path.open("wb") as file:
         for _ in range(100):
@@ -278,7 +278,7 @@ def test_memory_is_bounded_whatever_the_lines(tmp_path: Path, content: bytes) ->
     assert int(run.stdout) < 60, "megabytes, of a file of 200"
 
 
-def test_long_lines_cost_what_their_bytes_cost(tmp_path: Path) -> None:
+def test_the_cost_of_long_lines_is_linear_in_their_bytes(tmp_path: Path) -> None:
     # 32 lines of 1 MB read by the kilobyte. If the line's beginning were looked at or copied with each, that would be
     # 16 GB, and take seconds.
     content = (b"x" * ((1 << 20) - 1) + b"\n") * 32
@@ -303,7 +303,7 @@ def test_a_position_may_lie_within_a_chunk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_a_changed_file_is_not_gone_on_with(tmp_path: Path, kind: str) -> None:
+def test_resuming_on_a_changed_file_is_refused(tmp_path: Path, kind: str) -> None:
     content = b"".join(b"line %d\n" % i for i in range(3000))
     chunks = chunks_of(tmp_path, PACK[kind](content), size=1000)
     start = chunks[9].end_position(0)
@@ -319,7 +319,7 @@ def test_a_changed_file_is_not_gone_on_with(tmp_path: Path, kind: str) -> None:
     assert data_of(appended) == content[start.offset :] + b"more\n"
 
 
-def test_a_file_may_be_packed_between_two_runs(tmp_path: Path) -> None:
+def test_a_file_may_be_compressed_between_two_runs(tmp_path: Path) -> None:
     content = b"".join(b"line %d\n" % i for i in range(3000))
     start = chunks_of(tmp_path, content, size=10_000)[0].end_position(0)
     assert data_of(chunks_of(tmp_path, gzip.compress(content), start=start)) == content[start.offset :]
@@ -394,7 +394,7 @@ def append(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_following_delivers_whole_lines_as_they_come_and_no_half_of_one_at_the_stop(tmp_path: Path) -> None:
+def test_following_delivers_whole_lines_only(tmp_path: Path) -> None:
     first, second = write(tmp_path, b"read\nto its end", b"one\n")
     collector = Collector(Chunks([first, second], follow=True))
     assert collector.chunks.total is None
@@ -411,7 +411,7 @@ def test_following_delivers_whole_lines_as_they_come_and_no_half_of_one_at_the_s
     assert collector.chunks.consumed == 15 + 16
 
 
-def test_a_followed_file_that_is_emptied_begins_anew(tmp_path: Path) -> None:
+def test_a_followed_file_that_is_truncated_starts_over(tmp_path: Path) -> None:
     (name,) = write(tmp_path, b"one\ntwo\nthr")
     collector = Collector(Chunks([name], follow=True))
     collector.expect(b"one\ntwo\n")
@@ -423,7 +423,7 @@ def test_a_followed_file_that_is_emptied_begins_anew(tmp_path: Path) -> None:
     assert {chunk.file for chunk in collector.got} == {0}
 
 
-def test_a_followed_file_that_is_replaced_goes_on_with_the_new_one(tmp_path: Path) -> None:
+def test_following_continues_with_the_file_that_replaces_the_old_one(tmp_path: Path) -> None:
     (name,) = write(tmp_path, b"one\n")
     collector = Collector(Chunks([name], follow=True))
     collector.expect(b"one\n")
@@ -439,7 +439,7 @@ def test_a_followed_file_that_is_replaced_goes_on_with_the_new_one(tmp_path: Pat
     assert data_of(list(Chunks([name], start=start))) == b""
 
 
-def test_following_gives_every_line_of_a_busy_writer(tmp_path: Path) -> None:
+def test_following_misses_no_line_of_a_busy_writer(tmp_path: Path) -> None:
     (name,) = write(tmp_path, b"")
     expected = b"".join(b"%d,%d\n" % (i, i * i) for i in range(5000))
     collector = Collector(Chunks([name], follow=True, size=512))
@@ -454,7 +454,7 @@ def test_following_gives_every_line_of_a_busy_writer(tmp_path: Path) -> None:
     assert all(bytes(chunk.data).endswith(b"\n") for chunk in collector.got[:-1])
 
 
-def test_lines_of_a_slow_pipe_come_before_it_ends(tmp_path: Path) -> None:
+def test_lines_of_a_slow_pipe_are_delivered_before_it_ends(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     with fifo.open("r+b", 0) as writer:
@@ -467,7 +467,7 @@ def test_lines_of_a_slow_pipe_come_before_it_ends(tmp_path: Path) -> None:
         assert collector.end() == b"1\n23\n"
 
 
-def test_a_steady_pipe_is_not_cut_into_crumbs() -> None:
+def test_a_steady_pipe_is_not_cut_into_tiny_chunks() -> None:
     reading, writing = os.pipe()
 
     def write_lines() -> None:

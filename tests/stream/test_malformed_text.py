@@ -78,7 +78,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("number", "format_", "message"), NUMBERS)
-def test_a_value_that_is_no_finite_number_is_a_fault(number: str, format_: str, message: str, path: Path) -> None:
+def test_a_value_that_is_not_finite_is_a_fault(number: str, format_: str, message: str, path: Path) -> None:
     check_fault(path, format_, VALUE[format_] % number.encode(), message, AT_VALUE[format_])
 
 
@@ -117,7 +117,7 @@ OTHERS: list[tuple[str, bytes, str, int | None]] = [
 
 
 @pytest.mark.parametrize(("format_", "line", "message", "column"), OTHERS)
-def test_what_is_wrong_is_said_with_its_place(
+def test_an_error_names_the_line_and_column(
     format_: str, line: bytes, message: str, column: int | None, path: Path
 ) -> None:
     check_fault(path, format_, line, message, column)
@@ -125,7 +125,7 @@ def test_what_is_wrong_is_said_with_its_place(
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 @pytest.mark.parametrize("format_", FORMATS)
-def test_wide_characters_are_refused_whatever_may_be_skipped(format_: str, on_error: str, path: Path) -> None:
+def test_utf16_is_refused_even_if_bad_lines_may_be_skipped(format_: str, on_error: str, path: Path) -> None:
     content = b"\xff\xfe" + (HEADER.get(format_, b"") + GOOD[format_]).decode().encode("utf-16-le")
     with pytest.raises(StreamError) as caught:
         opened(path, content, format_, on_error=on_error)
@@ -133,7 +133,7 @@ def test_wide_characters_are_refused_whatever_may_be_skipped(format_: str, on_er
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_marks_line_ends_and_a_missing_newline_change_nothing(format_: str, path: Path) -> None:
+def test_byte_order_marks_line_ends_and_a_missing_newline_change_nothing(format_: str, path: Path) -> None:
     plain = HEADER.get(format_, b"") + GOOD[format_] * 2
     for content in (
         plain,
@@ -147,7 +147,7 @@ def test_marks_line_ends_and_a_missing_newline_change_nothing(format_: str, path
 
 @pytest.mark.parametrize("format_", ["libsvm", "vw", "jsonl"])
 @pytest.mark.parametrize("content", [b"", b"\n \n\r\n\t\n", b"\xef\xbb\xbf"])
-def test_nothing_and_blank_lines_are_no_events(content: bytes, format_: str, path: Path) -> None:
+def test_empty_files_and_blank_lines_contain_no_events(content: bytes, format_: str, path: Path) -> None:
     assert rows_of(path, content, format_) == []
 
 

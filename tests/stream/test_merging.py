@@ -33,7 +33,7 @@ def as_arrays(lines: list[str], columns: list[str]):
 
 @pytest.mark.parametrize("penalty", [None, ElasticNet(0.2)], ids=str)
 @pytest.mark.parametrize("window", [Infinite(), Exponential(0.99)], ids=repr)
-def test_merging_is_merging_learners_that_have_all_columns_in_common_to_the_bit(window, penalty, tmp_path) -> None:
+def test_merging_models_gives_the_same_bits_as_merging_learners_over_all_columns(window, penalty, tmp_path) -> None:
     rng = np.random.default_rng(5)
     first = one_name_lines(rng, ["a", "b", "c", "d"], 150)
     second = one_name_lines(rng, ["x", "d", "b", "y"], 170)
@@ -92,7 +92,7 @@ def test_merging_is_associative_and_the_order_of_names_does_not_matter(window, t
 
 
 @pytest.mark.parametrize("how", ["hashed", "indices"])
-def test_hashed_features_and_indices_are_merged_as_they_are(how, tmp_path) -> None:
+def test_hashed_features_and_indices_merge_directly(how, tmp_path) -> None:
     form, features = (vw, Features(bits=12)) if how == "hashed" else (libsvm, Features())
     problem, parts = Problem(**SAME), [events(100, 1), events(100, 2)]
     a, b = (
@@ -104,7 +104,7 @@ def test_hashed_features_and_indices_are_merged_as_they_are(how, tmp_path) -> No
     assert merged.vocabulary is None
 
 
-def test_a_merged_model_goes_on_learning_and_is_saved(tmp_path) -> None:
+def test_a_merged_model_can_learn_and_be_saved(tmp_path) -> None:
     (a, b, _), path = timed(tmp_path, Infinite(), loss=Hinge())
     merged = a.merge(b)
     merged.save(tmp_path / "merged.safetensors")
@@ -145,7 +145,7 @@ def test_classes_in_another_order_are_the_same_classes(loss, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("loss", [LogLoss(), Hinge()], ids=repr)
-def test_two_classes_in_another_order_are_mirrored(loss, tmp_path) -> None:
+def test_two_classes_in_opposite_order_merge_with_a_sign_flip(loss, tmp_path) -> None:
     two = {"labels": ("1", "2"), "loss": loss}
     a, b = three(tmp_path, "a", 1, (1.0, 2.0), **two), three(tmp_path, "b", 2, (1.0, 2.0), **two)
     swapped = three(tmp_path, "b", 2, (2.0, 1.0), **two)
@@ -158,7 +158,7 @@ def test_two_classes_in_another_order_are_mirrored(loss, tmp_path) -> None:
     assert one.metrics.auc == pytest.approx(other.metrics.auc, abs=1e-3)  # a margin of zero is in another bin
 
 
-def test_a_class_that_one_model_has_not_met_takes_its_spare_lane(tmp_path) -> None:
+def test_a_class_unknown_to_one_model_takes_its_spare_lane(tmp_path) -> None:
     a, b = three(tmp_path, "a", 1), three(tmp_path, "b", 2, labels=("1", "2", "3", "4"))
     assert (len(a.classes), len(b.classes)) == (3, 4)
     declared = three(tmp_path, "d", 1, (1.0, 2.0, 3.0, 4.0))
@@ -196,7 +196,7 @@ def test_models_of_other_problems_are_refused_by_name(change, message, tmp_path)
         trained(path, Problem(**SAME)).merge(trained(path, Problem(**{**SAME, **change})))
 
 
-def test_models_that_read_otherwise_are_refused(tmp_path) -> None:
+def test_models_that_read_data_differently_are_refused(tmp_path) -> None:
     path = write(tmp_path / "a.vw", [vw(each) for each in events(50)])
     plain = trained(path, Problem(**SAME))
     with pytest.raises(ValueError, match="bits is None here and 10 there"):
@@ -206,7 +206,7 @@ def test_models_that_read_otherwise_are_refused(tmp_path) -> None:
         plain.merge(other)
 
 
-def test_scaled_models_and_windows_of_so_many_events_are_refused(tmp_path) -> None:
+def test_scaled_models_and_windows_counted_in_events_are_refused(tmp_path) -> None:
     path = write(tmp_path / "a.vw", [vw(each) for each in events(50)])
     scaled, short = trained(path, Problem(scale=True)), trained(path, Problem(window=Sliding(10)))
     with pytest.raises(ValueError, match="train with --no-scale"):

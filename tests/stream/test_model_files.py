@@ -33,7 +33,7 @@ def a_model(name: str, tmp_path: Path) -> tuple[StreamModel, str]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_loaded_model_is_the_saved_one_and_goes_on_like_it(name: str, tmp_path: Path) -> None:
+def test_a_loaded_model_equals_the_saved_one_and_continues_like_it(name: str, tmp_path: Path) -> None:
     model, path = a_model(name, tmp_path)
     model.save(tmp_path / "one.safetensors")
     twin = odca.load(tmp_path / "one.safetensors")
@@ -48,7 +48,7 @@ def test_a_loaded_model_is_the_saved_one_and_goes_on_like_it(name: str, tmp_path
     assert np.array_equal(model.predict_file(path, "margins"), twin.predict_file(path, "margins"))
 
 
-def test_a_checkpoint_is_loaded_by_the_same_function(tmp_path: Path) -> None:
+def test_a_checkpoint_is_loaded_by_the_same_function_as_a_model(tmp_path: Path) -> None:
     model, path = a_model("two classes", tmp_path)
     Checkpoint(model, Position(0, 17, 2), 3, {"rho": "auto"}).save(tmp_path / "state.safetensors")
     found = odca.load(tmp_path / "state.safetensors")
@@ -137,7 +137,7 @@ def test_damaged_files_are_refused_wherever_they_are_damaged(tmp_path: Path) -> 
             odca.load(path)
 
 
-def test_the_first_file_is_read_for_ever(tmp_path: Path) -> None:
+def test_a_stream_file_of_version_1_stays_readable(tmp_path: Path) -> None:
     """model_v1_stream.safetensors was written by odca 0.1.0, of the model "three classes" above, and is never changed."""
     model = odca.load(DATA / "model_v1_stream.safetensors")
     kept = json.loads((DATA / "model_v1_stream.json").read_text(encoding="utf-8"))

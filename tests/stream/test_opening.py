@@ -65,7 +65,7 @@ def test_a_block_has_features_labels_weights_times_tags_and_groups(clicks: Path)
     assert len(events.vocabulary) == 1 + 2 + 333
 
 
-def test_from_any_position_the_rest_comes(clicks: Path) -> None:
+def test_reading_can_resume_from_any_position(clicks: Path) -> None:
     with stream.open(clicks, **ROLES, chunk_size=SMALL) as events:
         blocks = list(events)
     assert len(blocks) > 10
@@ -84,7 +84,7 @@ def test_from_any_position_the_rest_comes(clicks: Path) -> None:
             assert sum(map(len, rest_blocks)) == 0
 
 
-def test_four_threads_give_what_one_gives(clicks: Path) -> None:
+def test_four_threads_give_the_same_blocks_as_one(clicks: Path) -> None:
     found = []
     for count in (1, 4):
         with stream.open(clicks, **ROLES, chunk_size=SMALL, threads=count) as events:
@@ -92,7 +92,7 @@ def test_four_threads_give_what_one_gives(clicks: Path) -> None:
     assert found[0] == found[1]
 
 
-def test_a_loop_that_is_left_leaves_no_thread_behind(clicks: Path) -> None:
+def test_leaving_the_loop_early_leaves_no_thread_behind(clicks: Path) -> None:
     with stream.open(clicks, **ROLES, chunk_size=SMALL) as events:
         for _ in events:
             assert threads()

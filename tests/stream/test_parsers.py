@@ -89,7 +89,9 @@ def labelled_rows(draw: st.DrawFn) -> tuple[Any, list[float], list[int] | None]:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(labelled_rows(), st.booleans(), st.sampled_from([None, "two\nlines, 1:2 | #"]))
-def test_what_scikit_learn_writes_is_read_as_it_reads_it(rows: Any, zero_based: bool, comment: str | None) -> None:
+def test_files_written_by_scikit_learn_are_read_as_it_reads_them(
+    rows: Any, zero_based: bool, comment: str | None
+) -> None:
     X, y, query = rows
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.libsvm"
@@ -203,7 +205,7 @@ def needs_quotes(cell: str, delimiter: str) -> bool:
 
 
 @pytest.mark.parametrize("word", MISSING + WE_TOO)
-def test_a_word_for_what_is_missing_is_no_category(word: str) -> None:
+def test_a_marker_for_missing_values_is_not_a_category(word: str) -> None:
     (first, second) = events_of(f"a,b\n{word},1\nx,2\n", format="csv", features=Features(categorical=("a",)))
     assert first == {"a\udcfe": 1.0, "b": 1.0}
     assert second == {"a\udcffx": 1.0, "b": 2.0}
@@ -287,7 +289,7 @@ def in_format(format_: str) -> str:
 
 
 @pytest.mark.parametrize("format_", ["libsvm", "vw", "csv", "jsonl"])
-def test_ten_thousand_decimals_are_those_of_python(format_: str) -> None:
+def test_ten_thousand_decimals_are_parsed_like_python_parses_them(format_: str) -> None:
     wanted = bits([float(text) for text in DECIMALS])
     blocks, _ = read_text(in_format(format_), format=format_, label=None if format_ in {"libsvm", "vw"} else "y")
     assert bits(np.concatenate([block.y for block in blocks])) == wanted

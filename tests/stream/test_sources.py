@@ -111,7 +111,7 @@ def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path: Path) -> Non
     assert expand(tmp_path / "a[1].csv") == (str(tmp_path / "a[1].csv"),)
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv"):
         expand(str(tmp_path / "none.csv"))
     with pytest.raises(FileNotFoundError, match=r"no file matches .*\*\.csv"):
@@ -131,7 +131,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
 
 @every_kind
 @pytest.mark.parametrize("size", [7_001, 3 << 20])
-def test_what_was_packed_comes_out(tmp_path: Path, kind: str, size: int) -> None:
+def test_compressed_data_are_decompressed(tmp_path: Path, kind: str, size: int) -> None:
     with open_bytes(file_of(tmp_path, packed(TEXT, kind))) as source:
         assert source.compression == kind
         assert source.size == len(packed(TEXT, kind))
@@ -142,14 +142,14 @@ def test_what_was_packed_comes_out(tmp_path: Path, kind: str, size: int) -> None
 
 
 @every_compression
-def test_members_one_behind_the_other_are_one_file(tmp_path: Path, compression: str) -> None:
+def test_consecutive_compressed_members_are_one_file(tmp_path: Path, compression: str) -> None:
     parts = [TEXT[:100], b"", TEXT[100:400_000], *(bytes([letter]) for letter in b"many short ones" * 300), TEXT]
     data = b"".join(COMPRESS[compression](part) for part in parts)
     assert read(file_of(tmp_path, data)) == b"".join(parts)
 
 
 @every_compression
-def test_a_member_may_begin_anywhere_in_what_is_read_at_once(tmp_path: Path, compression: str) -> None:
+def test_a_compressed_member_may_begin_anywhere_in_a_read_buffer(tmp_path: Path, compression: str) -> None:
     noise = random.Random(0).randbytes
     for length in range((256 << 10) - 90, (256 << 10) + 10, 7):
         parts = [noise(length), b"second", b"third"]
@@ -158,19 +158,19 @@ def test_a_member_may_begin_anywhere_in_what_is_read_at_once(tmp_path: Path, com
 
 
 @pytest.mark.parametrize("compression", ["gzip", "xz"])
-def test_zeros_behind_the_data_are_padding(tmp_path: Path, compression: str) -> None:
+def test_trailing_zeros_are_padding(tmp_path: Path, compression: str) -> None:
     part = COMPRESS[compression](TEXT)
     assert read(file_of(tmp_path, part + bytes(512) + part + bytes(1 << 20))) == TEXT + TEXT
 
 
-def test_frames_of_zstd_that_are_to_be_skipped_are(tmp_path: Path) -> None:
+def test_skippable_zstd_frames_are_skipped(tmp_path: Path) -> None:
     skipped = b"\x53\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"hello"
     data = skipped + COMPRESS["zstd"](TEXT) + skipped
     assert read(file_of(tmp_path, data)) == TEXT
 
 
 @every_compression
-def test_a_cut_file_gives_what_it_has_and_then_says_where_it_ends(tmp_path: Path, compression: str) -> None:
+def test_a_truncated_file_delivers_its_data_and_then_an_error(tmp_path: Path, compression: str) -> None:
     data = packed(TEXT, compression)
     for length in (len(data) - 1, len(data) // 2, 13):
         path = file_of(tmp_path, data[:length])
@@ -185,7 +185,7 @@ def test_a_cut_file_gives_what_it_has_and_then_says_where_it_ends(tmp_path: Path
 
 
 @every_compression
-def test_a_changed_byte_is_noticed(tmp_path: Path, compression: str) -> None:
+def test_a_corrupted_byte_is_detected(tmp_path: Path, compression: str) -> None:
     data = bytearray(packed(TEXT, compression))
     data[len(data) // 2] ^= 0x55
     with pytest.raises(StreamError, match=r"the file is damaged near byte \d+: |ends in the middle"):
@@ -193,14 +193,14 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, compression: str) -> None:
 
 
 @every_compression
-def test_other_bytes_behind_the_data_are_not_passed_over(tmp_path: Path, compression: str) -> None:
+def test_trailing_garbage_is_refused(tmp_path: Path, compression: str) -> None:
     packed_text = packed(TEXT, compression)
     with pytest.raises(StreamError, match="the file is damaged near byte"):
         read(file_of(tmp_path, packed_text + b"a plain text that someone appended, long enough to be looked at"))
 
 
 @every_compression
-def test_compression_can_be_named(tmp_path: Path, compression: str) -> None:
+def test_the_compression_can_be_stated(tmp_path: Path, compression: str) -> None:
     path = file_of(tmp_path, packed(TEXT, compression))
     assert read(path, compression=compression) == TEXT
     assert read(path, compression="plain") == packed(TEXT, compression)
@@ -215,21 +215,23 @@ def test_an_unknown_compression_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"B", b"BZh9 is how bz2 begins\n", b"PK\n", b"\x1f\x8b\n", b"(\n", b"1\n"])
-def test_texts_that_begin_a_little_like_packed_data_are_plain(tmp_path: Path, text: bytes) -> None:
+def test_text_that_resembles_a_compression_header_is_plain_text(tmp_path: Path, text: bytes) -> None:
     assert read(file_of(tmp_path, text)) == text
 
 
 @pytest.mark.parametrize(
     ("head", "what"), [(b"PK\x03\x04", "zip"), (b"PAR1\x15", "Parquet"), (b"\x04\x22\x4d\x18", "lz4")]
 )
-def test_what_cannot_hold_lines_is_refused_by_its_kind(tmp_path: Path, head: bytes, what: str) -> None:
+def test_binary_formats_are_refused_by_name(tmp_path: Path, head: bytes, what: str) -> None:
     path = file_of(tmp_path, head + bytes(100))
     with pytest.raises(StreamError, match=f"{what}.* Convert it"):
         open_bytes(path)
     assert read(path, compression="plain") == head + bytes(100)
 
 
-def test_without_the_package_for_zstd_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_zstd_package_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if sys.version_info >= (3, 14):
         pytest.skip("zstd is part of Python here")
     path = file_of(tmp_path, COMPRESS["zstd"](TEXT))
@@ -275,7 +277,7 @@ def test_a_small_file_that_unpacks_to_a_huge_one_needs_little_memory(
 
 @every_kind
 @pytest.mark.parametrize("begin", [0, 1, 5_000, 650_000, len(TEXT)])
-def test_skipping_goes_forward_in_the_unpacked_bytes(tmp_path: Path, kind: str, begin: int) -> None:
+def test_skipping_counts_decompressed_bytes(tmp_path: Path, kind: str, begin: int) -> None:
     with open_bytes(file_of(tmp_path, packed(TEXT, kind))) as source:
         source.skip(begin // 2)
         keep = min(10, begin - begin // 2)
@@ -309,7 +311,7 @@ with open_bytes("-") as source:
 
 
 @every_kind
-def test_standard_input_is_unpacked_too(tmp_path: Path, kind: str) -> None:
+def test_standard_input_is_decompressed_too(tmp_path: Path, kind: str) -> None:
     data = packed(TEXT, kind)
     command = [sys.executable, "-c", READER]
     piped = subprocess.run([*command, "pipe", "100"], input=data, capture_output=True, check=True)
@@ -394,7 +396,7 @@ def append(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_a_followed_file_is_waited_for_until_stopped(tmp_path: Path) -> None:
+def test_following_waits_for_more_data_until_stopped(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\n")
     follower = Follower(path)
@@ -408,7 +410,7 @@ def test_a_followed_file_is_waited_for_until_stopped(tmp_path: Path) -> None:
     assert not follower.source.replaced
 
 
-def test_a_followed_file_that_is_emptied_ends(tmp_path: Path) -> None:
+def test_following_ends_when_the_file_is_truncated(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\ntwo\n")
     follower = Follower(path)
@@ -418,7 +420,7 @@ def test_a_followed_file_that_is_emptied_ends(tmp_path: Path) -> None:
     assert follower.source.replaced
 
 
-def test_a_followed_file_that_is_replaced_is_read_to_its_end_first(tmp_path: Path) -> None:
+def test_a_replaced_file_is_first_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\n")
     follower = Follower(path)
@@ -433,9 +435,7 @@ def test_a_followed_file_that_is_replaced_is_read_to_its_end_first(tmp_path: Pat
     assert follower.source.replaced
 
 
-def test_what_is_written_while_a_followed_file_is_replaced_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_written_during_a_replacement_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\n")
     with open_bytes(path, follow=True) as source:
@@ -451,7 +451,7 @@ def test_what_is_written_while_a_followed_file_is_replaced_is_read(
         assert source.replaced
 
 
-def test_waiting_tells_whether_there_is_more(tmp_path: Path) -> None:
+def test_wait_says_whether_there_is_more_data(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\n")
     with open_bytes(path, follow=True) as source:
@@ -463,7 +463,7 @@ def test_waiting_tells_whether_there_is_more(tmp_path: Path) -> None:
         assert source.skip(4, keep=4) == b"two\n"
 
 
-def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:
+def test_following_compressed_files_or_standard_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StreamError, match="compressed with gzip and cannot be followed"):
         open_bytes(file_of(tmp_path, gzip.compress(TEXT)), follow=True)
     with pytest.raises(ValueError, match="standard input is not a file with a name and cannot be followed"):

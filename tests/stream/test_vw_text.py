@@ -139,13 +139,13 @@ def alike(mine: Reading | None, other: Reading | None) -> bool:
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case["line"] not in DIFFERENT], ids=lambda c: repr(c["line"])
 )
-def test_what_vw_reads_soundly_is_read_alike(case: dict[str, Any], tmp_path: Path) -> None:
+def test_valid_vw_text_is_read_as_vw_reads_it(case: dict[str, Any], tmp_path: Path) -> None:
     mine, other = ours(case["line"], tmp_path), theirs(case)
     assert alike(mine, other), (mine, other)
 
 
 @pytest.mark.parametrize("line", [line for lines in REFUSED.values() for line in lines], ids=repr)
-def test_what_vw_guesses_is_refused(line: str, tmp_path: Path) -> None:
+def test_text_that_vw_only_guesses_at_is_refused(line: str, tmp_path: Path) -> None:
     with pytest.raises(StreamError) as caught:
         ours(line, tmp_path)
     assert caught.value.line == 1
@@ -153,18 +153,18 @@ def test_what_vw_guesses_is_refused(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("line", "wanted"), [pair for lines in OTHERWISE.values() for pair in lines.items()], ids=repr)
-def test_what_is_read_otherwise_is_read_as_the_page_says(line: str, wanted: Reading | None, tmp_path: Path) -> None:
+def test_documented_differences_from_vw_are_as_documented(line: str, wanted: Reading | None, tmp_path: Path) -> None:
     assert ours(line, tmp_path) == wanted
     (case,) = [case for case in CASES if case["line"] == line]
     assert not alike(wanted, theirs(case)), "this is no difference"
 
 
-def test_whatever_vw_complains_of_is_refused() -> None:
+def test_text_that_vw_warns_about_is_refused() -> None:
     complained = {case["line"] for case in CASES if "warnings" in case or "strict" in case}
     assert complained - READ_ALIKE == complained & {line for lines in REFUSED.values() for line in lines}
 
 
-def test_the_page_has_every_difference() -> None:
+def test_every_difference_from_vw_is_documented() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "vw-text.md").read_text(encoding="utf-8")
     for why in (*REFUSED, *OTHERWISE):
         assert why.split(":")[0] in page.replace("\n", " "), why
