@@ -26,7 +26,7 @@ from benchmarks.report import (
     Row,
     compare,
     describe_machine,
-    say,
+    log,
     show_machine,
     table,
     time_interleaved,
@@ -237,7 +237,7 @@ def text(megabytes: int, rounds: int) -> Row:
                 subprocess.run(command, check=True, capture_output=True)
                 if turn:
                     seconds[name].append(time.perf_counter() - started)
-                say(f"  {name}: {time.perf_counter() - started:.2f} s")
+                log(f"  {name}: {time.perf_counter() - started:.2f} s")
         best = {name: min(each) for name, each in seconds.items()}
         median = {name: sorted(each)[len(each) // 2] for name, each in seconds.items()}
         return Row(
@@ -258,7 +258,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=1000, help="of text (default: %(default)s)")
     options = parser.parse_args()
     machine = describe_machine()
-    say(show_machine(machine))
+    log(show_machine(machine))
     rows = [cost(options.rounds), text(options.megabytes, 3)]
     print(table(Row.HEADER, [row.as_cells() for row in rows]))
     lanes = []
@@ -278,7 +278,7 @@ def main() -> None:
     parts = {"goals": [row.as_json() for row in rows], "lanes": lanes, "drift": drifts}
     every = [{"part": part, **row} for part, found in parts.items() for row in found]
     content = {"machine": machine, "rows": every}
-    say(f"wrote {write_json('auto', content)}")
+    log(f"wrote {write_json('auto', content)}")
 
 
 if __name__ == "__main__":

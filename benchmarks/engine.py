@@ -27,7 +27,7 @@ from benchmarks.report import (
     Timing,
     compare,
     describe_machine,
-    say,
+    log,
     show_machine,
     table,
     time_interleaved,
@@ -186,7 +186,7 @@ def _single_lines(timings: dict[str, Timing], facts: dict[str, Any]) -> Iterator
     )
 
 
-def look_at(problem: Problem) -> dict[str, Any]:
+def describe_problem(problem: Problem) -> dict[str, Any]:
     """What the data is like for the models, so that a reader can judge whether the timings mean anything."""
     X, y = problem.X, problem.y
     facts: dict[str, Any] = {
@@ -265,16 +265,16 @@ def main() -> None:
     options = parser.parse_args()
 
     machine = describe_machine()
-    say("making the data ...")
+    log("making the data ...")
     made: list[Problem] = []
     seconds, _ = time_once(lambda: made.append(make_documents(rows=options.rows, teachers=LANES, seed=options.seed)))
     problem = made[0]
-    facts = look_at(problem) | {"seed": options.seed}
-    say(f"  {problem.X.shape[0]} rows, {facts['nonzeros_per_row']:.1f} non-zeros each, in {seconds:.1f} s")
-    say("timing ...")
+    facts = describe_problem(problem) | {"seed": options.seed}
+    log(f"  {problem.X.shape[0]} rows, {facts['nonzeros_per_row']:.1f} non-zeros each, in {seconds:.1f} s")
+    log("timing ...")
     started = time.perf_counter()
     timings = time_interleaved(contenders(problem), options.rounds)
-    say("importing ...")
+    log("importing ...")
     imports = time_imports(options.rounds)
     rows = list(lines(timings, facts))
     written = write_json(
@@ -301,7 +301,7 @@ def main() -> None:
     )
     print(table(Row.HEADER, [row.as_cells() for row in rows]))
     print(f"\n{show_import(imports)}")
-    say(f"took {time.perf_counter() - started:.0f} s; wrote {os.path.relpath(written)}")
+    log(f"took {time.perf_counter() - started:.0f} s; wrote {os.path.relpath(written)}")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ import odca
 import odca.river
 from benchmarks import problems
 from benchmarks.problems import Problem
-from benchmarks.report import RESULTS, describe_machine, say, show_machine, write_json
+from benchmarks.report import RESULTS, describe_machine, log, show_machine, write_json
 from odca.models.calibration import expected_calibration_error, sigmoid
 
 SETS = ("a6a", "rcv1sub", "letter", "20news", "bike")
@@ -428,7 +428,7 @@ def main() -> None:
     from benchmarks import tables
 
     machine = describe_machine()
-    say(show_machine(machine))
+    log(show_machine(machine))
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(2, initializer=threadpool_limits, initargs=(1,)) as pool:
@@ -437,12 +437,12 @@ def main() -> None:
         }
         for done, future in enumerate(as_completed(waiting), 1):
             rows += future.result()
-            say(f"{time.perf_counter() - started:5.0f} s  {done} of {len(waiting)}: {waiting[future]}")
+            log(f"{time.perf_counter() - started:5.0f} s  {done} of {len(waiting)}: {waiting[future]}")
     rows = in_order(rows)
     for part in parts:
         for kind in ("defaults", "tuned") if part == "accuracy" else (part,):
             print(f"{kind}\n{tables.KINDS[kind](rows)}\n")
-    say(f"took {time.perf_counter() - started:.0f} s")
+    log(f"took {time.perf_counter() - started:.0f} s")
     if options.quick or options.sets or (options.parts and not options.again):
         return
     if options.again:
@@ -458,7 +458,7 @@ def main() -> None:
     else:
         about = {name: facts(problems.load(name)) for name in every_set}
         content = {"machine": machine, "seeds": SEEDS, "sets": about, "rows": rows}
-    say(f"wrote {os.path.relpath(write_json('estimators', content))}")
+    log(f"wrote {os.path.relpath(write_json('estimators', content))}")
 
 
 def facts(problem: Problem) -> dict[str, Any]:

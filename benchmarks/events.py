@@ -20,7 +20,7 @@ from benchmarks.report import (
     Timing,
     compare,
     describe_machine,
-    say,
+    log,
     show_machine,
     table,
     time_interleaved,
@@ -123,12 +123,12 @@ def main() -> None:
     quick = parser.parse_args().quick
     count, rounds = (1_000, 3) if quick else (5_000, 15)
     machine = describe_machine()
-    say(show_machine(machine))
+    log(show_machine(machine))
     timings = time_interleaved(contenders(count), rounds)
     rows = list(lines(timings))
-    say(table(Row.HEADER, [row.as_cells() for row in rows]))
+    log(table(Row.HEADER, [row.as_cells() for row in rows]))
     for name, timing in timings.items():
-        say(f"  {1e6 * timing.best / count:6.2f} µs  {name}")
+        log(f"  {1e6 * timing.best / count:6.2f} µs  {name}")
     if quick:
         return
     microseconds = {name: 1e6 * timing.best / count for name, timing in timings.items()}
@@ -141,7 +141,7 @@ def main() -> None:
             "seconds": {name: timing.as_json() for name, timing in timings.items()},
         },
     )
-    say(f"written: {written}")
+    log(f"written: {written}")
 
 
 if __name__ == "__main__":

@@ -5,17 +5,16 @@
 Accuracy is (P(w) - P*) / P* of the primal objective, computed by one code for all; P* is the least objective known, from
 our fit to a tolerance of 1e-8 (the results say what gap it got to). Neither side stops by this measure: each has a tolerance
 of its own, so both try a row of them and are given the one with which they are fastest among those that are accurate.
-Times are of whole `fit` calls on canonical CSR with 32-bit indices, no intercept, C = 1 / (ρ n). Data is found as
-the tests find it (tests/real_data.py).
+Times are of whole `fit` calls on canonical CSR with 32-bit indices, no intercept, C = 1 / (ρ n). The data are found in
+$ODCA_DATA or ../shared/data.
 """
 
 import argparse
+import functools
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from benchmarks.report import (
     Timing,
     compare,
     describe_machine,
-    say,
+    log,
     show_machine,
     table,
     time_interleaved,
@@ -38,9 +37,7 @@ from benchmarks.report import (
     write_json,
 )
 from odca import Hinge, Learner, LogLoss, SquaredHinge
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-import real_data  # it lies with the tests
+from odca.research import datasets
 
 ACCURACY = 1e-4
 RHOS = (1e-3, 1e-4, 1e-5)
@@ -102,9 +99,14 @@ def fastest(candidates: dict[float, Fit], accurate: Callable[[np.ndarray], bool]
     return min(found, key=lambda tol: found[tol]) if found else None
 
 
+@functools.cache
+def load(name: str) -> datasets.Dataset:
+    return datasets.load_file(f"{name}.gz").shuffled()
+
+
 def run(name: str, loss: str, rho: float, rounds: int) -> tuple[list[Row], dict[str, Any]]:
     """One problem: choose tolerances, time the chosen in turn."""
-    data = real_data.load(name)
+    data = load(name)
     X, y = sp.csr_matrix(data.X), data.y
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     learner = Learner(loss=LOSSES[loss], rho=rho)
@@ -153,7 +155,7 @@ def main() -> None:
     for name in options.data:
         for rho in RHOS:
             for loss in LOSSES:
-                say(f"{name}, {loss}, rho = {rho:g} ...")
+                log(f"{name}, {loss}, rho = {rho:g} ...")
                 more, facts = run(name, loss, rho, options.rounds)
                 rows += more
                 problems.append(facts)
@@ -170,7 +172,7 @@ def main() -> None:
     print(show_machine(machine))
     print(f"time to (P - P*) / P* <= {ACCURACY:g}, whole fit calls; best of {options.rounds}\n")
     print(table(Row.HEADER, [row.as_cells() for row in rows]))
-    say(f"took {time.perf_counter() - started:.0f} s; wrote {os.path.relpath(written)}")
+    log(f"took {time.perf_counter() - started:.0f} s; wrote {os.path.relpath(written)}")
 
 
 if __name__ == "__main__":

@@ -10,16 +10,13 @@ Data: a6a and rcv1sub with their test rows, w8a with its last fifth, shuffled wi
 or ../shared/data. One pass, the infinite window, l2, an intercept, no smoothing.
 """
 
-import sys
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import ROOT, describe_machine, say, show_machine, table, write_json
+from benchmarks.report import ROOT, describe_machine, log, show_machine, table, write_json
 from odca import Hinge, Learner, LogLoss
-
-sys.path.append(str(ROOT / "tests"))  # the tests' reader of libsvm files, which finds the data
-import real_data
+from odca.research import datasets
 
 DATA = ("a6a", "rcv1sub", "w8a")
 LOSSES = (Hinge(), LogLoss())
@@ -27,23 +24,23 @@ PARTS = (2, 4, 8)
 RHOS = (1e-5, 1e-4, 1e-3)  # the best for the sequential learner is shown: what one would tune without parts
 
 
-def judge(learner: Learner, loss: Any, data: real_data.Split) -> dict[str, float]:
+def evaluate(learner: Learner, loss: Any, data: datasets.Dataset) -> dict[str, float]:
     """Return test error and mean test loss."""
     margins = learner.predict(data.X_test)
     error = float(np.mean(np.where(margins > 0.0, 1.0, -1.0) != data.y_test))
     return {"error": error, "loss": float(np.mean(loss.value(margins, data.y_test)))}
 
 
-def learn(loss: Any, rho: float, data: real_data.Split, rows: Any = slice(None)) -> Learner:
+def learn(loss: Any, rho: float, data: datasets.Dataset, rows: Any = slice(None)) -> Learner:
     """Return a learner of these rows, in their order."""
     learner = Learner(loss=loss, rho=rho, intercept=True)
     learner.learn(data.X[rows], data.y[rows])
     return learner
 
 
-def measure(loss: Any, data: real_data.Split) -> dict[str, Any]:
+def measure(loss: Any, data: datasets.Dataset) -> dict[str, Any]:
     """Compare the parts of one data set with the sequence, at the best ρ of the sequence."""
-    sequences = {rho: judge(learn(loss, rho, data), loss, data) for rho in RHOS}
+    sequences = {rho: evaluate(learn(loss, rho, data), loss, data) for rho in RHOS}
     rho = min(sequences, key=lambda each: sequences[each]["loss"])
     out: dict[str, Any] = {"rho": rho, "sequential": sequences[rho], "parts": {}}
     for parts in PARTS:
@@ -51,9 +48,9 @@ def measure(loss: Any, data: real_data.Split) -> dict[str, Any]:
         merged = learners[0]
         for other in learners[1:]:
             merged = merged.merge(other)
-        judged = [judge(learner, loss, data) for learner in learners]
-        mean = {name: float(np.mean([each[name] for each in judged])) for name in ("error", "loss")}
-        result = judge(merged, loss, data)
+        scores = [evaluate(learner, loss, data) for learner in learners]
+        mean = {name: float(np.mean([each[name] for each in scores])) for name in ("error", "loss")}
+        result = evaluate(merged, loss, data)
         gap = {name: result[name] - sequences[rho][name] for name in ("error", "loss")}
         out["parts"][parts] = {"mean_of_parts": mean, "merged": result, "gap_to_sequential": gap}
     return out
@@ -87,15 +84,16 @@ def main() -> None:
     results: dict[str, Any] = {}
     shown: list[list[str]] = []
     for name in DATA:
-        if real_data.find(f"{name}.gz") is None:
-            say(f"{name}.gz not found in {', '.join(map(str, real_data.places()))}; left out")
+        try:
+            data = datasets.load_file(f"{name}.gz").shuffled()
+        except datasets.MissingDataError as missing:
+            log(f"skipping {name}: {missing}")
             continue
-        data = real_data.load(name)
         results[name] = {"rows": data.X.shape[0], "features": data.X.shape[1], "test_rows": data.X_test.shape[0]}
         for loss in LOSSES:
             results[name][loss.name] = measure(loss, data)
             shown += lines(name, loss.name, results[name][loss.name])
-        say(f"  {name}: done")
+        log(f"  {name}: done")
     header = ["data, loss", "parts", "rho"]
     for kind in ("error", "loss"):
         header += [f"{kind}: sequential", "mean part", "merged", "gap"]

@@ -1,9 +1,7 @@
-"""Real data as the estimators get it: rows to learn from, rows to be judged by. Found as the tests find it, never downloaded."""
+"""Real data as the estimators get it: rows to learn from, rows to be judged by. Found on this machine, never downloaded."""
 
-import csv
 import functools
 import gzip
-import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-import real_data  # it lies with the tests
+from odca.research import datasets
+from odca.research.datasets.files import File, fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +45,7 @@ class Problem:
 
 
 def _file(name: str) -> Path:
-    found = real_data.find(name)
-    if found is None:
-        sys.exit(
-            f"{name} is in none of {', '.join(map(str, real_data.places()))}: set ODCA_DATA to a folder that has it"
-        )
-    return found
+    return fetched([File(name)])[0]
 
 
 def _split(name: str, X: Any, y: npt.NDArray[Any], learn: int, about: str) -> Problem:
@@ -71,24 +64,26 @@ def _narrow(X: Any) -> Any:
 
 
 def _binary(name: str) -> Problem:
-    data = real_data.load(name)
+    data = datasets.load_file(f"{name}.gz").shuffled()
     y, y_test = (each > 0 for each in (data.y, data.y_test))
     return Problem(name, _narrow(data.X), y, _narrow(data.X_test), y_test, "its own test rows; shuffled with seed 0")
 
 
 def _letter() -> Problem:
-    X, y = real_data.read_libsvm(_file("letter.gz"))
-    return _split("letter", X.toarray(), y.astype(int), 10_500, "shuffled with seed 0, the first 10,500 rows to learn")
+    data = datasets.load("letter")
+    return _split(
+        "letter", data.X.toarray(), data.y.astype(int), 10_500, "shuffled with seed 0, the first 10,500 rows to learn"
+    )
 
 
 def _bike() -> Problem:
-    text = gzip.decompress(_file("bike_hour.csv.gz").read_bytes()).decode("ascii")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    columns = [name for name in rows[0] if name not in ("cnt", "casual", "registered", "instant", "dteday")]
-    X = np.array([[float(row[name]) for name in columns] for row in rows])
-    y = np.array([float(row["cnt"]) for row in rows])
+    data = datasets.load("bikes")
     return _split(
-        "bike", X, y, 12_000, "shuffled with seed 0 (not in the order of time), the first 12,000 rows to learn"
+        "bike",
+        data.X,
+        data.y,
+        12_000,
+        "shuffled with seed 0 (not in the order of time), the first 12,000 rows to learn",
     )
 
 
@@ -121,14 +116,23 @@ def _covtype() -> Problem:
 
 
 def _spam() -> Problem:
-    X, y = real_data.read_libsvm(_file("spamassassin_drift.libsvm.gz"))
-    return _split("spam", sp.csr_matrix(X), y > np.min(y), 6_500, "shuffled with seed 0, the first 6,500 rows to learn")
+    data = datasets.load("spam")
+    return _split(
+        "spam",
+        sp.csr_matrix(data.X),
+        data.y > np.min(data.y),
+        6_500,
+        "shuffled with seed 0, the first 6,500 rows to learn",
+    )
 
 
 @functools.cache
 def load(name: str) -> Problem:
     """A set by its name."""
     own = {"letter": _letter, "bike": _bike, "covtype": _covtype, "spam": _spam}
-    if name in own:
-        return own[name]()
-    return _news(name) if name.startswith("20news") else _binary(name)
+    try:
+        if name in own:
+            return own[name]()
+        return _news(name) if name.startswith("20news") else _binary(name)
+    except datasets.MissingDataError as missing:
+        sys.exit(str(missing))

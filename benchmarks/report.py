@@ -62,7 +62,7 @@ def time_interleaved(contenders: Mapping[str, Prepare], rounds: int) -> dict[str
                 timings[name].wall.append(wall)
                 timings[name].cpu.append(cpu)
         label = "warm-up" if turn < 0 else f"round {turn + 1} of {rounds}"
-        say(f"  {label}: {len(order)} contenders, {time.perf_counter() - started:.1f} s")
+        log(f"  {label}: {len(order)} contenders, {time.perf_counter() - started:.1f} s")
     return timings
 
 
@@ -153,7 +153,7 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([show(header), "  ".join("-" * width for width in widths), *map(show, lines)])
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Progress, beside the result."""
     print(text, file=sys.stderr, flush=True)
 

@@ -24,7 +24,7 @@ from benchmarks.report import (
     Timing,
     compare,
     describe_machine,
-    say,
+    log,
     show_machine,
     table,
     time_interleaved,
@@ -83,7 +83,7 @@ YOUNG = 10_000  # events that a young learner has seen
 
 def measure_events(decades: Sequence[int]) -> dict[str, Any]:
     """Time per event after each decade of one long stream, beside a young learner on the same events."""
-    say("events ...")
+    log("events ...")
     stream = Stream(features=1000, nonzeros=10)
     learners = {mode: new_learner(mode) for mode in MODES}
     found: dict[str, Any] = {"events": list(decades), "nanoseconds": {}, "growth": {}, "resident_mib": []}
@@ -94,14 +94,14 @@ def measure_events(decades: Sequence[int]) -> dict[str, Any]:
                 learner.learn(X, y)
         found["resident_mib"].append(resident())
         for mode, learner in learners.items():
-            nanoseconds, growth = compare_with_young(learner.copy(), new_learner(mode), stream)
+            nanoseconds, growth = compare_with_fresh(learner.copy(), new_learner(mode), stream)
             found["nanoseconds"].setdefault(mode, []).append(nanoseconds)
             found["growth"].setdefault(mode, []).append(growth)
-        say(f"  {end} events")
+        log(f"  {end} events")
     return found
 
 
-def compare_with_young(old: Learner, young: Learner, stream: Stream, chunks: int = 20) -> tuple[float, float]:
+def compare_with_fresh(old: Learner, young: Learner, stream: Stream, chunks: int = 20) -> tuple[float, float]:
     """What an event costs the old learner, in ns, and how many times what it costs the young one (of medians)."""
     young.learn(*stream.take(YOUNG))
     times: dict[int, list[float]] = {0: [], 1: []}
@@ -135,7 +135,7 @@ NARROW = 3000  # features: their weights stay in the fastest cache, so that time
 
 def measure_nonzeros(counts: Sequence[int], rounds: int, work: int = 1_000_000) -> dict[str, Any]:
     """Time per event against the row's size; the features stay the same in number."""
-    say("non-zeros ...")
+    log("non-zeros ...")
     contenders: dict[str, Any] = {}
     rows = {count: work // count for count in counts}
     for count in counts:
@@ -173,7 +173,7 @@ def show_nonzeros(found: dict[str, Any]) -> str:
 
 def measure_calls(sizes: Sequence[int], rounds: int, rows: int = 50_000) -> dict[str, Any]:
     """Time per event against the rows that come in one call; the rows are cut beforehand."""
-    say("rows per call ...")
+    log("rows per call ...")
     X, y = Stream(features=10_000, nonzeros=50).take(rows)
     contenders: dict[str, Any] = {}
     events: dict[int, int] = {}
@@ -209,7 +209,7 @@ PATIENCE = 6.0  # seconds, for a cost that does grow
 
 def measure_features(widths: Sequence[int]) -> dict[str, Any]:
     """Time per event on the same few features, in a model that has seen ever more others."""
-    say("features ...")
+    log("features ...")
     found: dict[str, Any] = {"features": list(widths), "row": ROW, "nanoseconds": {}, "growth": {}, "pause_ms": {}}
     for width in widths:
         for mode in MODES_BY_FEATURES:
@@ -218,7 +218,7 @@ def measure_features(widths: Sequence[int]) -> dict[str, Any]:
             for how, (nanoseconds, growth) in costs.items():
                 found["nanoseconds"].setdefault(f"{mode}, {how}", []).append(nanoseconds)
                 found["growth"].setdefault(f"{mode}, {how}", []).append(growth)
-        say(f"  {width} features")
+        log(f"  {width} features")
     return found
 
 
@@ -231,7 +231,7 @@ def compare_with_small(width: int, mode: str) -> tuple[dict[str, tuple[float, fl
     learners, rows = [], []
     for features in (width, HOT):
         learners.append(new_learner(mode))
-        see_all(learners[-1], features)
+        touch_all_features(learners[-1], features)
         rows.append(Stream(features=HOT, nonzeros=ROW, width=features).take(20_000))
     large, small = learners
     count = rows[0][0].shape[0]
@@ -251,7 +251,7 @@ def compare_with_small(width: int, mode: str) -> tuple[dict[str, tuple[float, fl
     return costs, 1e3 * float(spent.max() - np.median(spent))
 
 
-def see_all(learner: Learner, width: int, size: int = 1000, most: int = 1_000_000) -> None:
+def touch_all_features(learner: Learner, width: int, size: int = 1000, most: int = 1_000_000) -> None:
     """Learn events that together touch every feature once."""
     for begin in range(0, width, most):
         count = min(most, width - begin)
@@ -308,7 +308,7 @@ def measure_spread(widths: Sequence[int], rounds: int) -> dict[str, Any]:
 
     The memory behind the weights outgrows the caches here; X @ w pays for that as well.
     """
-    say("features, all in use ...")
+    log("features, all in use ...")
     contenders: dict[str, Any] = {}
     count = 50_000
     for width in widths:
@@ -398,7 +398,7 @@ def main() -> None:
     written = write_json("scaling", {"machine": machine, "seconds": seconds, **found})
     picture = plot(found)
     also = f" and {os.path.relpath(picture)}" if picture else ""
-    say(f"took {seconds:.0f} s; wrote {os.path.relpath(written)}{also}")
+    log(f"took {seconds:.0f} s; wrote {os.path.relpath(written)}{also}")
 
 
 if __name__ == "__main__":

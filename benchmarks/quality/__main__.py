@@ -21,19 +21,19 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from benchmarks.quality.baselines import baselines
-from benchmarks.quality.methods import LeftOutError, Method
+from benchmarks.quality.methods import Method, SkippedError
 from benchmarks.quality.ours import ours
 from benchmarks.quality.peers import peers
 from benchmarks.quality.scoring import score
 from benchmarks.quality.streams import NUMBER, STREAMS, Stream
 from benchmarks.quality.vw import vowpal_wabbit
-from benchmarks.report import RESULTS, describe_machine, say, show_machine, table
+from benchmarks.report import RESULTS, describe_machine, log, show_machine, table
 
 EVENTS = 30_000
 RESULT = RESULTS / "quality.json"
 
 
-def everyone(folder: Path) -> list[Method]:
+def all_methods(folder: Path) -> list[Method]:
     """All methods, in the order of the tables."""
     return [*ours(), *vowpal_wabbit(folder), *peers(), *baselines()]
 
@@ -44,7 +44,7 @@ def run(method: Method, stream: Stream) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         scores: dict[str, Any] = dict(score(stream, method.predict(stream)))
-    except LeftOutError as reason:
+    except SkippedError as reason:
         return row | {"left_out": str(reason)}
     except subprocess.CalledProcessError as error:
         return row | {"failure": error.stderr.decode().strip()}
@@ -54,7 +54,7 @@ def run(method: Method, stream: Stream) -> dict[str, Any]:
 def rows_of(stream: Stream, methods: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
     """One row after the other, for those whose name matches."""
     with tempfile.TemporaryDirectory(prefix="odca-quality-") as folder:
-        for method in everyone(Path(folder)):
+        for method in all_methods(Path(folder)):
             if stream.task in method.tasks and (methods is None or methods.search(method.name)):
                 yield run(method, stream)
 
@@ -87,7 +87,7 @@ def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
         raise SystemExit(f"the results there are have --events {before['events']}, and this run {now['events']}.")
     new = {(row["stream"], row["method"]): row for row in now["rows"]}
     kept = [row for row in before["rows"] if (row["stream"], row["method"]) not in new]
-    streams, methods = list(STREAMS), [method.name for method in everyone(Path())]
+    streams, methods = list(STREAMS), [method.name for method in all_methods(Path())]
     rows = sorted([*kept, *new.values()], key=lambda row: (streams.index(row["stream"]), methods.index(row["method"])))
     again = {"machine": now["machine"], "rows": [list(key) for key in new]}
     return before | {
@@ -111,7 +111,7 @@ def main() -> None:
 
     machine = describe_machine()
     machine["packages"]["vowpalwabbit"] = metadata.version("vowpalwabbit")
-    say(show_machine(machine))
+    log(show_machine(machine))
     started = time.perf_counter()
     about, rows = {}, []
     with threadpool_limits(1):
@@ -120,7 +120,7 @@ def main() -> None:
             about[name] = facts(stream)
             for row in rows_of(stream, options.methods):
                 rows.append(row)
-                say(f"{time.perf_counter() - started:5.0f} s  {'  '.join(shown(row)).rstrip()}")
+                log(f"{time.perf_counter() - started:5.0f} s  {'  '.join(shown(row)).rstrip()}")
     print(
         table(
             ("stream", "method", "log loss / squared", "error / absolute", "R²", "s", ""), [shown(row) for row in rows]
@@ -133,7 +133,7 @@ def main() -> None:
         return
     path = options.out or RESULT
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    say(f"wrote {os.path.relpath(path)}")
+    log(f"wrote {os.path.relpath(path)}")
 
 
 if __name__ == "__main__":

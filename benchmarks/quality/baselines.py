@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.quality.methods import Array, Method, Predicted, likeliest
+from benchmarks.quality.methods import Array, Method, Predicted, most_likely
 from benchmarks.quality.streams import BINARY, CLASSES, NUMBER, Stream
 
 
@@ -11,7 +11,7 @@ def majority(stream: Stream) -> Predicted:
     seen = np.zeros((len(stream.y), stream.classes))
     seen[np.arange(1, len(stream.y)), stream.y[:-1]] = 1.0
     counts = 1.0 + seen.cumsum(axis=0)
-    return likeliest(counts / counts.sum(axis=1, keepdims=True))
+    return most_likely(counts / counts.sum(axis=1, keepdims=True))
 
 
 def no_change(stream: Stream) -> Predicted:
@@ -26,15 +26,15 @@ def no_change(stream: Stream) -> Predicted:
 
 def last_value(stream: Stream) -> Predicted:
     """The number before."""
-    return Predicted(_after_nothing(stream.y[:-1]))
+    return Predicted(_shifted_by_one(stream.y[:-1]))
 
 
 def running_mean(stream: Stream) -> Predicted:
     """The mean so far."""
-    return Predicted(_after_nothing(stream.y[:-1].cumsum() / np.arange(1, len(stream.y))))
+    return Predicted(_shifted_by_one(stream.y[:-1].cumsum() / np.arange(1, len(stream.y))))
 
 
-def _after_nothing(values: Array) -> Array:
+def _shifted_by_one(values: Array) -> Array:
     return np.concatenate([[0.0], values])
 
 

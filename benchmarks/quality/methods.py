@@ -19,7 +19,7 @@ class Predicted(NamedTuple):
     probabilities: Array | None = None
 
 
-class LeftOutError(Exception):
+class SkippedError(Exception):
     """A method is not for this stream; the message says why."""
 
 
@@ -32,18 +32,18 @@ class Method:
     predict: Callable[[Stream], Predicted]
 
 
-def likeliest(probabilities: Array) -> Predicted:
+def most_likely(probabilities: Array) -> Predicted:
     """The class that is most likely; the first one of several."""
     return Predicted(probabilities.argmax(axis=1), probabilities)
 
 
 def from_log_odds(margins: Array) -> Predicted:
     """From log-odds of the second of two classes, neither probability rounded to 0."""
-    return likeliest(np.exp(-np.logaddexp(0.0, np.column_stack([margins, -margins]))))
+    return most_likely(np.exp(-np.logaddexp(0.0, np.column_stack([margins, -margins]))))
 
 
 def from_one_vs_rest(margins: Array) -> Predicted:
     """From log-odds of each class against all others, made to sum to 1."""
     logs = -np.logaddexp(0.0, -margins)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return likeliest(shares / shares.sum(axis=1, keepdims=True))
+    return most_likely(shares / shares.sum(axis=1, keepdims=True))

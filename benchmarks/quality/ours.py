@@ -3,7 +3,7 @@
 import numpy as np
 
 import odca
-from benchmarks.quality.methods import Array, Method, Predicted, from_log_odds, from_one_vs_rest, likeliest
+from benchmarks.quality.methods import Array, Method, Predicted, from_log_odds, from_one_vs_rest, most_likely
 from benchmarks.quality.streams import BINARY, CLASSES, NUMBER, Stream
 
 
@@ -27,7 +27,7 @@ def classify_automatically(stream: Stream) -> Predicted:
     """AutoClassifier's learner, which returns what it would have predicted before each event, to the bit."""
     learner = odca.AutoLearner("classes", classes=stream.classes)
     told = learner.learn(stream.events, stream.y.astype(np.float64))
-    return from_log_odds(told) if stream.task == BINARY else likeliest(learner.probabilities(told))
+    return from_log_odds(told) if stream.task == BINARY else most_likely(learner.probabilities(told))
 
 
 def regress_automatically(stream: Stream) -> Predicted:

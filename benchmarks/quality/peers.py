@@ -14,7 +14,7 @@ from river import linear_model, preprocessing
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.quality.methods import Array, LeftOutError, Method, Predicted, likeliest
+from benchmarks.quality.methods import Array, Method, Predicted, SkippedError, most_likely
 from benchmarks.quality.streams import BINARY, CLASSES, NUMBER, Stream
 
 BATCH = 20
@@ -24,7 +24,7 @@ NARROW = 2000  # columns
 def stochastic_gradient(stream: Stream, *, average: bool, scaled: bool) -> Predicted:
     """SGDClassifier under log loss, or SGDRegressor."""
     if scaled and not stream.dense:
-        raise LeftOutError("its rows are sparse, and would not be if they were centred")
+        raise SkippedError("its rows are sparse, and would not be if they were centred")
     scaler = StandardScaler() if scaled else None
     if stream.task == NUMBER:
         model = SGDRegressor(average=average, random_state=0)
@@ -49,7 +49,7 @@ def stochastic_gradient(stream: Stream, *, average: bool, scaled: bool) -> Predi
                 raise
             predicted[batch.stop :] = np.nan  # it has nothing to say any more
             break
-    return Predicted(predicted) if stream.task == NUMBER else likeliest(predicted)
+    return Predicted(predicted) if stream.task == NUMBER else most_likely(predicted)
 
 
 def uniform(stream: Stream) -> Array:
@@ -96,7 +96,7 @@ def river_class(stream: Stream) -> Predicted:
         known = [int(each) for each in told]
         predicted[n, known] = np.array(list(told.values())) * predicted[n, known].sum()
         model.learn_one(event, bool(y) if binary else y)
-    return likeliest(predicted)
+    return most_likely(predicted)
 
 
 def river_alma(stream: Stream) -> Predicted:

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import ROOT, Goal, Row, Timing, compare, describe_machine, say, show_machine, table, write_json
+from benchmarks.report import ROOT, Goal, Row, Timing, compare, describe_machine, log, show_machine, table, write_json
 from benchmarks.versus import data
-from benchmarks.versus.contenders import CSV, LARGE, ONE, SMALL, Contender, everyone
+from benchmarks.versus.contenders import CSV, LARGE, ONE, SMALL, Contender, all_contenders
 
 MEASURE = str(Path(__file__).with_name("measure.py"))
 MEMORY = Goal(200.0)
@@ -171,12 +171,12 @@ def run(bench: Bench, contenders: list[Contender], rounds: int) -> tuple[list[Re
                 facts = bench.time(result.contender)
             except CommandError as failed:
                 result.failure = str(failed)
-                say(f"  {result.contender.name} did not run: {failed}")
+                log(f"  {result.contender.name} did not run: {failed}")
                 continue
             result.timing.wall.append(facts["wall"])
             result.timing.cpu.append(facts["cpu"])
             result.memory = max(result.memory, facts["memory_mb"])
-        say(
+        log(
             f"  round {turn + 1} of {rounds}: {time.perf_counter() - started:.1f} s, load {loads[-1]['load_average']:.1f}"
         )
     known: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -189,7 +189,7 @@ def run(bench: Bench, contenders: list[Contender], rounds: int) -> tuple[list[Re
                 known[key] = result.quality
             except CommandError as failed:
                 result.quality = {"failure": str(failed)}
-                say(f"  quality of {result.contender.name} is not known: {failed}")
+                log(f"  quality of {result.contender.name} is not known: {failed}")
     return results, loads
 
 
@@ -264,13 +264,13 @@ def main() -> None:
     machine = describe_machine()
     machine["packages"] |= {name: metadata.version(name) for name in ("vowpalwabbit", "pyarrow")}
     bench = Bench(options.data, files)
-    chosen = [each for each in everyone() if not options.only or options.only.search(f"{each.part}: {each.name}")]
+    chosen = [each for each in all_contenders() if not options.only or options.only.search(f"{each.part}: {each.name}")]
     started = time.perf_counter()
     rows: list[Row] = []
     told: list[dict[str, Any]] = []
     loads: list[dict[str, Any]] = []
     for part in dict.fromkeys(contender.part for contender in chosen):
-        say(f"{part} ...")
+        log(f"{part} ...")
         results, before = run(bench, [each for each in chosen if each.part == part], options.rounds)
         rows += goals(part, results)
         told += [each.as_json(files[f"{each.contender.stem}.{each.contender.kind}"]) for each in results]
@@ -284,12 +284,12 @@ def main() -> None:
     if rows:
         print()
         print(table(Row.HEADER, [row.as_cells() for row in rows]))
-    say(f"took {time.perf_counter() - started:.0f} s")
+    log(f"took {time.perf_counter() - started:.0f} s")
     name = options.result or (None if options.only else "versus")
     if name:
         content = {"machine": machine, "rounds": options.rounds, "files": files, "loads": loads}
         written = write_json(name, content | {"rows": [{"part": "goals"} | row.as_json() for row in rows] + told})
-        say(f"wrote {os.path.relpath(written)}")
+        log(f"wrote {os.path.relpath(written)}")
 
 
 if __name__ == "__main__":

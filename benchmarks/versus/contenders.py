@@ -56,7 +56,7 @@ def peer(name: str, part: str, stem: str, which: str, *flags: str, rows: int | N
     return Contender(name, part, stem, "svm", work, tells=(*work, "--held", "{held}"), rows=rows)
 
 
-def everyone() -> list[Contender]:
+def all_contenders() -> list[Contender]:
     """All of them."""
     found = []
     for part, stem in ((SMALL, "small"), (LARGE, "large")):

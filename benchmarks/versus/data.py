@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.data import make_documents
-from benchmarks.report import say
+from benchmarks.report import log
 
 DEFAULT = Path("/tmp/odca-versus")
 SIZES = {"small": 50_000_000, "large": 1_000_000_000}
@@ -127,7 +127,7 @@ def csv_blocks() -> Iterator[bytes]:
 # Files
 
 
-class Out:
+class CountedFile:
     """A file that appears under its name when it is whole, with its size, rows and checksum."""
 
     def __init__(self, path: Path) -> None:
@@ -156,7 +156,7 @@ def cut(text: bytes, size: int) -> bytes:
 
 def write_documents(folder: Path) -> dict[str, Any]:
     """Write both sizes in both formats, and the labels of the larger one."""
-    outs = {f"{name}.{kind}": Out(folder / f"{name}.{kind}") for name in SIZES for kind in ("vw", "svm")}
+    outs = {f"{name}.{kind}": CountedFile(folder / f"{name}.{kind}") for name in SIZES for kind in ("vw", "svm")}
     labels = []
     for text, y in blocks():
         rows = 0
@@ -170,7 +170,7 @@ def write_documents(folder: Path) -> dict[str, Any]:
             break
     np.save(folder / "labels.npy", np.concatenate(labels))
     text, y = block(HELD_ROWS, HELD_SEED)
-    outs |= {name: Out(folder / name) for name in ("held.vw", "held.svm", "one.vw")}
+    outs |= {name: CountedFile(folder / name) for name in ("held.vw", "held.svm", "one.vw")}
     outs["held.vw"].write(text, rows=HELD_ROWS)
     outs["held.svm"].write(as_libsvm(text), rows=HELD_ROWS)
     outs["one.vw"].write(text[: text.index(b"\n") + 1], rows=1)
@@ -180,7 +180,7 @@ def write_documents(folder: Path) -> dict[str, Any]:
 
 def write_csv(folder: Path) -> dict[str, Any]:
     """Write numbers.csv."""
-    out = Out(folder / "numbers.csv")
+    out = CountedFile(folder / "numbers.csv")
     out.write((",".join(f"x{n}" for n in range(CSV_COLUMNS)) + ",y\n").encode(), rows=0)
     for text in csv_blocks():
         part = cut(text, CSV_SIZE - out.size)
@@ -202,11 +202,11 @@ def prepare(folder: Path) -> dict[str, Any]:
     found = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
     if found.get("recipe") != RECIPE:
         started = time.perf_counter()
-        say(f"writing the files into {folder} ...")
+        log(f"writing the files into {folder} ...")
         found = {"recipe": RECIPE, "files": write_documents(folder) | write_csv(folder)}
         found["seconds"] = time.perf_counter() - started
         manifest.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        say(f"  took {found['seconds']:.0f} s")
+        log(f"  took {found['seconds']:.0f} s")
     for name, facts in found["files"].items():
         path = folder / name
         if path.stat().st_size != facts["bytes"] or checksum(path) != facts["sha256"]:

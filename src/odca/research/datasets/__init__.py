@@ -11,7 +11,7 @@ from (`pip install 'odca[datasets]'`). Every set says where it came from, and wh
 from odca.research.datasets.documents import rcv1_like
 from odca.research.datasets.files import MissingDataError, cache
 from odca.research.datasets.generators import Drift, drifting_hyperplane, random_walk
-from odca.research.datasets.sets import SETS, Dataset, load
+from odca.research.datasets.sets import SETS, Dataset, load, load_file
 
 __all__ = [
     "SETS",
@@ -21,6 +21,7 @@ __all__ = [
     "cache",
     "drifting_hyperplane",
     "load",
+    "load_file",
     "random_walk",
     "rcv1_like",
 ]

@@ -3,7 +3,7 @@
 import gzip
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,15 @@ class Dataset:
     y: npt.NDArray[Any]
     X_test: Any = None
     y_test: npt.NDArray[Any] | None = None
+
+    def shuffled(self, seed: int = 0) -> "Dataset":
+        """The training rows in random order. Where the set has no test rows, the last fifth becomes its test rows."""
+        order = np.random.default_rng(seed).permutation(len(self.y))
+        X, y = self.X[order], self.y[order]
+        if self.X_test is not None:
+            return replace(self, X=X, y=y)
+        train = len(y) * 4 // 5
+        return replace(self, X=X[:train], y=y[:train], X_test=X[train:], y_test=y[train:])
 
 
 Parts = tuple[Any, npt.NDArray[Any]]
@@ -155,6 +164,16 @@ def load(name: str, *, download: bool = False) -> Dataset:
     variants = SETS[name]
     here = next((each for each in variants if (each.exact or not download) and found(each.files)), None)
     variant = here or next((each for each in variants if all(file.url for file in each.files)), variants[0])
+    return _read(name, variant)
+
+
+def load_file(file: str) -> Dataset:
+    """The variant of a set whose training rows are in this file: `rcv1sub.gz` even where `load("rcv1")` finds a better one."""
+    name, variant = next((name, each) for name, all_ in SETS.items() for each in all_ if each.files[0].name == file)
+    return _read(name, variant)
+
+
+def _read(name: str, variant: Variant) -> Dataset:
     paths = fetched(variant.files)
     parts = [variant.read(path) for path in paths]
     test = parts[1] if len(parts) > 1 else (None, None)
