@@ -64,7 +64,7 @@ def test_an_invalid_arrangement_of_lanes_is_refused() -> None:
         learner.with_lanes([0])
     learner = Learner(loss=Hinge(), penalty=NonNegative(), lanes=2)
     assert learner.with_lanes([1, 0, 1]).lanes == 3
-    with pytest.raises(ValueError, match="tells signs apart"):
+    with pytest.raises(ValueError, match="not symmetric in the sign"):
         learner.with_lanes([0], [True])
     with pytest.raises(ValueError, match="no lane 2"):
         learner.with_lanes([2])

@@ -1,4 +1,4 @@
-// The bank: weights on the simplex, any split, finite numbers whatever comes, states that come back.
+// The bank: weights on the simplex, any split, finite numbers whatever the input, saved and restored states.
 #include "odca/experts/bank.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ struct Kind {
 };
 constexpr Kind kinds[] = {{Task::two_classes, 2}, {Task::classes, 2}, {Task::classes, 5}, {Task::numbers, 2}};
 
-// Plain events, or such that no bank should have to see.
+// Ordinary events, or pathological ones.
 Stream bank_stream(const Kind& kind, std::uint64_t seed, bool hard, StreamOptions options = {.rows = 300}) {
   Random random(seed);
   options.dense = seed % 2 == 0;
@@ -82,7 +82,7 @@ void require_simplex(const std::vector<double>& weights) {
   REQUIRE(std::fabs(total - 1.0) < 1e-12);
 }
 
-// By its factors, if it has them: a matrix is positive definite just then.
+// By Cholesky factorisation, which exists if and only if the matrix is positive definite.
 bool is_positive(std::vector<double> a) {
   for (int k = 0; k < lanes; ++k) {
     if (!(a[k * lanes + k] > 0.0)) return false;
@@ -111,7 +111,7 @@ void require_sound(const Bank& bank) {
 
 }  // namespace
 
-TEST_CASE("any split of a stream into calls gives the same bank, and says the same") {
+TEST_CASE("any split of a stream into calls gives the same bank and the same predictions") {
   for (const Kind& kind : kinds)
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       const Stream stream = bank_stream(kind, seed, seed > 4);
@@ -128,12 +128,12 @@ TEST_CASE("any split of a stream into calls gives the same bank, and says the sa
     }
 }
 
-TEST_CASE("a bank says before it learns what it would have said, also of what it never saw") {
+TEST_CASE("learning returns the prediction from before the event, also for features never seen") {
   for (const Kind& kind : kinds) {
     const Stream stream = bank_stream(kind, 8, false, {.rows = 60, .width = 40});
     Bank bank(kind.task, kind.classes);
     for (std::int64_t i = 0; i < stream.rows; ++i) {
-      const std::vector<double> before = predict(bank, stream, i, i + 1);  // the first time there is nothing at all
+      const std::vector<double> before = predict(bank, stream, i, i + 1);  // at first the model is empty
       REQUIRE(same_bits(before, learn(bank, stream, i, i + 1)));
     }
     const Stream wider = bank_stream(kind, 10, false, {.rows = 20, .width = 400});
@@ -144,7 +144,7 @@ TEST_CASE("a bank says before it learns what it would have said, also of what it
   }
 }
 
-TEST_CASE("whatever comes, numbers are finite, weights on the simplex and the covariance positive") {
+TEST_CASE("whatever the input, numbers stay finite, weights on the simplex and the covariance positive") {
   for (const Kind& kind : kinds)
     for (std::uint64_t seed = 20; seed < 60; ++seed) {
       const Stream stream = bank_stream(kind, seed, true);
@@ -159,21 +159,21 @@ TEST_CASE("whatever comes, numbers are finite, weights on the simplex and the co
     }
 }
 
-TEST_CASE("a bank that is restored goes on as the one that was saved") {
+TEST_CASE("a restored bank continues like the saved one") {
   for (const Kind& kind : kinds)
     for (const std::int64_t middle : {0, 1, 100}) {
       const Stream stream = bank_stream(kind, 12, false);
       Bank straight(kind.task, kind.classes), first(kind.task, kind.classes), second(kind.task, kind.classes);
       learn(straight, stream);
       learn(first, stream, 0, middle);
-      learn(second, stream, 0, 50);  // what it was before does not matter
+      learn(second, stream, 0, 50);  // its previous state does not matter
       second.restore(first.state());
       learn(second, stream, middle, stream.rows);
       REQUIRE(first_difference(straight, second) == "");
     }
 }
 
-TEST_CASE("a state that is no bank's is refused, and the bank is as it was") {
+TEST_CASE("an invalid state is refused, and the bank is unchanged") {
   for (const Kind& kind : kinds) {
     const Stream stream = bank_stream(kind, 14, false);
     Bank bank(kind.task, kind.classes), before(kind.task, kind.classes);
@@ -203,7 +203,7 @@ TEST_CASE("a state that is no bank's is refused, and the bank is as it was") {
   }
 }
 
-TEST_CASE("an event that cannot be learned from leaves the bank as it was") {
+TEST_CASE("an event that cannot be learned from leaves the bank unchanged") {
   for (const Kind& kind : kinds) {
     Stream stream = bank_stream(kind, 16, false);
     Bank bank(kind.task, kind.classes), before(kind.task, kind.classes);
@@ -229,7 +229,7 @@ TEST_CASE("an event that cannot be learned from leaves the bank as it was") {
   CHECK_THROWS_AS(Bank(Task::classes, -2), InputError);
 }
 
-TEST_CASE("more classes may come") {
+TEST_CASE("classes can be added") {
   for (const Kind& kind : kinds) {
     const Stream stream = bank_stream(kind, 18, false);
     Bank bank(kind.task, kind.classes);
@@ -248,7 +248,7 @@ TEST_CASE("more classes may come") {
   }
 }
 
-TEST_CASE("an interrupted call stops between two events, with those learned that came before") {
+TEST_CASE("an interrupted call stops between two events and keeps what it has learned") {
   const Kind kind{Task::classes, 5};
   const Stream stream =
       bank_stream(kind, 22, false, {.rows = 4000, .width = 300, .density = 1.0, .zero_weight = 0.0, .late = 0.0});
@@ -264,7 +264,7 @@ TEST_CASE("an interrupted call stops between two events, with those learned that
   CHECK(first_difference(stopped, prefix) == "");
 }
 
-TEST_CASE("a bank can be asked, saved, restored and widened while it learns") {
+TEST_CASE("a bank can predict, be saved, restored and given classes while it learns") {
   const Kind kind = kinds[0];
   const Stream stream = bank_stream(kind, 24, false, {.rows = 6000, .width = 60});
   Bank bank(kind.task, kind.classes);

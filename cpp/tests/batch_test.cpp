@@ -17,7 +17,7 @@ using odca::SparseMatrix;
 
 namespace {
 
-// A row as what it means: its non-zero features.
+// The meaning of a row: its non-zero features.
 std::map<std::int64_t, double> meaning(const Row& row) {
   std::map<std::int64_t, double> out;
   row.each([&](std::int64_t j, double h) {
@@ -26,7 +26,7 @@ std::map<std::int64_t, double> meaning(const Row& row) {
   return out;
 }
 
-// What every Row promises: indices that strictly increase and lie inside the matrix.
+// The invariant of every Row: indices that strictly increase and lie inside the matrix.
 void check_promise(const Row& row, std::int64_t features) {
   std::int64_t last = -1;
   row.each([&](std::int64_t j, double) {
@@ -147,7 +147,7 @@ void check_refusals() {
   CHECK(error_of(good, 1) == "no error");
 
   Csr<Index, double> bad = good;
-  bad.start = {0, 2, 4};  // more than there is
+  bad.start = {0, 2, 4};  // beyond the end
   CHECK(error_of(bad, 0) == "no error");
   CHECK(error_of(bad, 1) == "X is not a valid CSR matrix: row 1 spans [2, 4) of 3 stored values");
   bad.start = {0, 2, 1};  // backwards
@@ -181,7 +181,7 @@ TEST_CASE("dense matrices of both types are read through any strides") {
   check_dense<float>();
 }
 
-TEST_CASE("sparse matrices of all types are read, sorted and added up where they must be") {
+TEST_CASE("sparse matrices of all types are read, sorted and summed where necessary") {
   check_sparse<std::int32_t, double>();
   check_sparse<std::int32_t, float>();
   check_sparse<std::int64_t, double>();
@@ -193,7 +193,7 @@ TEST_CASE("rows and indices that do not fit the matrix are refused by name") {
   check_refusals<std::int64_t>();
 }
 
-TEST_CASE("a row that already looks right is not copied") {
+TEST_CASE("a row that already has the right form is not copied") {
   Batch::Scratch scratch;
   const std::vector<double> data = {1.0, 2.0, 3.0, 4.0};
   CHECK(dense(data, 2, 2, 2, 1).row(1, scratch).value == data.data() + 2);
@@ -204,7 +204,7 @@ TEST_CASE("a row that already looks right is not copied") {
   CHECK(csr.batch().row(0, scratch).index == csr.index.data());
 }
 
-TEST_CASE("explicit zeros stay, equal indices are added up in the order in which they stand") {
+TEST_CASE("explicit zeros stay, equal indices are added in their order") {
   Csr<std::int32_t, double> csr{.width = 4};
   csr.row({{2, 0.0}});
   csr.row({{3, 1e16}, {1, 5.0}, {3, 1.0}, {3, -1e16}});
@@ -223,7 +223,7 @@ TEST_CASE("explicit zeros stay, equal indices are added up in the order in which
   CHECK(twice.value[0] == 3.0);
 }
 
-TEST_CASE("empty rows and matrices without columns are rows too") {
+TEST_CASE("empty rows and matrices without columns are valid") {
   Batch::Scratch scratch;
   Csr<std::int32_t, double> csr{.width = 0};
   csr.row({});
@@ -237,7 +237,7 @@ TEST_CASE("empty rows and matrices without columns are rows too") {
   CHECK(dense(nothing, 3, 0, 0, 1, 0, true).row(2, scratch).size == 1);
 }
 
-TEST_CASE("one scratch serves rows of different kinds one after the other") {
+TEST_CASE("one scratch serves rows of different kinds in turn") {
   Csr<std::int64_t, float> csr{.width = 9};
   csr.row({{8, 1.0F}, {2, 2.0F}, {8, 3.0F}});
   csr.row({{0, 7.0F}, {5, 8.0F}});
@@ -261,8 +261,8 @@ TEST_CASE("columns are read by row and lane, shared, or absent") {
   CHECK(absent.at(100, 3) == 7.0);
 }
 
-TEST_CASE("products with a row have the same bits for every number of lanes' neighbours") {
-  // dot and add split the lanes into runs of 8, 4, 2 and 1: a lane must not notice.
+TEST_CASE("the product of a row with a lane has the same bits whatever the other lanes") {
+  // dot and add split the lanes into runs of 8, 4, 2 and 1: this must not change a lane.
   Random random(63);
   for (const bool sparse : {false, true})
     for (int lanes = 1; lanes <= 19; ++lanes) {

@@ -35,7 +35,7 @@ struct Pair {
       if (!event.dense) event.index.push_back(static_cast<std::int32_t>(j));
       event.value.push_back(random.bell());
     }
-    // An empty sparse row still has indices of its own: none.
+    // An empty sparse row still has an (empty) list of indices.
     const std::int32_t nothing = 0;
     const Row row{event.dense           ? nullptr
                   : event.index.empty() ? &nothing
@@ -85,7 +85,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE("a buffer holds what a list of events does, whatever is done to both") {
+TEST_CASE("a buffer behaves like a list of events under any operations") {
   for (const int lanes : {1, 3}) {
     Random random(51);
     Pair pair(lanes);
@@ -108,7 +108,7 @@ TEST_CASE("a buffer holds what a list of events does, whatever is done to both")
   }
 }
 
-TEST_CASE("events of one time stay in the order in which they came, late ones behind those of their time") {
+TEST_CASE("events of one time stay in order of arrival, late ones after those of their time") {
   EventBuffer buffer;
   const double h = 1.0;
   const Row row{nullptr, &h, 1};
@@ -157,13 +157,13 @@ TEST_CASE("rewinding undoes pushes, also late ones, and departures") {
       pair.list = listed;
       pair.check();
       REQUIRE(pair.buffer == before);
-      some(20);  // and life goes on
+      some(20);  // and then continue
       pair.check();
     }
   }
 }
 
-TEST_CASE("memory follows the window and not the stream") {
+TEST_CASE("memory depends on the window and not on the stream") {
   EventBuffer buffer;
   const std::vector<double> h(10, 1.0);
   std::size_t largest = 0;
@@ -175,10 +175,10 @@ TEST_CASE("memory follows the window and not the stream") {
   }
   CHECK(buffer.size() == 50);
   CHECK(buffer.stored() == 500);
-  CHECK(largest < 200);  // numbers of entries begin anew, so the memory behind them does
+  CHECK(largest < 200);  // positions start over, so the memory is reused
 }
 
-TEST_CASE("a table gives back the buffer it was taken from") {
+TEST_CASE("a buffer survives the round trip through a table") {
   for (const int lanes : {1, 2}) {
     Random random(54);
     Pair pair(lanes);
@@ -194,7 +194,7 @@ TEST_CASE("a table gives back the buffer it was taken from") {
   }
 }
 
-TEST_CASE("two buffers are equal if their events are, wherever they lie in memory") {
+TEST_CASE("two buffers are equal if their events are, wherever they are in memory") {
   Random random(55);
   Pair pair(1);
   for (int n = 0; n < 100; ++n) pair.push(random, n);
@@ -211,7 +211,7 @@ TEST_CASE("two buffers are equal if their events are, wherever they lie in memor
   CHECK_FALSE(EventBuffer(1) == EventBuffer(2));
 }
 
-TEST_CASE("an event taken over from another buffer keeps its facts and gets its new number") {
+TEST_CASE("an event copied from another buffer keeps its facts and gets a new number") {
   Random random(56);
   Pair pair(2);
   for (int n = 0; n < 10; ++n) pair.push(random, n);

@@ -59,7 +59,7 @@ TEST_CASE("builder: a missing value is indicated, ignored or a fault") {
   CHECK_THROWS_AS(built(options, fill), Fault);
 }
 
-TEST_CASE("builder: fields that interact") {
+TEST_CASE("builder: interactions of fields") {
   const std::string plain = "a:2 b=x:1 a^n:3 c:5";
   CHECK(features(built(crossed({{"a", "b"}}), add_ab)) == Lines{plain + " a*b=x:2 a^n*b=x:3"});
   CHECK(features(built(crossed({{"c", "b", "a"}}), add_ab)) == Lines{plain + " c*b=x*a:10 c*b=x*a^n:15"});
@@ -68,7 +68,7 @@ TEST_CASE("builder: fields that interact") {
   CHECK(features(built(crossed({{"a", "z"}}), add_ab)) == Lines{plain});
 }
 
-TEST_CASE("builder: an interaction that is asked for twice comes once") {
+TEST_CASE("builder: an interaction requested twice is made once") {
   CHECK(features(built(crossed({{"a", "b"}, {"b", "a"}}), add_ab)) == Lines{"a:2 b=x:1 a^n:3 c:5 a*b=x:2 a^n*b=x:3"});
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("builder: hashed and named features are the same, products included") 
   }
 }
 
-TEST_CASE("builder: a product that is no float is a fault") {
+TEST_CASE("builder: a product that overflows is a fault") {
   const auto fill = [](Builder& builder) {
     builder.number(builder.field("a"), 1e200, "");
     builder.number(builder.field("b"), 1e200, "");
@@ -106,7 +106,7 @@ TEST_CASE("builder: a product that is no float is a fault") {
   CHECK_THROWS_AS(built(crossed({{"a", "b"}}, Space::hashed), fill), Fault);
 }
 
-TEST_CASE("builder: words and series of words are counted") {
+TEST_CASE("builder: words and n-grams are counted") {
   FeatureOptions options;
   const auto fill = [](Builder& builder) { builder.words(builder.field("t"), "The cat, the CAT the", ""); };
   CHECK(features(built(options, fill)) == Lines{"t=the:3 t=cat:2"});
@@ -121,7 +121,7 @@ TEST_CASE("builder: words and series of words are counted") {
   CHECK(most == 3.0);
 }
 
-TEST_CASE("builder: after a fault nothing is left of the event") {
+TEST_CASE("builder: a fault leaves nothing of the event behind") {
   for (const Space space : {Space::names, Space::hashed}) {
     const FeatureOptions options = crossed({{"a", "b"}}, space);
     Block block, untouched;
@@ -157,7 +157,7 @@ TEST_CASE("builder: after a fault nothing is left of the event") {
   }
 }
 
-TEST_CASE("builder: columns are filled where an event has no number") {
+TEST_CASE("builder: columns are filled in for events without a number") {
   Block block;
   const FeatureOptions options;
   Builder builder(options, block);
@@ -171,7 +171,7 @@ TEST_CASE("builder: columns are filled where an event has no number") {
   CHECK(block.offset.values().empty());
 }
 
-TEST_CASE("builder: events that stay keep their numbers") {
+TEST_CASE("builder: remaining events keep their numbers") {
   Block block;
   FeatureOptions options;
   Builder builder(options, block);
@@ -184,7 +184,7 @@ TEST_CASE("builder: events that stay keep their numbers") {
   CHECK(block.weight.values() == std::vector<double>{5.0, 7.0});
 }
 
-TEST_CASE("builder: what options say of a path holds for all below, unless they say something of it") {
+TEST_CASE("builder: an option for a path applies to everything below it, unless that has its own") {
   FeatureOptions options = crossed({{"user", "ad"}, {"user.age", "ad"}});
   options.ignore = {"raw"}, options.categorical = {"user", "raw"}, options.numeric = {"user.age"};
   Block block;

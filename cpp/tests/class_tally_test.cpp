@@ -15,7 +15,7 @@ void add(ClassTally& tally, std::int32_t label, double weight, std::int32_t chos
 
 }  // namespace
 
-TEST_CASE("no change and the majority are those of the events before") {
+TEST_CASE("the no-change and majority baselines use the previous events only") {
   ClassTally tally;
   for (const std::int32_t label : {0, 1, 1, 0, 1}) add(tally, label, 1.0, 1);
   CHECK(tally.weight == 5.0);
@@ -26,7 +26,7 @@ TEST_CASE("no change and the majority are those of the events before") {
   CHECK(tally.class_weight == std::vector<double>{2.0, 3.0});
 }
 
-TEST_CASE("an event without weight is the label before the next one, and leads nobody") {
+TEST_CASE("an event of weight zero counts as the previous label, but not for the majority") {
   ClassTally tally;
   add(tally, 1, 0.0);
   CHECK(tally.leader == ClassTally::nobody);
@@ -35,7 +35,7 @@ TEST_CASE("an event without weight is the label before the next one, and leads n
   CHECK(tally.leader == 1);
 }
 
-TEST_CASE("a third class ends what is told of the second against the first") {
+TEST_CASE("with a third class the two-class statistics stop") {
   ClassTally tally;
   const double margin = 0.5, p = 0.75;
   tally.add({1, 1, 0.1, 1.0, &margin, &p, 0});
@@ -49,7 +49,7 @@ TEST_CASE("a third class ends what is told of the second against the first") {
   CHECK(tally.surprise > 36.0);                     // nothing was stated for it
 }
 
-TEST_CASE("the bins of margins rise with them") {
+TEST_CASE("the bins are monotone in the margin") {
   Random random(1);
   for (int turn = 0; turn < 20000; ++turn) {
     const double a = random.sign() * random.magnitude(-30, 30), b = random.sign() * random.magnitude(-30, 30);

@@ -33,7 +33,7 @@ Strings events(std::string_view text, const Columns& columns, const FeatureOptio
   return events_of(block);
 }
 
-// The message about the text's only line, and where it points to.
+// The message about the only line of the text, and its position.
 Block::BadLine fault(std::string_view text, const Columns& columns, const FeatureOptions& options = {}) {
   const Block block = read(text, columns, options);
   REQUIRE(block.bad.size() == 1);
@@ -47,19 +47,19 @@ Columns one(Kind kind, Role role = Role::feature) { return {{"v", role, kind}}; 
 
 }  // namespace
 
-TEST_CASE("a row of CSV is an event") {
+TEST_CASE("a CSV row is an event") {
   CHECK(events("1,2.5,NZ\n-1,-3e2,AU\n", plain) == Strings{"1 | c=NZ:1 | x:2.5", "-1 | c=AU:1 | x:-300"});
   CHECK(events("1\t2.5\tN Z\n", plain, {}, '\t') == Strings{"1 | c=N Z:1 | x:2.5"});
   CHECK(events("yes;2.5;N,Z", plain, {}, ';') == Strings{"'yes' | c=N,Z:1 | x:2.5"});
 }
 
-TEST_CASE("ends of lines, blank lines and blanks around cells do not matter") {
+TEST_CASE("line endings, blank lines and blanks around cells do not matter") {
   CHECK(events("1,2,a\r\n\r\n  \n 1 , 2 , a \n\t1\t,2\t,a\t\n", plain) ==
         Strings{"1 | c=a:1 | x:2", "1 | c=a:1 | x:2", "1 | c=a:1 | x:2"});
   CHECK(events("\t\t\n", plain, {}, '\t') == Strings{" | c is missing:1 | x is missing:1"});
 }
 
-TEST_CASE("quotes hold delimiters, ends of lines and quotes") {
+TEST_CASE("quoted cells may contain delimiters, line endings and quotes") {
   CHECK(events("1,2,\"a,b\"\n1,\"3\",\"say \"\"hi\"\"\"\n\"1\",4,\"two\nlines\"\n1,5, \" kept \" \n", plain) ==
         Strings{"1 | c=a,b:1 | x:2", "1 | c=say \"hi\":1 | x:3", "1 | c=two\nlines:1 | x:4", "1 | c= kept :1 | x:5"});
   const Block block = read("1,2,\"a\n\nb\"\n1,x,c\n", plain);
@@ -67,7 +67,7 @@ TEST_CASE("quotes hold delimiters, ends of lines and quotes") {
   CHECK(block.bad[0].line == 3);
 }
 
-TEST_CASE("empty cells and the usual words are missing, quoted or not") {
+TEST_CASE("empty cells and the usual markers are missing values, quoted or not") {
   for (const char* word : {"", "\"\"", " ", "NA", "\"NA\"", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "#N/A",
                            "?", "NaT", "<NA>", "-1.#IND"}) {
     CAPTURE(word);
@@ -91,7 +91,7 @@ TEST_CASE("a column's kind says what its cells become") {
   CHECK(events("\"A cat, a dog\"\n", one(Kind::text)) == Strings{" | v=a:2 | v=cat:1 | v=dog:1"});
 }
 
-TEST_CASE("a label is a number if it reads as one, else a text") {
+TEST_CASE("a label is a number if it parses as one, else text") {
   CHECK(events("1\n1.5\ncat\n\"cat\"\n2 cats\n", one(Kind::any, Role::label)) ==
         Strings{"1", "1.5", "'cat'", "'cat'", "'2 cats'"});
 }
@@ -110,7 +110,7 @@ TEST_CASE("weight, offset, time, group and tag have columns") {
   CHECK(holds(fault("1,1,1,1,\xff,b\n", columns).message, "not UTF-8"));
 }
 
-TEST_CASE("a date is categories of the calendar, fields of their own") {
+TEST_CASE("a date becomes calendar categories in fields of their own") {
   CHECK(events("2024-07-31\n2024-07-31T13:05\n", one(Kind::date)) ==
         Strings{" | v.month=7:1 | v.weekday=2:1", " | v.hour=13:1 | v.month=7:1 | v.weekday=2:1"});
   FeatureOptions options;
@@ -131,7 +131,7 @@ TEST_CASE("a date can be the event's time and a feature at once") {
   Columns columns = one(Kind::date);
   columns[0].is_time = true;
   CHECK(events("1970-01-02\n", columns) == Strings{" t86400 | v.month=1:1 | v.weekday=4:1"});
-  CHECK(events("NA\n", columns) == Strings{" | v is missing:1"});  // whoever needs the time misses it
+  CHECK(events("NA\n", columns) == Strings{" | v is missing:1"});  // an error only if the time is needed
   columns[0].kind = Kind::number;
   CHECK(events("5\n", columns) == Strings{" t5 | v:5"});
   FeatureOptions options;
@@ -143,11 +143,12 @@ TEST_CASE("a row with too few or too many cells says how many") {
   CHECK(fault("1,2\n", plain).message == "the row has 2 fields, expected 3");
   CHECK(fault("1,2,a,\n", plain).message == "the row has 4 fields, expected 3");
   CHECK(fault("1\n", plain).message == "the row has 1 field, expected 3");
-  CHECK(fault("1,a,b,c\n", plain).message == "the row has 4 fields, expected 3");  // not that 'a' is no number
+  CHECK(fault("1,a,b,c\n", plain).message ==
+        "the row has 4 fields, expected 3");  // rather than that 'a' is not a number
   CHECK(fault("1,2\n", plain).column == 0);
 }
 
-TEST_CASE("what is wrong with a cell is said, and where") {
+TEST_CASE("an error says what is wrong with a cell, and where") {
   const auto number = fault("1,abc,a\n", plain);
   CHECK(number.message == "'x' must be a number; got 'abc'. If it is a category, name it among the categorical ones");
   CHECK(number.column == 3);
@@ -171,14 +172,14 @@ TEST_CASE("what is wrong with a cell is said, and where") {
 
 TEST_CASE("a bad line can be skipped, and leaves nothing behind") {
   const Block block = read("1,2,a\n1,x,new\n1,3\nsure,4,\"b\nc\n1,5,b\n", plain, {}, true);
-  CHECK(events_of(block) == Strings{"1 | c=a:1 | x:2"});  // what follows an open quote is inside it
+  CHECK(events_of(block) == Strings{"1 | c=a:1 | x:2"});  // everything after an open quote is inside it
   CHECK(block.bad_count == 3);
   CHECK(block.names.size() == 2);
   CHECK(block.label_names.size() == 0);
   CHECK(events_of(read("1,x,new\n1,5,b\n", plain, {}, true)) == Strings{"1 | c=b:1 | x:5"});
 }
 
-TEST_CASE("a header names the columns, or nothing is read") {
+TEST_CASE("an invalid header is refused before any row is read") {
   const auto headed = [](std::string_view text) {
     Block block;
     read_csv(text, plain, ',', true, {}, true, block);
@@ -206,7 +207,7 @@ TEST_CASE("a header names the columns, or nothing is read") {
   CHECK(headed("y,x,c").size() == 0);
 }
 
-TEST_CASE("columns and delimiters that make no sense are refused") {
+TEST_CASE("invalid columns and delimiters are refused") {
   CHECK_THROWS_AS(read("", {{"a", Role::label}, {"b", Role::label}}), odca::InputError);
   Columns times = {{"a", Role::time}, {"b", Role::feature, Kind::date, true}};
   CHECK_THROWS_AS(read("", times), odca::InputError);
@@ -246,7 +247,7 @@ TEST_CASE("any cut of a text into whole lines gives the same events") {
   }
 }
 
-TEST_CASE("a table in memory makes the events that its CSV makes") {
+TEST_CASE("a table in memory gives the same events as its CSV") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double labels[] = {1, nan, -1}, numbers[] = {2.5, nan, -300}, ids[] = {7, 1e6, 0.5};
   const double seconds[] = {0, 1722430800, nan}, days[] = {86400, 0, 172800};
@@ -276,7 +277,7 @@ TEST_CASE("a table in memory makes the events that its CSV makes") {
                                    columns));
 }
 
-TEST_CASE("a row in memory that cannot be read is told by its number") {
+TEST_CASE("a row in memory that cannot be read is reported by its number") {
   const double numbers[] = {1, std::numeric_limits<double>::infinity(), 3}, far[] = {0, 1e15, 0};
   const std::int32_t codes[] = {0, 0, 1};
   const std::string_view strings[] = {"1", "x"};
@@ -299,10 +300,10 @@ TEST_CASE("a row in memory that cannot be read is told by its number") {
   CHECK_THROWS_AS(read_table({{number, Codes{wild, strings}}}, 2, {}, false, block), odca::InputError);
 }
 
-TEST_CASE("names that were known before make the same events") {
+TEST_CASE("names known in advance give the same events") {
   const std::string text = "1,2,NZ\n1,,AU\n1,x,new\n1,3,NZ\n";
   Vocabulary vocabulary;
-  std::string many;  // enough of them for all to be known at once
+  std::string many;  // enough names to fill the table of known ones
   for (int n = 0; n < 1000; ++n) many += "1,1,c" + std::to_string(n) + "\n";
   vocabulary.absorb(read(many + "1,2,NZ\n", plain), true);
   Block block;

@@ -6,7 +6,7 @@ using namespace odca::text;
 
 namespace {
 
-// The seconds, or a number that no date has.
+// The seconds, or a number that is not a date.
 constexpr double seconds_of(std::string_view text) {
   Moment moment;
   return read_date(text, moment) == DateCheck::date ? moment.seconds : -1e300;
@@ -31,7 +31,7 @@ TEST_CASE("a date is midnight, in seconds since 1970") {
   CHECK(seconds_of("9999-12-31") == behind_last_moment - 86400.0);
 }
 
-TEST_CASE("a time of day stands behind a T or a blank, with a zone or in UTC") {
+TEST_CASE("a time of day follows a T or a blank, with a zone or in UTC") {
   const double noon = 1722384000.0 + 12 * 3600;
   for (const char* text : {"2024-07-31T12:00", "2024-07-31 12:00:00", "2024/07/31t12:00:00.000", "2024-07-31T12:00Z",
                            "2024-07-31T12:00:00z", "2024-07-31T14:00:00+02:00", "2024-07-31T14:00+0200",
@@ -45,7 +45,7 @@ TEST_CASE("a time of day stands behind a T or a blank, with a zone or in UTC") {
   CHECK(seconds_of("2016-12-31T23:59:60Z") == seconds_of("2017-01-01"));  // a leap second
 }
 
-TEST_CASE("whether the time of day is known is part of a moment") {
+TEST_CASE("a moment records whether the time of day is known") {
   Moment moment;
   CHECK(read_date("2024-07-31", moment) == DateCheck::date);
   CHECK_FALSE(moment.with_time);
@@ -53,7 +53,7 @@ TEST_CASE("whether the time of day is known is part of a moment") {
   CHECK(moment.with_time);
 }
 
-TEST_CASE("what looks like a date and is none is told from what does not look like one") {
+TEST_CASE("an invalid date is distinguished from text that is not a date") {
   for (const char* text :
        {"2023-02-29", "2024-02-30", "1900-02-29", "2024-13-01", "2024-00-10", "2024-04-31", "2024-01-00",
         "2024-01-01T25:00", "2024-01-01T24:00", "2024-01-01T12:60", "2024-01-01T12:00:61", "2024-01-01T12:00+24:00",
@@ -100,7 +100,7 @@ TEST_CASE("the calendar knows month, weekday and hour, before 1970 too") {
   CHECK(is("9999-12-31T23:00", 12, 4, 23));
 }
 
-TEST_CASE("every day of 400 years has the weekday behind that of the day before") {
+TEST_CASE("weekdays follow each other through 400 years") {
   int weekday = calendar(seconds_of("1800-01-01")).weekday;
   for (double seconds = seconds_of("1800-01-01"); seconds < seconds_of("2200-01-01"); seconds += 86400.0) {
     REQUIRE(calendar(seconds + 86399.0).weekday == weekday);

@@ -136,7 +136,7 @@ inline void check_optimal(const Learner& learner, const Definition& definition, 
       REQUIRE(lambda[l] == 0.0);
       continue;
     }
-    if (definition.weight(n, l) != static_cast<long double>(stream.weight[at])) continue;  // it came late
+    if (definition.weight(n, l) != static_cast<long double>(stream.weight[at])) continue;  // a late event
     const auto [sum, size] = definition.margin(n, weights, l);
     const double z = static_cast<double>(stream.offset[at] + sum), slack = 1e-10 * (1.0 + static_cast<double>(size));
     std::visit(

@@ -8,7 +8,7 @@
 
 using odca::FairMutex;
 
-TEST_CASE("one at a time is inside") {
+TEST_CASE("only one thread holds the mutex at a time") {
   FairMutex mutex;
   int inside = 0, most = 0, turns = 0;  // plain numbers: only the mutex protects them
   std::vector<std::thread> threads;
@@ -26,7 +26,7 @@ TEST_CASE("one at a time is inside") {
   CHECK(turns == 2000);
 }
 
-TEST_CASE("whoever waits gets in before the one who opened the mutex goes on") {
+TEST_CASE("a waiting thread gets in before the one that released the mutex") {
   FairMutex mutex;
   mutex.lock();
   for (int n = 0; n < 200; ++n) {
@@ -35,7 +35,7 @@ TEST_CASE("whoever waits gets in before the one who opened the mutex goes on") {
       const std::scoped_lock hold(mutex);
       was_inside = true;
     });
-    while (!mutex.somebody_waits()) std::this_thread::yield();
+    while (!mutex.has_waiters()) std::this_thread::yield();
     REQUIRE_FALSE(was_inside);
     mutex.unlock();
     mutex.lock();  // an ordinary mutex would often let us in again first
@@ -45,17 +45,17 @@ TEST_CASE("whoever waits gets in before the one who opened the mutex goes on") {
   mutex.unlock();
 }
 
-TEST_CASE("whoever is inside cannot enter again, and loses nothing by trying") {
+TEST_CASE("locking again from the same thread is refused without harm") {
   FairMutex mutex;
   mutex.lock();
   CHECK_THROWS_AS(mutex.lock(), odca::InputError);
-  CHECK_FALSE(mutex.somebody_waits());
+  CHECK_FALSE(mutex.has_waiters());
   mutex.unlock();
   mutex.lock();
   mutex.unlock();
 }
 
-TEST_CASE("who must not wait enters a free mutex, and no other") {
+TEST_CASE("try_lock locks a free mutex only") {
   FairMutex mutex;
   REQUIRE(mutex.try_lock());
   CHECK_FALSE(mutex.try_lock());
@@ -63,13 +63,13 @@ TEST_CASE("who must not wait enters a free mutex, and no other") {
   bool entered = true;
   std::thread([&] { entered = mutex.try_lock(); }).join();
   CHECK_FALSE(entered);
-  CHECK_FALSE(mutex.somebody_waits());
+  CHECK_FALSE(mutex.has_waiters());
   mutex.unlock();
   CHECK(mutex.try_lock());
   mutex.unlock();
 }
 
-TEST_CASE("one at a time is inside, whether they wait or only try") {
+TEST_CASE("only one thread holds the mutex at a time, by lock or by try_lock") {
   FairMutex mutex;
   int inside = 0, most = 0, turns = 0;
   std::vector<std::thread> threads;
@@ -88,11 +88,11 @@ TEST_CASE("one at a time is inside, whether they wait or only try") {
   CHECK(turns == 8000);
 }
 
-TEST_CASE("nobody waits at a mutex that is free, or held by one") {
+TEST_CASE("a mutex that is free, or held without contention, has no waiters") {
   FairMutex mutex;
-  CHECK_FALSE(mutex.somebody_waits());
+  CHECK_FALSE(mutex.has_waiters());
   mutex.lock();
-  CHECK_FALSE(mutex.somebody_waits());
+  CHECK_FALSE(mutex.has_waiters());
   mutex.unlock();
-  CHECK_FALSE(mutex.somebody_waits());
+  CHECK_FALSE(mutex.has_waiters());
 }

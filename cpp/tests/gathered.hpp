@@ -1,4 +1,4 @@
-// Blocks of a text one behind the other, resolved as a stream does it. Two ways to read a text agree if what they gather is equal.
+// Consecutive blocks of a text, resolved as a stream does it. Two ways to read a text agree if they gather the same.
 #pragma once
 
 #include <bit>
@@ -34,13 +34,13 @@ class Gatherer {
  public:
   explicit Gatherer(bool names) : names_(names) {}
 
-  // The names that the next block may know beforehand.
+  // The names that are known to the next block in advance.
   std::shared_ptr<const text::NameTable> known() {
     vocabulary_.settle();
     return vocabulary_.known();
   }
 
-  // After a block that stopped there is no other.
+  // A block that stopped is the last one.
   void add(text::Block block) {
     if (out_.stopped) return;
     if (names_) {

@@ -8,7 +8,7 @@ using namespace odca::text;
 using odca::test::holds;
 using odca::test::Strings;
 
-TEST_CASE("the cells of a header come without quotes and blanks") {
+TEST_CASE("the cells of a header are returned without quotes and blanks") {
   CHECK(csv_fields("a, b ,\"c,d\",\"e\"\"f\"\r\n1,2,3,4\n", ',') == Strings{"a", "b", "c,d", "e\"f"});
   CHECK(csv_fields("\n  \na,b\n", ',') == Strings{"a", "b"});
   CHECK(csv_fields("one", ',') == Strings{"one"});
@@ -17,7 +17,7 @@ TEST_CASE("the cells of a header come without quotes and blanks") {
   CHECK_THROWS_AS(csv_fields("a,b\"c", ','), Fault);
 }
 
-TEST_CASE("the delimiter is the one that cuts all lines alike") {
+TEST_CASE("the delimiter is the one that gives all lines the same number of cells") {
   CHECK(guess_delimiter("a,b,c\n1,2,3\n") == ',');
   CHECK(guess_delimiter("a\tb\n1,5\t2\n3\t4\n") == '\t');
   CHECK(guess_delimiter("a;b\n1,5;2,5\n") == ';');
@@ -43,13 +43,13 @@ TEST_CASE("a header is a line of words above a column of numbers or dates") {
   CHECK_FALSE(guess_header("a\"b,c\n1,2\n", ','));
 }
 
-TEST_CASE("a header without a name, or with one twice, is said to be wrong") {
+TEST_CASE("a header with an empty or a repeated name is an error") {
   CHECK(header_fault({"a", "b"}).empty());
   CHECK(holds(header_fault({"a", ""}), "column 2 of the header has no name"));
   CHECK(holds(header_fault({"a", "b", "a"}), "columns 1 and 3 of the header are both named 'a'"));
 }
 
-TEST_CASE("a column is what all its values are") {
+TEST_CASE("the kind of a column is that of all its values") {
   const auto kinds = [](std::string_view sample, std::size_t columns) {
     return guess_kinds(sample, ',', columns, false);
   };
@@ -60,7 +60,7 @@ TEST_CASE("a column is what all its values are") {
   CHECK(kinds("2023-02-30\n2023-02-01\n", 1) == Kinds{Kind::date});
   CHECK(kinds("1.5\n-inf\n1e999\n", 1) == Kinds{Kind::number});
   CHECK(kinds("a long text of many words\nanother one that is as long\n", 1) == Kinds{Kind::category});
-  CHECK(kinds("1,2\n1,2,x\nx\n\n\"x,3\n", 2) == Kinds{Kind::number, Kind::number});  // bad lines say nothing
+  CHECK(kinds("1,2\n1,2,x\nx\n\n\"x,3\n", 2) == Kinds{Kind::number, Kind::number});  // bad lines are ignored
   CHECK(guess_kinds("\na,b\n1,x\n", ',', 2, true) == Kinds{Kind::number, Kind::category});
   CHECK(kinds("", 2) == Kinds{Kind::any, Kind::any});
 }

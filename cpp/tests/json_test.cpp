@@ -16,7 +16,7 @@ Block json(std::string_view text, const FeatureOptions& options = {}, const Json
 
 Block json(std::string_view text, const JsonRoles& roles) { return json(text, {}, roles); }
 
-// The features of a line that is well.
+// The features of a valid line.
 std::string one(std::string_view text, const FeatureOptions& options = {}) {
   const Block block = json(text, options);
   CHECK(faults(block) == Lines{});
@@ -24,7 +24,7 @@ std::string one(std::string_view text, const FeatureOptions& options = {}) {
   return features(block)[0];
 }
 
-// What is wrong with a line. It leaves nothing behind.
+// The error of a bad line, which leaves nothing behind.
 std::string fault(std::string_view line, const FeatureOptions& options = {}, const JsonRoles& roles = {}) {
   const Block block = json(line, options, roles);
   CHECK(block.size() == 0);
@@ -58,7 +58,7 @@ TEST_CASE("json: what each value becomes") {
         "x.0:1 x=a:1 x.2?:1 x.3:1 x.4.0:2 x.4=b:1 x.5.y:3");
 }
 
-TEST_CASE("json: numbers as RFC 8259 has them, and no others") {
+TEST_CASE("json: numbers of RFC 8259, and no others") {
   CHECK(one(R"({"a": [0, -0, 1.5, -1.5e3, 1E+2, 1e-2, 0.1, 1e-999]})") ==
         "a.0:0 a.1:-0 a.2:1.5 a.3:-1500 a.4:100 a.5:0.01 a.6:0.1 a.7:0");
   for (const char* number : {"01", "-01", "00", "+1", ".5", "-.5", "1.", "1.e3", "-", "1e", "1e+", "0x10", "1_000",
@@ -133,7 +133,7 @@ TEST_CASE("json: a line is one object and nothing else") {
   CHECK(has(fault(std::string_view("{\"a\0\": 1}", 9)), "NUL"));
 }
 
-TEST_CASE("json: a key may not be there twice, however it is written") {
+TEST_CASE("json: a key may not occur twice, however it is written") {
   CHECK(has(fault(R"({"a": 1, "a": 1})"), "0:10 'a' is there twice"));
   CHECK(has(fault(R"({"a": 1, "\u0061": 1})"), "twice"));
   CHECK(has(fault(R"({"a": {}, "a": {}})"), "twice"));
@@ -143,7 +143,7 @@ TEST_CASE("json: a key may not be there twice, however it is written") {
   CHECK(one(R"({"a": {"b": 1}, "b": 2, "c": {"a": 3, "b": 4}})") == "a.b:1 b:2 c.a:3 c.b:4");
 }
 
-TEST_CASE("json: the same path by other keys is the same feature, and no other") {
+TEST_CASE("json: only equal paths are the same feature, however the keys are nested") {
   const Block block = json(R"({"a.b": 1, "c": 2})"
                            "\n"
                            R"({"a": {"b": 1, "c": 3}, "c": 4})"
@@ -153,7 +153,7 @@ TEST_CASE("json: the same path by other keys is the same feature, and no other")
   CHECK(features(block) == Lines{"a.b:1 c:2", "a.b:1 c:4 a.c:3", "a.b:1 c:5 a.c:6"});
 }
 
-TEST_CASE("json: an empty key is no name, unless it is below another or ignored") {
+TEST_CASE("json: an empty key is refused unless it is nested or ignored") {
   CHECK(has(fault(R"({"": 1})"), "its key is empty"));
   CHECK(one(R"({"a": {"": 1}})") == "a.:1");
   CHECK(one(R"({"": {"a": 1}})") == ".a:1");
@@ -162,17 +162,17 @@ TEST_CASE("json: an empty key is no name, unless it is below another or ignored"
   CHECK(one(R"({"": 1, "a": 2})", options) == "a:2");
 }
 
-TEST_CASE("json: objects and arrays lie at most 64 deep") {
+TEST_CASE("json: objects and arrays may be nested at most 64 deep") {
   CHECK(json("{\"a\": " + nested(63, "[", "]") + "}").size() == 1);
   CHECK(has(fault("{\"a\": " + nested(64, "[", "]") + "}"), "64 deep"));
   CHECK(json(nested(64, "{\"a\":", "}")).size() == 1);
   CHECK(has(fault(nested(65, "{\"a\":", "}")), "64 deep"));
   CHECK(has(fault("{\"a\": " + std::string(1'000'000, '[')), "64 deep"));
-  // How deep one line was does not count for the next.
+  // The depth of one line does not affect the next.
   CHECK(json("{\"a\": " + nested(64, "[", "]") + "}\n{\"a\": " + nested(63, "[", "]") + "}").size() == 1);
 }
 
-TEST_CASE("json: fields of a kind") {
+TEST_CASE("json: the kind of a field says what its values become") {
   FeatureOptions options;
   options.categorical = {"id"}, options.numeric = {"n"}, options.text = {"t"};
   CHECK(one(R"({"id": 1.0, "n": "2.5", "t": "Hello, world", "m": "Hello, world"})", options) ==
@@ -187,7 +187,7 @@ TEST_CASE("json: fields of a kind") {
   CHECK(has(fault(R"({"a": null})", options), "0:7 'a' has no value"));
 }
 
-TEST_CASE("json: what is ignored or kept holds for all below") {
+TEST_CASE("json: ignoring or keeping a path applies to everything below it") {
   FeatureOptions options;
   options.ignore = {"user"};
   const char* const line = R"({"user": {"age": 3, "tags": ["a"]}, "user.x": 1, "users": 2, "a": {"user": 3}})";
@@ -199,7 +199,7 @@ TEST_CASE("json: what is ignored or kept holds for all below") {
   CHECK(one(line, options) == "user.tags=a:1 user.x:1");
 }
 
-TEST_CASE("json: fields that interact, with all below") {
+TEST_CASE("json: interactions include everything below a field") {
   FeatureOptions options;
   options.interactions = {{"user", "ad"}};
   CHECK(one(R"({"user": {"age": 3, "home": "NZ"}, "ad": 2})", options) ==
@@ -248,7 +248,7 @@ TEST_CASE("json: lines with other keys, or in another order") {
   CHECK(block.line == std::vector<std::uint32_t>{0, 2, 3, 4});
 }
 
-TEST_CASE("json: after a bad line nothing is left of it") {
+TEST_CASE("json: a bad line leaves nothing behind") {
   const JsonRoles roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
   const Block block =
       json("{\"a\": 1}\n{\"b\": 2, \"y\": \"no\", \"w\": 3, \"id\": \"x\", \"c\": }\n{\"c\": 3, \"b\": 4}\n", roles);

@@ -44,7 +44,7 @@ void for_every_configuration(const std::vector<double>& kappas, const StreamOpti
 
 }  // namespace
 
-TEST_CASE("every learner does what the paper says, event by event") {
+TEST_CASE("every learner follows the paper, event by event") {
   for_every_configuration({0.0}, {.rows = 40, .width = 7}, [](const Config& config, const Stream& stream, auto) {
     Learner learner(config);
     Definition definition(config, stream);
@@ -69,7 +69,7 @@ TEST_CASE("every learner does what the paper says, event by event") {
   });
 }
 
-TEST_CASE("any split of a stream into calls gives the same bits, and looking at the model changes nothing") {
+TEST_CASE("any split of a stream into calls gives the same bits, and reading the model changes nothing") {
   for_every_configuration({0.0, 0.9, 1.0}, {.rows = 36, .width = 6},
                           [](const Config& config, const Stream& stream, std::uint64_t seed) {
                             Random random(seed);
@@ -108,7 +108,7 @@ TEST_CASE("the smoothed weights are the mean of the weights after each event") {
           CAPTURE(kappa);
           CAPTURE(lanes);
           ++seed;
-          // Some hundred events: the lazy sums go through several blocks.
+          // Several hundred events: the lazy sums go through several blocks.
           const StreamOptions options{.rows = 250, .width = 8, .lanes = lanes, .density = 0.25};
           Config config =
               make_config(odca::named_loss("log_loss", 0.0), penalty.make(options.width), window.window, lanes, kappa);
@@ -135,7 +135,7 @@ TEST_CASE("the smoothed weights are the mean of the weights after each event") {
         }
 }
 
-TEST_CASE("with smoothing the margin that is shown uses the smoothed weights, and predict agrees with it") {
+TEST_CASE("with smoothing the reported margin uses the smoothed weights, as predict does") {
   for (const NamedPenalty& penalty : all_penalties) {
     const Stream stream = make_stream({.rows = 60, .width = 6, .lanes = 2}, Labels::plus_minus_one, 7);
     Learner learner(make_config(odca::named_loss("hinge", 0.0), penalty.make(6), {}, 2, 0.9));
@@ -152,7 +152,7 @@ TEST_CASE("with smoothing the margin that is shown uses the smoothed weights, an
   }
 }
 
-TEST_CASE("each lane is the learner that it would be alone") {
+TEST_CASE("each lane equals a separate learner") {
   for_every_configuration({0.0, 0.9}, {.rows = 30, .width = 6}, [](const Config& config, const Stream& stream, auto) {
     if (config.lanes == 1) return;
     Learner together(config);
@@ -184,7 +184,7 @@ TEST_CASE("each lane is the learner that it would be alone") {
   });
 }
 
-TEST_CASE("before any mass there is the prior, and an event of weight zero only ticks the clock") {
+TEST_CASE("without mass the weights are the prior, and an event of weight zero only advances the clock") {
   for (const NamedPenalty& penalty : all_penalties)
     for (const NamedWindow& window : all_windows(2)) {
       Config config = make_config(odca::named_loss("squared_error", 0.0), penalty.make(5), window.window, 2, 0.9);
@@ -209,7 +209,7 @@ TEST_CASE("before any mass there is the prior, and an event of weight zero only 
     }
 }
 
-TEST_CASE("a past that fades away to nothing leaves the prior") {
+TEST_CASE("a past that has decayed to nothing leaves the prior") {
   // Weights of zero, event after event: the mass falls by a half each time, through all powers of two.
   for (const NamedPenalty& penalty : all_penalties)
     for (const double kappa : {0.0, 0.9}) {
@@ -237,7 +237,7 @@ TEST_CASE("a past that fades away to nothing leaves the prior") {
     }
 }
 
-TEST_CASE("a gap in time of any length is survived") {
+TEST_CASE("gaps in time of any length are handled") {
   for (const double gap : {1.0, 60.0, 64.0, 65.0, 999.0, 1000.0, 1001.0, 1e6, 1e300})
     for (const double rho : {1e-2, 1e-12}) {
       Config config = make_config(odca::named_loss("log_loss", 0.0), odca::Separable{.delta = 1e-3},
@@ -260,7 +260,7 @@ TEST_CASE("a gap in time of any length is survived") {
     }
 }
 
-TEST_CASE("objectives and refining ask for the value of a user's loss before anything changes") {
+TEST_CASE("objectives and refining require the value of a custom loss before anything changes") {
   odca::Custom loss;
   loss.dual = [](double p, double s, double y) { return (y - p) / (1.0 + s); };
   Learner learner(make_config(loss, odca::L2{}, {.kind = Window::Kind::count, .length = 5}));
@@ -291,7 +291,7 @@ TEST_CASE("a feature the model has never seen has weight zero, and predicting do
   }
 }
 
-TEST_CASE("an update that would overflow is refused, and the model goes on") {
+TEST_CASE("an update that would overflow is refused, and the model remains usable") {
   for (const int lanes : {1, 2}) {
     Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}, lanes));
     Stream stream =

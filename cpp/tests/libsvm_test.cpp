@@ -36,13 +36,13 @@ TEST_CASE("libsvm: labels, indices and values") {
   CHECK(block.group.values().empty());
 }
 
-TEST_CASE("libsvm: indices may stand in any order, but not twice") {
+TEST_CASE("libsvm: indices may come in any order, but not twice") {
   CHECK(features(libsvm("1 3:1 1:2 2:3")) == Lines{"1:2 2:3 3:1"});
   CHECK(has(fault("1 3:1 3:2"), "twice"));
   CHECK(features(libsvm("1 3:1 3:2", Space::names)) == Lines{"3:3"});
 }
 
-TEST_CASE("libsvm: blank lines and comments hold no event") {
+TEST_CASE("libsvm: blank lines and comments are not events") {
   const Block block = libsvm("\n# a comment\n  \t\n1 1:2 # another: 3:4\n\r\n-1 1:3#x\n");
   CHECK(features(block) == Lines{"1:2", "1:3"});
   CHECK(block.line == std::vector<std::uint32_t>{3, 5});
@@ -50,7 +50,7 @@ TEST_CASE("libsvm: blank lines and comments hold no event") {
   CHECK(block.lines == 6);
 }
 
-TEST_CASE("libsvm: lines may end as Windows has them, and the last one not at all") {
+TEST_CASE("libsvm: Windows line endings, and a missing one at the end, are accepted") {
   CHECK(features(libsvm("1 1:2\r\n-1 1:3\r\n")) == features(libsvm("1 1:2\n-1 1:3")));
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("libsvm: a query is a group") {
   CHECK(has(fault("1 1:2 qid:7"), "'qid:7'"));
 }
 
-TEST_CASE("libsvm: what cannot be read is said, with its place") {
+TEST_CASE("libsvm: an error says what cannot be read, and where") {
   CHECK(has(fault("x 1:2"), "0:1 the label must be a number; got 'x'"));
   CHECK(has(fault("nan 1:2"), "must be a number; got 'nan'"));
   CHECK(has(fault("1e999 1:2"), "too large"));
@@ -92,7 +92,7 @@ TEST_CASE("libsvm: what cannot be read is said, with its place") {
   CHECK(has(fault(std::string("1 1:2\0 2:3", 10)), "0:6 there is a NUL byte"));
 }
 
-TEST_CASE("libsvm: indices that are names, or hashed, have no end") {
+TEST_CASE("libsvm: indices used as names, or hashed, have no upper limit") {
   CHECK(features(libsvm("1 9223372036854775808:1", Space::names)) == Lines{"9223372036854775808:1"});
   const Block block = libsvm("1 9223372036854775808:1 5:2", Space::hashed);
   CHECK(block.width == 1 << 18);
@@ -131,7 +131,7 @@ TEST_CASE("libsvm: any cut into blocks gives the same events") {
   }
 }
 
-TEST_CASE("libsvm: any number of blanks parts features") {
+TEST_CASE("libsvm: any number of blanks may separate features") {
   for (const Space space : {Space::indices, Space::names, Space::hashed}) {
     FeatureOptions options;
     options.space = space;
@@ -139,7 +139,7 @@ TEST_CASE("libsvm: any number of blanks parts features") {
   }
 }
 
-TEST_CASE("libsvm: hashed indices are themselves, as far as there are bits") {
+TEST_CASE("libsvm: a hashed index is its own hash, modulo the number of bits") {
   FeatureOptions options;
   options.space = Space::hashed, options.bits = 8;
   Block block;

@@ -118,7 +118,7 @@ double draw_y(const NamedLoss& loss, Random& random) {
 
 }  // namespace
 
-TEST_CASE("the logistic dual that starts from any margin is nearly the one that starts from none") {
+TEST_CASE("the logistic dual computed from a hint is nearly the one computed without") {
   const odca::Logistic loss;
   for (const double y : {-1.0, 0.0, 0.3, 1.0})
     for (const double s : {0.0, 1e-6, 0.1, 4.0, 125.0, 1e6})
@@ -156,7 +156,7 @@ TEST_CASE("lambda solves its inclusion for every loss and every s from 1e-300 to
   }
 }
 
-TEST_CASE("where s is zero lambda is the slope, and at a kink the element nearest to zero") {
+TEST_CASE("at s = 0 lambda is the negative slope, and at a kink the element nearest to zero") {
   for (const NamedLoss& named : all_losses) {
     CAPTURE(named.name);
     const odca::AnyLoss loss = named.loss();
@@ -178,7 +178,7 @@ TEST_CASE("where s is zero lambda is the slope, and at a kink the element neares
   CHECK(lambda_of(odca::named_loss("epsilon_insensitive", 0.5), 3.5, 0.0, 3.0) == 0.0);
 }
 
-TEST_CASE("many lanes have the bits of single ones, whatever their neighbours") {
+TEST_CASE("a lane has the same bits as a single one, whatever its neighbours") {
   for (const NamedLoss& named : all_losses) {
     CAPTURE(named.name);
     std::visit(
@@ -206,7 +206,7 @@ TEST_CASE("many lanes have the bits of single ones, whatever their neighbours") 
   }
 }
 
-TEST_CASE("value, slope and conjugate belong together") {
+TEST_CASE("value, slope and conjugate are consistent") {
   for (const NamedLoss& named : all_losses) {
     CAPTURE(named.name);
     std::visit(
@@ -271,7 +271,7 @@ TEST_CASE("a kink's sub-gradient has two ends, whatever the side of the label") 
   CHECK(ends("smooth_hinge", 0.5, 1.0, 1.0) == std::pair(0.0, 0.0));
 }
 
-TEST_CASE("a dual is saturated at the ends of its domain and nowhere else") {
+TEST_CASE("a dual is saturated exactly at the boundary of its domain") {
   const odca::AnyLoss hinge = odca::named_loss("hinge", 0.0), quantile = odca::named_loss("quantile", 0.25);
   const auto saturated = [](const odca::AnyLoss& loss, double l, double y) {
     return std::visit([&](const auto& each) { return each.saturated(l, y); }, loss);
@@ -334,7 +334,7 @@ TEST_CASE("a loss given by its gradient gets the lambda of the formula") {
   }
 }
 
-TEST_CASE("a loss given by its dual is asked nothing else") {
+TEST_CASE("a loss given by its dual needs nothing else") {
   odca::Custom custom;
   custom.dual = [](double p, double s, double y) { return p + 10.0 * s + 100.0 * y; };
   CHECK(custom.lambda(1.0, 2.0, 3.0) == 321.0);
@@ -346,6 +346,6 @@ TEST_CASE("a loss given by its dual is asked nothing else") {
   CHECK_THROWS_AS(custom.conjugate(1.0, 1.0), std::invalid_argument);
 }
 
-TEST_CASE("a name that no loss has is refused") {
+TEST_CASE("an unknown name of a loss is refused") {
   CHECK_THROWS_AS(odca::named_loss("hinges", 0.0), std::invalid_argument);
 }

@@ -97,7 +97,7 @@ TEST_CASE("merging does not depend on the order or the grouping") {
   });
 }
 
-TEST_CASE("merging with a learner that has seen nothing changes nothing but rounding") {
+TEST_CASE("merging with an empty learner changes nothing but rounding") {
   for_every_mergeable([](const Config& config, const Stream& stream) {
     Learner learner(config), empty(config);
     learn(learner, stream);
@@ -109,7 +109,7 @@ TEST_CASE("merging with a learner that has seen nothing changes nothing but roun
   });
 }
 
-TEST_CASE("what is merged is as good a model as any: it learns on, is saved and is restored") {
+TEST_CASE("a merged learner can learn, be saved and be restored") {
   for_every_mergeable([](const Config& config, const Stream& stream) {
     Learner a(config), b(config);
     learn(a, stream, 0, 20);
@@ -141,7 +141,7 @@ TEST_CASE("parts of different widths merge, whichever is the wider") {
     }
 }
 
-TEST_CASE("under half-lives both parts are brought to the later clock") {
+TEST_CASE("under half-life windows both parts are decayed to the later clock") {
   const Config config = make_config(odca::named_loss("squared_error", 0.0), odca::L2{},
                                     {.kind = Window::Kind::half_life, .parameter = {2.0}});
   Stream early = make_stream({.rows = 10, .width = 3, .late = 0.0}, Labels::any, 87), later = early;
@@ -158,7 +158,7 @@ TEST_CASE("under half-lives both parts are brought to the later clock") {
   for (std::size_t j = 0; j < sum.size(); ++j) CHECK(sum[j] == doctest::Approx(1.125 * of_b[j]).epsilon(1e-13));
 }
 
-TEST_CASE("sliding windows merge by time, and let go of what has expired") {
+TEST_CASE("sliding windows merge by time and drop expired events") {
   const Config config = make_config(odca::named_loss("squared_error", 0.0), odca::L2{},
                                     {.kind = Window::Kind::duration, .duration = 4.0});
   Stream early = make_stream({.rows = 12, .width = 3, .zero_weight = 0.0, .late = 0.0}, Labels::any, 88), later = early;
@@ -182,7 +182,7 @@ TEST_CASE("sliding windows merge by time, and let go of what has expired") {
   CHECK(std::fabs(merged.scalars().lane.mass[0] - mass) <= 1e-14L * mass);
 }
 
-TEST_CASE("a base that gets the delta becomes the later state") {
+TEST_CASE("applying a delta to its base gives the later state") {
   for_every_mergeable([](const Config& config, const Stream& stream) {
     Learner learner(config);
     learn(learner, stream, 0, 30);
@@ -195,7 +195,7 @@ TEST_CASE("a base that gets the delta becomes the later state") {
   });
 }
 
-TEST_CASE("a delta over no event at all changes nothing but rounding") {
+TEST_CASE("a delta without events changes nothing but rounding") {
   for_every_mergeable([](const Config& config, const Stream& stream) {
     Learner learner(config);
     learn(learner, stream, 0, 30);
@@ -205,7 +205,7 @@ TEST_CASE("a delta over no event at all changes nothing but rounding") {
   });
 }
 
-TEST_CASE("what cannot be merged is refused, and nothing changes") {
+TEST_CASE("learners that cannot be merged are refused, and nothing changes") {
   const Config config =
       make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {.kind = Window::Kind::count, .length = 5});
   const Stream stream = make_stream({.rows = 10, .width = 3}, Labels::any, 89);

@@ -1,4 +1,4 @@
-// Calls of one event by someone who must not wait, and features that appear with their rows.
+// Non-blocking calls of one event, and features that appear with their rows.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ using odca::Row;
 
 namespace {
 
-// A loss that looks at its learner from another thread, which must not wait.
+// A loss that uses its learner from another thread, by non-blocking calls.
 odca::Custom looking_loss(const Learner*& self, bool& entered) {
   odca::Custom loss;
   loss.dual = [&](double p, double s, double y) {
@@ -27,7 +27,7 @@ odca::Custom looking_loss(const Learner*& self, bool& entered) {
 
 }  // namespace
 
-TEST_CASE("who must not wait learns the same, to the bit") {
+TEST_CASE("a non-blocking learn gives the same bits") {
   for (const auto& penalty : all_penalties)
     for (const auto& window : all_windows(2))
       for (const double kappa : {0.0, 0.9}) {
@@ -44,7 +44,7 @@ TEST_CASE("who must not wait learns the same, to the bit") {
       }
 }
 
-TEST_CASE("who must not wait predicts the same, to the bit") {
+TEST_CASE("a non-blocking prediction gives the same bits") {
   for (const auto& penalty : all_penalties)
     for (const double kappa : {0.0, 0.9})
       for (const int lanes : {1, 3})
@@ -64,7 +64,7 @@ TEST_CASE("who must not wait predicts the same, to the bit") {
         }
 }
 
-TEST_CASE("who must not wait is sent away while somebody is inside, and by a long call") {
+TEST_CASE("a non-blocking call fails while the model is in use, and if it would be long") {
   const Learner* self = nullptr;
   bool entered = true;
   Learner learner(make_config(looking_loss(self, entered), odca::L2{}, {}));
@@ -78,7 +78,7 @@ TEST_CASE("who must not wait is sent away while somebody is inside, and by a lon
   CHECK(learner.scalars().features == 3);
 }
 
-TEST_CASE("what is refused at once leaves the model as it was") {
+TEST_CASE("a refused non-blocking call leaves the model unchanged") {
   Learner learner(make_config(odca::named_loss("hinge", 0.0), odca::L2{}, {}, 1, 0.9));
   Stream stream = make_stream({.rows = 5, .width = 4}, odca::Labels::plus_minus_one, 215);
   learn(learner, stream, 0, 4);
@@ -93,7 +93,7 @@ TEST_CASE("what is refused at once leaves the model as it was") {
   CHECK(margin == 1.5);
 }
 
-TEST_CASE("features that appear with their rows appear when one row at a time would bring them") {
+TEST_CASE("features of a batch appear when one row at a time would add them") {
   for (const auto& window : all_windows(1))
     for (const double kappa : {0.0, 0.5, 1.0}) {
       CAPTURE(window.name);
@@ -116,7 +116,7 @@ TEST_CASE("features that appear with their rows appear when one row at a time wo
     }
 }
 
-TEST_CASE("the weights of some features are those among all") {
+TEST_CASE("the weights of selected features equal those in the full vector") {
   for (const auto& penalty : all_penalties)
     for (const bool smoothed : {false, true}) {
       CAPTURE(penalty.name);

@@ -21,7 +21,7 @@ const Separable separables[] = {{.delta = 0.3},
                                 {.delta = 0.3, .lo = -infinity, .hi = 0.0},
                                 {.delta = 0.0, .lo = 0.0, .hi = 0.0}};
 
-// A prior mean inside the bounds, at one of them every now and then.
+// A prior mean inside the bounds, sometimes on one of them.
 double draw_mean(const Separable& penalty, Random& random) {
   const double lo = std::max(penalty.lo, -1.0), hi = std::min(penalty.hi, 1.0);
   return random.chance(0.2) ? lo : random.chance(0.2) ? hi : random.uniform(lo, hi);
@@ -67,7 +67,7 @@ TEST_CASE("l2 is the separable penalty without threshold and bounds") {
   }
 }
 
-TEST_CASE("value and conjugate are those of their definition, under any strength") {
+TEST_CASE("value and conjugate equal their definitions under any strength") {
   Random random(27);
   for (const Separable& penalty : separables)
     for (int i = 0; i < 500; ++i) {
@@ -81,12 +81,12 @@ TEST_CASE("value and conjugate are those of their definition, under any strength
       const double got = conjugate_times(strength, penalty, x, w0);
       REQUIRE(std::fabs(got - strength * best) <= 1e-14L * strength * (1.0L + x * x));
     }
-  // Weights whose square overflows, under a strength that makes up for it.
+  // Weights whose square overflows, under a strength that compensates.
   CHECK(value_times(1e-300, L2{}, 1e200, 0.0) == doctest::Approx(0.5e100).epsilon(1e-14));
   CHECK(conjugate_times(1e-300, L2{}, 1e200, 0.0) == doctest::Approx(0.5e100).epsilon(1e-14));
 }
 
-TEST_CASE("a line passes through the map, and is flat where a threshold or a bound holds the weight") {
+TEST_CASE("a line passes through the map, and is flat where a threshold or a bound is active") {
   Random random(23);
   for (const Separable& penalty : separables)
     for (int i = 0; i < 3000; ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("a line passes through the map, and is flat where a threshold or a bou
       REQUIRE(line.intercept + line.slope * x == doctest::Approx(penalty.map(x, w0)).epsilon(1e-15).scale(4.0));
       const double nearby = 1e-9;
       const double rise = (penalty.map(x + nearby, w0) - penalty.map(x - nearby, w0)) / (2.0 * nearby);
-      // Away from the bends the slope is the derivative; on a bend it is one of the two beside it.
+      // Away from kinks the slope is the derivative; at a kink it is one of the two one-sided ones.
       if (penalty.line(x - nearby, w0) == penalty.line(x + nearby, w0))
         REQUIRE(line.slope == doctest::Approx(rise).epsilon(1e-6));
       REQUIRE((line.slope == 0.0 || line.slope == 1.0));
@@ -118,7 +118,7 @@ TEST_CASE("two x share a line only if all between them do") {
     }
 }
 
-TEST_CASE("a pack of lines has the bits of single ones") {
+TEST_CASE("a pack of lines has the same bits as single ones") {
   Random random(25);
   for (const Separable& penalty : separables)
     for (int i = 0; i < 2000; ++i) {
@@ -136,7 +136,7 @@ TEST_CASE("a pack of lines has the bits of single ones") {
     }
 }
 
-TEST_CASE("the simplex has its softmax, and the conjugate is attained there") {
+TEST_CASE("on the simplex the map is the softmax, and attains the conjugate") {
   Random random(26);
   for (int round = 0; round < 300; ++round) {
     const std::int64_t features = random.between(1, 12);

@@ -41,7 +41,7 @@ PrimalLearner make(bool implicit, double rate, double rho, double kappa, std::ve
       {named_loss("log_loss", 0.0), implicit, PrimalOptions::Rate::constant, rate, rho, 0.0, kappa, std::move(start)});
 }
 
-// As it is written, in dense vectors: the weights, smoothed ones, and the margins of these.
+// The definition, in dense vectors: the weights, the smoothed weights, and their margins.
 struct Slow {
   std::vector<double> w, smoothed, margins;
 };
@@ -73,7 +73,7 @@ Slow slow(const Problem& problem, double rate, double rho, bool implicit, double
 
 }  // namespace
 
-TEST_CASE("steps in the primal are what they are written as, however fast the weights shrink and the past fades") {
+TEST_CASE("steps in the primal equal their definition, however fast the weights shrink and the past decays") {
   for (const bool implicit : {false, true})
     for (const double rho : {0.0, 0.01, 1.0, 4.5, 5.0})
       for (const double kappa : {0.0, 1e-3, 0.5, 0.999, 1.0})
@@ -93,12 +93,12 @@ TEST_CASE("steps in the primal are what they are written as, however fast the we
         }
 }
 
-TEST_CASE("before anything was learned the smoothed weights are those of the start") {
+TEST_CASE("before the first event the smoothed weights are the initial ones") {
   const PrimalLearner learner = make(false, 0.1, 0.1, 0.9, {1.0, 2.0});
   CHECK(learner.smoothed_weights() == std::vector<double>{1.0, 2.0});
 }
 
-TEST_CASE("a row that is no number leaves the learner as it was") {
+TEST_CASE("a row that is not finite leaves the learner unchanged") {
   Problem problem(5);
   PrimalLearner learner = make(false, 0.1, 0.1, 1.0);
   std::vector<double> margins(rows);
@@ -110,7 +110,7 @@ TEST_CASE("a row that is no number leaves the learner as it was") {
   CHECK(learner.count() == rows);
 }
 
-TEST_CASE("an ascent that fails or is stopped leaves duals and weights as they were") {
+TEST_CASE("an ascent that fails or is stopped leaves duals and weights unchanged") {
   Problem problem(6);
   DualAscent ascent(named_loss("log_loss", 0.0), 0.05, rows, width);
   std::vector<std::int64_t> order(rows);
@@ -129,7 +129,7 @@ TEST_CASE("an ascent that fails or is stopped leaves duals and weights as they w
   CHECK(ascent.weights() == w);
 }
 
-TEST_CASE("coordinate ascent ends where every dual is the slope at its own margin") {
+TEST_CASE("coordinate ascent converges to duals that are the slopes at their margins") {
   const Problem problem(7);
   DualAscent ascent(named_loss("log_loss", 0.0), 0.05, rows, width);
   Random random(8);

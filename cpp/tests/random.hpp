@@ -1,4 +1,4 @@
-// Numbers drawn the same way on every machine.
+// Random numbers that are the same on every machine.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ class Random {
   double uniform(double lo, double hi) { return lo + (hi - lo) * unit(); }
   bool chance(double p) { return unit() < p; }
   double sign() { return chance(0.5) ? 1.0 : -1.0; }
-  // Of mean 0 and variance 1/3, nearly a normal one.
+  // Approximately normal, with mean 0 and variance 1/3.
   double bell() { return unit() + unit() + unit() + unit() - 2.0; }
   // A positive number whose power of two is uniform in lo .. hi.
   double magnitude(int lo, int hi) { return std::ldexp(1.0 + unit(), static_cast<int>(between(lo, hi))); }

@@ -1,4 +1,4 @@
-// Saving and restoring. A state that comes from outside is not trusted.
+// Saving and restoring. A state from outside is not trusted.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -110,7 +110,7 @@ const NamedSpoil windowed_state[] = {
     {"a row of negative size", [](Saved& s) { s.window.size[0] = -1; }},
     {"a row wider than the model", [](Saved& s) { s.window.size[0] = s.state.features + 1; }},
     {"a row of enormous size", [](Saved& s) { s.window.size[0] = std::numeric_limits<std::int64_t>::max(); }},
-    {"an event that has not happened", [](Saved& s) { s.window.number[0] = s.state.count; }},
+    {"an event numbered beyond the count", [](Saved& s) { s.window.number[0] = s.state.count; }},
     {"a time that is no number", [](Saved& s) { s.window.time[0] = nan; }},
     {"nan in a row", [](Saved& s) { s.window.value[0] = nan; }},
     {"nan in a fact", [](Saved& s) { s.window.facts[1] = nan; }},
@@ -149,7 +149,7 @@ Config simple_config(Window window, double kappa, int lanes) {
 
 }  // namespace
 
-TEST_CASE("a restored learner has the bits of the saved one, and goes on with the same bits") {
+TEST_CASE("a restored learner has the bits of the saved one, and continues with the same bits") {
   std::uint64_t seed = 700;
   for (const int lanes : {1, 3})
     for (const NamedPenalty& penalty : all_penalties)
@@ -179,7 +179,7 @@ TEST_CASE("a restored learner has the bits of the saved one, and goes on with th
         }
 }
 
-TEST_CASE("a state that does not fit together is refused, and the learner keeps its own") {
+TEST_CASE("an inconsistent state is refused, and the learner keeps its own") {
   for (const int lanes : {1, 2}) {
     const Learner plain = learned(simple_config({}, 0.0, lanes), 91);
     const Learner smoothed = learned(simple_config({}, 0.9, lanes), 92);
@@ -212,7 +212,7 @@ TEST_CASE("events are refused by a learner whose window keeps none") {
   CHECK(infinite.scalars().count == 0);
 }
 
-TEST_CASE("the number of features of a simplex, and the intercept, must be there") {
+TEST_CASE("a state must have all features of a simplex, and the intercept") {
   Config config = make_config(odca::named_loss("hinge", 0.0), uniform_kl(4), {});
   Learner simplex(config);
   Saved saved = save(simplex);

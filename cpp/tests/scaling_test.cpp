@@ -10,7 +10,7 @@
 using namespace odca;
 using odca::test::Random;
 
-TEST_CASE("a scaling knows the mean and the deviation of what is in it") {
+TEST_CASE("a scaling has the mean and the standard deviation of its events") {
   Scaling scaling;
   scaling.on = true;
   scaling.kind = Scaling::centred;
@@ -25,7 +25,7 @@ TEST_CASE("a scaling knows the mean and the deviation of what is in it") {
   CHECK_FALSE(scaling.add(0, 1e200, 1.0));
 }
 
-TEST_CASE("where zeros are many the scale is that of the others") {
+TEST_CASE("for sparse features the scale is that of the non-zero values") {
   Scaling scaling;
   scaling.on = true;
   scaling.kind = Scaling::plain;
@@ -69,7 +69,7 @@ Config scaled(Window window) {
 
 }  // namespace
 
-TEST_CASE("a learner that scales goes through windows, copies and lanes") {
+TEST_CASE("scaling works with windows, copies and lanes") {
   Window sliding, fading;
   sliding.kind = Window::Kind::count, sliding.length = 7;
   fading.parameter = {0.5};

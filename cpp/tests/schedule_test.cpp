@@ -22,7 +22,7 @@ Ids sorted(Ids ids) {
 
 }  // namespace
 
-TEST_CASE("every order has every event once") {
+TEST_CASE("every order visits every event once") {
   for (const std::size_t run : {1, 4, 16})
     for (const std::size_t n : {0, 1, 3, 16, 17, 200}) {
       Ids ids = first(n);
@@ -47,7 +47,7 @@ TEST_CASE("an event that does not move rests ever longer, but never for more tha
     std::vector<int> visits;
     for (int pass = 0; pass < 700; ++pass) {
       const Ids awake = roster.gather();
-      CHECK(std::count(awake.begin(), awake.end(), 0) == 1);  // it moves
+      CHECK(std::count(awake.begin(), awake.end(), 0) == 1);  // event 0 moves
       if (awake.size() == 2) visits.push_back(pass);
       std::vector<std::uint8_t> moved(awake.size(), 0);
       moved[0] = 1;
@@ -59,7 +59,7 @@ TEST_CASE("an event that does not move rests ever longer, but never for more tha
   CHECK(visits(2) == std::vector<int>{0, 2, 6, 14, 30, 62, 126, 254, 510});
 }
 
-TEST_CASE("who is woken has not forgotten how long it rested") {
+TEST_CASE("an event that is woken keeps the length of its rest") {
   Roster roster(first(1), Order(false, 0), 4);
   roster.gather();
   CHECK_FALSE(roster.send_to_rest({0}));
@@ -75,7 +75,7 @@ TEST_CASE("who is woken has not forgotten how long it rested") {
   CHECK(roster.gather() == first(1));
 }
 
-TEST_CASE("the gap is looked at when the visits say that it is small") {
+TEST_CASE("the gap is computed when the visits suggest that it is small") {
   Inspections inspections(100.0);
   inspections.passed(64.0, 100.0);
   CHECK_FALSE(inspections.due());
@@ -86,7 +86,7 @@ TEST_CASE("the gap is looked at when the visits say that it is small") {
   CHECK(inspections.due());
 }
 
-TEST_CASE("what a look finds corrects what is expected") {
+TEST_CASE("a computed gap corrects the estimate") {
   Inspections inspections(100.0);
   inspections.passed(2.0, 1000.0);
   inspections.passed(1.3, 1000.0);
@@ -97,7 +97,7 @@ TEST_CASE("what a look finds corrects what is expected") {
   CHECK(inspections.overlooked(4.0));  // the visits have not seen that
 }
 
-TEST_CASE("visits that tell nothing do not keep anybody from looking, nor make one look at every pass") {
+TEST_CASE("with uninformative visits the gap is still computed, but not at every pass") {
   Inspections blind(100.0);
   int looks = 0;
   for (int pass = 0; pass < 1000; ++pass) {
@@ -118,7 +118,7 @@ TEST_CASE("visits that tell nothing do not keep anybody from looking, nor make o
   CHECK(looks < 130);
 }
 
-TEST_CASE("rows are taken in runs where there are many and neighbours hardly overlap") {
+TEST_CASE("rows are visited in runs if there are many and neighbours hardly overlap") {
   const auto length = [](std::size_t rows, std::int32_t apart) {
     EventBuffer buffer;
     std::vector<std::int32_t> index(40);

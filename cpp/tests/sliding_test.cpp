@@ -15,7 +15,7 @@ using odca::Window;
 
 TEST_CASE("a sliding window forgets what has left, however heavy it was") {
   for (const double heavy : {1.0, 1e6, 1e12, 1e18})
-    for (const std::int64_t width : {4, 400}) {  // many features make a rebuild dear
+    for (const std::int64_t width : {4, 400}) {  // many features make a rebuild expensive
       Config config =
           make_config(odca::named_loss("huber", 1.0), odca::L2{}, {.kind = Window::Kind::count, .length = 3});
       Stream stream =
@@ -53,7 +53,7 @@ TEST_CASE("a sliding window whose events all have weight zero has the prior's we
   }
 }
 
-TEST_CASE("rounding does not build up over a long stream through a short window") {
+TEST_CASE("rounding errors do not accumulate over a long stream through a short window") {
   // Events far on their side of the margin (dual 0) come and go with weights that are not exact in binary.
   Config config = make_config(odca::named_loss("hinge", 0.0), odca::L2{}, {.kind = Window::Kind::count, .length = 5});
   Learner learner(config);
@@ -106,7 +106,7 @@ TEST_CASE("weak duality holds on a window, and S-DCA closes the gap") {
       }
 }
 
-TEST_CASE("refining depends on the seed alone, and not on how the events came") {
+TEST_CASE("refining depends only on the seed, and not on how the events were split into calls") {
   const Config config =
       make_config(odca::named_loss("log_loss", 0.0), odca::L2{}, {.kind = Window::Kind::count, .length = 20}, 2, 0.9);
   const Stream stream = make_stream({.rows = 50, .width = 5, .lanes = 2}, Labels::probability, 23);
@@ -121,7 +121,7 @@ TEST_CASE("refining depends on the seed alone, and not on how the events came") 
   CHECK_FALSE(whole.same_state(other));
 }
 
-TEST_CASE("unlearning takes out one event, exactly") {
+TEST_CASE("unlearning removes one event exactly") {
   const Config config = make_config(odca::named_loss("squared_error", 0.0), odca::L2{},
                                     {.kind = Window::Kind::count, .length = 10}, 1, 0.9);
   const Stream stream = make_stream({.rows = 30, .width = 5}, Labels::any, 24);
@@ -143,13 +143,13 @@ TEST_CASE("unlearning takes out one event, exactly") {
   CHECK(std::fabs(learner.scalars().lane.mass[0] - mass) <= 1e-14L);
   CHECK(learner.scalars().events == 9);
   CHECK(learner.scalars().count == 30);
-  close_to(learner.weights(true), smoothed, 1e-14);  // what was shown before stays what it was
+  close_to(learner.weights(true), smoothed, 1e-14);  // predictions from before are unchanged
   CHECK_THROWS_AS(learner.unlearn(25), InputError);
   CHECK_THROWS_AS(learner.unlearn(3), InputError);
   CHECK_THROWS_AS(learner.unlearn(30), InputError);
 }
 
-TEST_CASE("what needs the events is refused where there are none") {
+TEST_CASE("operations that need stored events are refused without them") {
   Learner learner(make_config(odca::named_loss("hinge", 0.0), odca::L2{}, {}));
   CHECK_THROWS_AS(learner.refine(1, 0.0, 0, {}), InputError);
   CHECK_THROWS_AS(learner.unlearn(0), InputError);

@@ -14,7 +14,7 @@ namespace {
 
 using Position = Timeline::Position;
 
-// How q may go from event to event.
+// How q may change from event to event.
 enum class Course { falling, collapsing, wandering, jumping, resting };
 constexpr Course courses[] = {Course::falling, Course::collapsing, Course::wandering, Course::jumping, Course::resting};
 
@@ -29,7 +29,7 @@ double next_q(Course course, double q, Random& random) {
   return q;
 }
 
-// The q of every event so far, beside the timeline that is told of them.
+// The q of every event so far, and the timeline that records them.
 struct Told {
   Timeline timeline;
   int lanes;
@@ -147,7 +147,7 @@ TEST_CASE("bringing a coordinate up to date gives the sum over the events that i
         }
 }
 
-TEST_CASE("bringing a coordinate up to date gives the sum over the events that it missed, across bends of the map") {
+TEST_CASE("bringing a coordinate up to date gives the sum over the events that it missed, across kinks of the map") {
   Random random(42);
   for (const double kappa : kappas)
     for (const int lanes : {1, 3})
@@ -163,7 +163,7 @@ TEST_CASE("bringing a coordinate up to date gives the sum over the events that i
       }
 }
 
-TEST_CASE("four levels deep the sums are still right") {
+TEST_CASE("the sums are right four levels deep") {
   Random random(49);
   const int events = Timeline::fan * Timeline::fan * Timeline::fan + 3 * Timeline::fan;
   REQUIRE(levels_after(events) == 4);
@@ -179,7 +179,7 @@ TEST_CASE("four levels deep the sums are still right") {
   }
 }
 
-TEST_CASE("a coordinate that is visited often ends where one does that is visited once") {
+TEST_CASE("visiting a coordinate often gives the same as visiting it once") {
   Random random(43);
   for (const double kappa : kappas)
     for (const Separable& penalty : crossings) {
@@ -200,7 +200,7 @@ TEST_CASE("a coordinate that is visited often ends where one does that is visite
     }
 }
 
-TEST_CASE("a coordinate that is up to date stays as it is") {
+TEST_CASE("a coordinate that is up to date does not change") {
   Random random(44);
   Told told(0.9, 1, true);
   for (int n = 0; n < 300; ++n) {
@@ -211,7 +211,7 @@ TEST_CASE("a coordinate that is up to date stays as it is") {
   }
 }
 
-TEST_CASE("a timeline that was cleared has the bits of a new one") {
+TEST_CASE("a cleared timeline has the same bits as a new one") {
   Random random(45);
   Told used(0.9, 3, true);
   for (int n = 0; n < 400; ++n) used.tell(Course::wandering, random);
@@ -264,7 +264,7 @@ TEST_CASE("a timeline is consistent after any number of events") {
   }
 }
 
-TEST_CASE("a timeline of which any part is longer or shorter than it should be is not consistent") {
+TEST_CASE("a timeline with any part too long or too short is inconsistent") {
   Random random(48);
   for (const bool pieces : {false, true})
     for (const int events : {0, 5, 15, 16, 31, 32, 1100}) {

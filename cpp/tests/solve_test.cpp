@@ -190,7 +190,7 @@ TEST_CASE("the slope is the derivative of z at the solution") {
       const long double step = 1e-7L * (1.0L + std::fabs(got.lambda[0]));
       const long double up = (problem.z(0, got.lambda[0] + step) - problem.z(0, got.lambda[0])) / step;
       const long double down = (problem.z(0, got.lambda[0]) - problem.z(0, got.lambda[0] - step)) / step;
-      // On a bend z has two slopes; anywhere else they agree to the order of the step.
+      // At a kink z has two slopes; anywhere else they agree to the order of the step.
       const double low = static_cast<double>(std::min(up, down)), high = static_cast<double>(std::max(up, down));
       const double slack = 1e-5 * (1.0 + high);
       CAPTURE(penalty.name);
@@ -199,7 +199,7 @@ TEST_CASE("the slope is the derivative of z at the solution") {
     }
 }
 
-TEST_CASE("a lane has the bits of a learner of its own, under penalties that are solved lane by lane") {
+TEST_CASE("a lane has the same bits as a separate learner, under penalties that are solved lane by lane") {
   Random random(33);
   for (const NamedPenalty& penalty : all_penalties) {
     if (penalty.name == "l2") continue;  // there one read of the row serves all lanes, in another order
@@ -216,7 +216,7 @@ TEST_CASE("a lane has the bits of a learner of its own, under penalties that are
   }
 }
 
-TEST_CASE("the margin is z without the event") {
+TEST_CASE("the margin is z without the event's contribution") {
   Random random(34);
   for (const NamedPenalty& named : all_penalties)
     for (int i = 0; i < 100; ++i) {
@@ -239,7 +239,7 @@ TEST_CASE("the margin is z without the event") {
 }
 
 TEST_CASE("the bracket solves what the bare iteration does not, in few steps") {
-  // z with bends everywhere, as a box with a threshold has: the tangent alone can lead round in circles.
+  // z with kinks everywhere, as a box with a threshold has: the tangent alone can cycle.
   Random random(35);
   int circles = 0, cases = 0, evaluations = 0, most = 0;
   for (const char* name : {"absolute_error", "squared_error", "hinge", "log_loss", "huber"}) {

@@ -114,7 +114,7 @@ inline double draw_label(Labels labels, Random& random) {
   return 2.0 * random.bell();
 }
 
-// Events in memory, with everything that may come with them. Rows are sparse or dense.
+// Events in memory, with weights, offsets and times. Rows are sparse or dense.
 struct Stream {
   std::int64_t rows = 0, width = 0;
   int lanes = 1;

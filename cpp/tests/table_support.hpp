@@ -1,4 +1,4 @@
-// What the tests of tables share: events of a block, written as a person would.
+// What the tests of tables share: events of a block, in readable form.
 #pragma once
 
 #include <doctest/doctest.h>

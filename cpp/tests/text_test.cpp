@@ -33,7 +33,7 @@ void check_table(const NameTable& table, const std::vector<std::string>& wanted,
   }
 }
 
-// Names come and go at random; the table must agree with a list.
+// Names are added and removed at random; the table must agree with a list.
 void check_random_table(std::uint64_t seed, int turns, std::uint64_t (*hash)(std::string_view)) {
   Random random(seed);
   NameTable table;
@@ -57,7 +57,7 @@ void check_random_table(std::uint64_t seed, int turns, std::uint64_t (*hash)(std
 
 }  // namespace
 
-TEST_CASE("names are numbered in the order in which they come") {
+TEST_CASE("names are numbered in order of appearance") {
   NameTable table;
   std::vector<std::string> wanted;
   CHECK(table.find(hash_of("a"), "a") == -1);
@@ -79,11 +79,11 @@ TEST_CASE("the empty name is a name") {
   CHECK(table.find(hash_of(""), "") == -1);
 }
 
-TEST_CASE("names may be cut off and come again") {
+TEST_CASE("names may be removed and added again") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) check_random_table(seed, 1500, hash_of);
 }
 
-TEST_CASE("names whose hashes meet are still told apart") {
+TEST_CASE("names with colliding hashes are distinguished") {
   check_random_table(1, 600, [](std::string_view) { return std::uint64_t{42}; });
   check_random_table(2, 600, [](std::string_view name) { return hash_of(name) % 7; });
   check_random_table(3, 600, [](std::string_view name) { return hash_of(name) | 0xffffffff; });
@@ -152,7 +152,7 @@ TEST_CASE("every decimal number is rounded to the nearest double") {
   for (int n = 0; n < 50'000; ++n) check_number(random_halfway(random));
 }
 
-TEST_CASE("numbers at the edges of what a double holds") {
+TEST_CASE("numbers at the limits of a double") {
   const std::string zeros(400, '0');
   for (const std::string text : {"0",
                                  "-0",
@@ -187,7 +187,7 @@ TEST_CASE("numbers at the edges of what a double holds") {
   check_number("." + zeros + zeros + "5");
 }
 
-TEST_CASE("a plain number is what any reader of numbers makes of it") {
+TEST_CASE("the fast parser of plain numbers agrees with the general one") {
   Random random(11);
   constexpr char alphabet[] = "0123456789012345678901234567890123456789..-+e x";
   int plain = 0;
@@ -217,7 +217,7 @@ TEST_CASE("a plain number is what any reader of numbers makes of it") {
                                  static_cast<std::int64_t>(std::strlen(number)), out));
 }
 
-TEST_CASE("the parts of a line are where they are, near the ends of it too") {
+TEST_CASE("the parts of a line are found, also near its ends") {
   Random random(12);
   for (int turn = 0; turn < 3000; ++turn) {
     std::string line;
@@ -233,7 +233,7 @@ TEST_CASE("the parts of a line are where they are, near the ends of it too") {
   }
 }
 
-TEST_CASE("what is no number is left where it is") {
+TEST_CASE("text that is not a number is not consumed") {
   const auto length = [](std::string_view text) {
     double out = 0.0;
     return text::read_number(text.data(), text.data() + text.size(), out) - text.data();
@@ -252,7 +252,7 @@ TEST_CASE("what is no number is left where it is") {
 
 // Lines
 
-TEST_CASE("the ends of lines are counted, in quotes that do not end too") {
+TEST_CASE("line ends are counted, also inside an open quote") {
   const auto breaks = [](std::string_view text) {
     std::uint32_t all = 0, some = 0;
     for (std::size_t at = 0; at < text.size(); all += some) text::next_line(text, at, true, some);
@@ -267,7 +267,7 @@ TEST_CASE("the ends of lines are counted, in quotes that do not end too") {
 
 // Unicode
 
-TEST_CASE("UTF-8 is what the standard says") {
+TEST_CASE("UTF-8 is validated as the standard says") {
   for (const std::string text : {"", "abc", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
                                  "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "a\xc3\xa9z"})
     CHECK(text::is_utf8(text));
@@ -283,7 +283,7 @@ TEST_CASE("UTF-8 is what the standard says") {
   CHECK_FALSE(text::is_utf8("a\xfc", true));
 }
 
-TEST_CASE("every character is written as UTF-8 that is read again") {
+TEST_CASE("every character survives the round trip through UTF-8") {
   for (std::uint32_t point = 0; point <= 0x10ffff; ++point) {
     std::string out;
     text::append_utf8(point, out);
@@ -291,7 +291,7 @@ TEST_CASE("every character is written as UTF-8 that is read again") {
   }
 }
 
-TEST_CASE("words are in lower case, without what is between them") {
+TEST_CASE("words are lower-cased, without the characters between them") {
   const auto words = [](std::string_view text) {
     std::vector<std::string> out;
     std::string word;
@@ -321,7 +321,7 @@ text::Block block_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-TEST_CASE("a vocabulary numbers new names, and finds old ones") {
+TEST_CASE("a vocabulary numbers new names and finds old ones") {
   text::Vocabulary vocabulary;
   using Places = std::vector<std::int32_t>;
   CHECK(vocabulary.absorb(block_of({"a", "b"}), true) == Places{0, 1});
@@ -330,7 +330,7 @@ TEST_CASE("a vocabulary numbers new names, and finds old ones") {
   CHECK(vocabulary.absorb(block_of({"d", "c"}), false) == Places{3, 2});
 }
 
-TEST_CASE("resolved rows are sorted, and what has no place is dropped") {
+TEST_CASE("resolved rows are sorted, and features without an index are dropped") {
   text::Block block = block_of({"a", "b", "c"});
   block.rows.index = {0, 1, 2, 0}, block.rows.value = {1.0, 2.0, 3.0, 4.0};
   block.rows.start = {0, 4, 4};
@@ -341,7 +341,7 @@ TEST_CASE("resolved rows are sorted, and what has no place is dropped") {
   CHECK(block.width == 6);
 }
 
-TEST_CASE("a vocabulary that was written is read again") {
+TEST_CASE("a vocabulary survives the round trip") {
   text::Vocabulary vocabulary, again;
   std::vector<std::string> names = {"", "a",
                                     "b\xff"
@@ -362,7 +362,7 @@ TEST_CASE("a vocabulary that was written is read again") {
   CHECK(again.absorb(block, false) == vocabulary.absorb(block, false));
 }
 
-TEST_CASE("a vocabulary that cannot be is refused, and leaves the old one") {
+TEST_CASE("an invalid vocabulary is refused, and the old one is kept") {
   text::Vocabulary vocabulary;
   vocabulary.restore("ab", {1, 2});
   using Ends = std::vector<std::int64_t>;

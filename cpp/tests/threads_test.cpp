@@ -86,7 +86,7 @@ odca::AnyLoss slow_loss() {
 
 }  // namespace
 
-TEST_CASE("a learner can be copied and asked while it learns") {
+TEST_CASE("a learner can be copied and used for prediction while it learns") {
   for (const int lanes : {1, 3})
     for (const Window& window : {Window{}, Window{.kind = Window::Kind::count, .length = 50}}) {
       Config config =
@@ -98,7 +98,7 @@ TEST_CASE("a learner can be copied and asked while it learns") {
     }
 }
 
-TEST_CASE("a learner can be copied while it meets new features") {
+TEST_CASE("a learner can be copied while new features appear") {
   for (int round = 0; round < 5; ++round) {
     Config config = make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}, 1, 0.9);
     config.shape = make_shape(1, 1, 103);
@@ -121,7 +121,7 @@ TEST_CASE("a learner can be copied while it meets new features") {
   }
 }
 
-TEST_CASE("several threads may learn at once: every call is whole") {
+TEST_CASE("several threads may learn at once, and every call is atomic") {
   Config config = make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {});
   Learner learner(config);
   const Stream stream = make_stream({.rows = 1200, .width = 20, .zero_weight = 0.0}, Labels::any, 105);
@@ -171,7 +171,7 @@ TEST_CASE("a reader does not wait for the end of a long call") {
   CHECK(seen_in_the_middle <= 600);
 }
 
-TEST_CASE("an interrupted call stops between two events, with those learned that came before") {
+TEST_CASE("an interrupted call stops between two events and keeps what it has learned") {
   for (const double kappa : {0.0, 0.9}) {
     Config config = make_config(slow_loss(), odca::L2{}, {.kind = Window::Kind::count, .length = 20}, 1, kappa);
     Learner stopped(config), prefix(config);
@@ -190,7 +190,7 @@ TEST_CASE("an interrupted call stops between two events, with those learned that
   }
 }
 
-TEST_CASE("if the question itself throws, the call never happened") {
+TEST_CASE("if the interrupt check throws, the call is undone") {
   Config config = make_config(slow_loss(), odca::L2{}, {}, 1, 0.9);
   Learner learner(config);
   const Stream stream = make_stream({.rows = 600, .width = 2000, .dense = true, .density = 1.0}, Labels::any, 109);
@@ -228,7 +228,7 @@ TEST_CASE("a long prediction can be interrupted") {
   CHECK(out.back() == -7.0);
 }
 
-TEST_CASE("refining can be interrupted too, and leaves sums that are those of the duals") {
+TEST_CASE("refining can be interrupted, and leaves sums consistent with the duals") {
   odca::AnyLoss loss = slow_loss();
   std::get<odca::Custom>(loss).worth = [](double z, double y) { return 0.5 * (y - z) * (y - z); };
   Config config = make_config(loss, odca::L2{}, {.kind = Window::Kind::count, .length = 100});

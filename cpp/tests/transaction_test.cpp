@@ -98,7 +98,7 @@ void check_undone(const Config& config, const Stream& stream, std::uint64_t seed
 
 }  // namespace
 
-TEST_CASE("a call with a poisoned row leaves every bit of the model as it was") {
+TEST_CASE("a call with an invalid row leaves every bit of the model unchanged") {
   Modes modes;
   std::uint64_t seed = 70;
   for (const int lanes : {1, 3})
@@ -124,7 +124,7 @@ TEST_CASE("a call with a poisoned row leaves every bit of the model as it was") 
   CHECK(modes.copied > 100);
 }
 
-TEST_CASE("what touches every coordinate is undone too: folds, the ends of smoothing blocks, rebuilds") {
+TEST_CASE("changes of every coordinate are undone too: folds, ends of smoothing blocks, rebuilds") {
   // A strong decay folds the scale every few events; few features end a block soon; a short window rebuilds often.
   Modes modes;
   const odca::AnyLoss loss = odca::named_loss("squared_error", 0.0);

@@ -90,18 +90,18 @@ TEST_CASE("vw: a value that is a word makes a category") {
   CHECK(has(fault("| a\xff:y"), "not UTF-8"));
 }
 
-TEST_CASE("vw: a bar without anything is an event without features") {
+TEST_CASE("vw: a bar alone is an event without features") {
   const Block block = vw("|\n1 |\n||\n1 |a\n| \n1 |a |b");
   CHECK(features(block) == Lines{"", "", "", "", "", ""});
   CHECK(block.bad_count == 0);
 }
 
-TEST_CASE("vw: blank lines hold no event, and every event has a bar") {
+TEST_CASE("vw: blank lines are not events, and every event has a bar") {
   CHECK(vw("\n \t\n\r\n").size() == 0);
   CHECK(has(fault("1 x y"), "expected a bar"));
 }
 
-TEST_CASE("vw: what cannot be read is said, with its place") {
+TEST_CASE("vw: an error says what cannot be read, and where") {
   CHECK(has(fault("|a x:"), "0:6 the value of a feature must be a number; got ''"));
   CHECK(has(fault("|a x: 2"), "got ''"));
   CHECK(has(fault("|a x:1:2"), "0:6 the value of a feature must be a number; got '1:2'"));
@@ -113,7 +113,7 @@ TEST_CASE("vw: what cannot be read is said, with its place") {
   CHECK(has(fault("|a x\x80"), "not UTF-8"));
 }
 
-TEST_CASE("vw: bytes that mark categories are no part of a name") {
+TEST_CASE("vw: bytes that mark categories may not be part of a name") {
   CHECK(has(fault("|a x\xffy"), "not UTF-8"));
   CHECK(has(fault("|a\xfe x"), "not UTF-8"));
   CHECK(has(fault("| x\xfdy"), "not UTF-8"));
@@ -122,11 +122,11 @@ TEST_CASE("vw: bytes that mark categories are no part of a name") {
   CHECK(vw("|a x\xffy", hashed).bad_count == 0);
 }
 
-TEST_CASE("vw: lines may end as Windows has them, and the last one not at all") {
+TEST_CASE("vw: Windows line endings, and a missing one at the end, are accepted") {
   CHECK(features(vw("1 |a x\r\n1 |a y:2\r\n")) == features(vw("1 |a x\n1 |a y:2")));
 }
 
-TEST_CASE("vw: a carriage return inside a line is no part of a name") {
+TEST_CASE("vw: a carriage return inside a line is not part of a name") {
   CHECK(has(fault("| a\rb"), "0:4 there is a carriage return inside the line"));
   CHECK(has(fault("| a\r\r"), "0:4 there is a carriage return"));
 }
@@ -163,7 +163,7 @@ TEST_CASE("vw: any cut into blocks gives the same events") {
   }
 }
 
-TEST_CASE("vw: any number of blanks parts features") {
+TEST_CASE("vw: any number of blanks may separate features") {
   for (const Space space : {Space::names, Space::hashed})
     for (const char* const head : {"1 |", "1 |n", "1 |n:2", "1 't |a x |"}) {
       FeatureOptions options;
@@ -172,7 +172,7 @@ TEST_CASE("vw: any number of blanks parts features") {
     }
 }
 
-TEST_CASE("vw: hashed names that are numbers are themselves, outside of namespaces") {
+TEST_CASE("vw: a numeric name outside namespaces is its own hash") {
   FeatureOptions options;
   options.space = Space::hashed, options.bits = 20;
   CHECK(features(vw("| 12:0.5 7:1 0:1 1048577:0.25 3 4 5 6", options)) ==

@@ -1,10 +1,10 @@
-// S-DCA as it is in the literature: coordinate ascent on the dual of a finite set, whose rows are visited in any order, again and again.
+// S-DCA as in the literature: coordinate ascent on the dual of a finite set, visiting its rows repeatedly in any order.
 //
 //     min (1/n) sum_i Q(h_i'w; y_i) + rho/2 |w|^2,   w = S / (rho n),   S = sum_i lambda_i h_i
 //
-// A visit solves for one dual with all others held: without its own part the margin is p = h_i'w - s lambda_i, and s = |h_i|^2 / (rho n):
-// the scalar problem of O-DCA once more. `Learner.fit` is faster (it rests, looks at the gap, takes joint steps); this is what it and
-// O-DCA are compared with.
+// A visit solves for one dual with all others fixed: without its own contribution the margin is p = h_i'w - s lambda_i, with
+// s = |h_i|^2 / (rho n), which is the scalar problem of O-DCA. `Learner.fit` is faster (it skips events at rest, checks the gap, and
+// takes joint steps); this is the baseline for it and for O-DCA.
 #pragma once
 
 #include <cmath>
@@ -29,7 +29,7 @@ class DualAscent {
         sum_(static_cast<std::size_t>(features)),
         duals_(static_cast<std::size_t>(rows)) {}
 
-  // `batch` and `y` are the set, the same at every call; `order` are the rows to visit. An error, or Ctrl-C, leaves everything as it was.
+  // `batch` and `y` are the set, the same in every call; `order` lists the rows to visit. An error or Ctrl-C leaves everything unchanged.
   void visit(const Batch& batch, const double* y, std::span<const std::int64_t> order, const Interrupted& interrupted) {
     std::vector<double> sum = sum_, duals = duals_;
     FairMutex nobody;
@@ -43,7 +43,7 @@ class DualAscent {
             const std::int64_t i = order[k];
             const Row row = batch.row(i, scratch);
             step(loss, row, y[i], i, sum, duals[static_cast<std::size_t>(i)]);
-            stopped = call.look(row.size);
+            stopped = call.should_stop(row.size);
           }
         },
         loss_);

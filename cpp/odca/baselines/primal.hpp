@@ -1,15 +1,15 @@
-// What O-DCA is compared with: methods that step in the primal, in one form.
+// Baselines for O-DCA: methods that take steps in the primal, in one form.
 //
 //     w_N = (1 - mu rho) w_{N-1} + mu lambda h_N,   lambda = -Q'(z; y)
 //
 //     at the margin before the step, z = h'w_{N-1}     stochastic gradient      eq. SGD, eq. SGD_SVM
-//     at the margin behind it,       z = h'w_N         stochastic proximal      eq. SPG
+//     at the margin after it,        z = h'w_N         stochastic proximal      eq. SPG
 //
-// Behind the step z = p + s lambda with p = (1 - mu rho) h'w_{N-1} and s = mu |h|^2: the same scalar problem as O-DCA's.
+// After the step z = p + s lambda with p = (1 - mu rho) h'w_{N-1} and s = mu |h|^2: the same scalar problem as O-DCA's.
 // mu is constant, 1/(rho N) (Pegasos), or mu / (epsilon + |h|^2) (normalised).
 //
-// w = scale v, so that shrinking costs nothing. The smoothed sum u_N = sum_n kappa^(N-n) w_n is kept as ahead v + fade rest: a change d of v
-// belongs to the events from now on alone, so that rest loses (ahead / fade) d, and kappa costs nothing either.
+// w = scale v, so that shrinking w is free. The smoothed sum u_N = sum_n kappa^(N-n) w_n is kept as ahead v + fade rest: a change d of v
+// affects only the events from now on, so (ahead / fade) d is subtracted from rest, and applying kappa is free too.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ struct PrimalOptions {
   bool implicit = false;
   Rate kind = Rate::constant;
   double rate = 0.0, rho = 0.0, epsilon = 0.0;
-  double kappa = 0.0;         // 0: nothing is smoothed
+  double kappa = 0.0;         // 0: no smoothing
   std::vector<double> start;  // w_0
 };
 
@@ -43,8 +43,8 @@ class PrimalLearner {
 
   std::int64_t count() const { return state_.count; }
 
-  // Learns the rows in order; `margins` are those from before each, of the smoothed weights where there are such. An error, or Ctrl-C,
-  // leaves the model as it was.
+  // Learns the rows in order; `margins` are those before each event, of the smoothed weights if there are any. An error or Ctrl-C
+  // leaves the model unchanged.
   void learn(const Batch& batch, const double* y, double* margins, const Interrupted& interrupted) {
     State before = state_;
     FairMutex nobody;
@@ -59,7 +59,7 @@ class PrimalLearner {
             for (std::int64_t n = 0; n < batch.rows && !stopped; ++n) {
               const Row row = batch.row(n, scratch);
               margins[n] = step(loss, row, y[n], n);
-              stopped = call.look(row.size);
+              stopped = call.should_stop(row.size);
             }
           },
           options_.loss);
@@ -76,7 +76,7 @@ class PrimalLearner {
     return out;
   }
 
-  // w-bar; w itself where nothing is smoothed, or nothing was learned.
+  // w-bar; w itself without smoothing, or before the first event.
   std::vector<double> smoothed_weights() const {
     if (!state_.is_smoothed()) return weights();
     std::vector<double> out(state_.v.size());
@@ -86,7 +86,7 @@ class PrimalLearner {
   }
 
  private:
-  // v is not much larger than w, and rest not than u: each is the difference of two such.
+  // Bounds that keep v not much larger than w, and rest not much larger than u, so that no digits cancel.
   static constexpr double smallest = 1.0 / 128;
 
   struct State {
@@ -147,7 +147,7 @@ class PrimalLearner {
     if (options_.kappa > 0.0) add<1>(h, &back, state_.rest.data(), 1);
   }
 
-  // w_N enters the smoothed sum.
+  // Adds w_N to the smoothed sum.
   void smooth() {
     state_.mass = options_.kappa * state_.mass + 1.0;
     state_.ahead = options_.kappa * state_.ahead + state_.scale;

@@ -96,7 +96,7 @@ std::vector<double> Bank::learn(const Events& events, const Interrupted& interru
     say(thought, told);
     if (margins) margins->insert(margins->end(), thought.margin.begin(), thought.margin.end());
     learn_one(thought, y, events.weight ? events.weight[row] : 1.0, events.time ? events.time[row] : std::nan(""));
-    if (call.look((h.size + constant_work) * row_lanes)) break;
+    if (call.should_stop((h.size + constant_work) * row_lanes)) break;
   }
   return told;
 }
@@ -118,7 +118,7 @@ std::vector<double> Bank::predict(const Batch& batch, const Interrupted& interru
     require_numbers(h, row);
     think(h, thought);
     say(thought, told);
-    if (call.look((h.size + constant_work) * row_lanes)) break;
+    if (call.should_stop((h.size + constant_work) * row_lanes)) break;
   }
   return told;
 }

@@ -1,4 +1,4 @@
-// Events that are at hand, visited until the duality gap is small: `fit` on a finite set, `refine` on a window.
+// Repeated passes over stored events until the duality gap is small: `fit` on a finite set, `refine` on a window.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,7 +11,7 @@ namespace odca {
 
 namespace {
 
-constexpr double few_iterations = 4.0;  // of a joint step: worth it where passes would cost more
+constexpr double few_iterations = 4.0;  // of a joint step: worthwhile if passes would cost more
 
 bool within(const std::vector<double>& gap, const std::vector<double>& tolerance) {
   return std::equal(gap.begin(), gap.end(), tolerance.begin(), std::less_equal<>());
@@ -27,10 +27,10 @@ struct Learner::Ascent {
   bool converged = false;
 };
 
-// S-DCA until every lane's gap is within its tolerance, or for so many passes; without tolerances the gap is not looked
-// at. False if interrupted. Afterwards, and then too, S and all sums are those of the duals.
+// S-DCA until every lane's gap is within its tolerance, or for the given number of passes; without tolerances the gap is
+// not computed. False if interrupted. In every case S and all sums agree with the duals afterwards.
 bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<double>& tolerance, LongCall& call) {
-  const auto rebuild = [&] {  // what counts is what the duals add up to, without the visits' rounding
+  const auto rebuild = [&] {  // the sums of the duals, without the rounding errors of the visits
     pass_->restate_duals();
     pass_->rebuild();
   };
@@ -61,7 +61,8 @@ bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<doub
     ++ascent.passes;
     const bool somebody_moved = ascent.roster.send_to_rest(sweep.moved);
     if (!somebody_moved) ascent.roster.wake_all();
-    const bool at_rest = everybody && !somebody_moved;  // no dual can be improved by itself: further passes are idle
+    const bool at_rest =
+        everybody && !somebody_moved;  // no single dual can be improved: further passes would change nothing
     if (!tolerance.empty()) {
       for (int l = 0; l < config_.lanes; ++l)
         sweep.shortfall[l] = state_.lane.mass[l] > 0.0 ? sweep.shortfall[l] / state_.lane.mass[l] : 0.0;
@@ -94,7 +95,7 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   require_value();
   const std::vector<double> tolerances(tolerance > 0.0 ? config_.lanes : 0, tolerance);
   if (passes == 0 || (!tolerances.empty() && within(duality_gap(), tolerances))) return;
-  Learner refined(*this);  // others see the model as it was until this one is done
+  Learner refined(*this);  // other threads see the old model until this one is done
   FairMutex nobody;
   const std::scoped_lock nobody_waits(nobody);
   LongCall call(nobody, interrupted);
@@ -114,7 +115,7 @@ Learner::FitReport Learner::fit(const Events& events, const FitOptions& options,
   require_value();
   Config config = config_;
   config.shape.resize(config.shaped_features, config.lanes);
-  Learner fitted(std::move(config));  // others see the model as it was until this one is done
+  Learner fitted(std::move(config));  // other threads see the old model until this one is done
   FairMutex nobody;
   const std::scoped_lock nobody_waits(nobody);
   LongCall call(nobody, interrupted);
@@ -126,7 +127,7 @@ Learner::FitReport Learner::fit(const Events& events, const FitOptions& options,
   return report;
 }
 
-// On a learner that has learned nothing. Reports no passes if interrupted.
+// For a learner without events. Reports no passes if interrupted.
 Learner::FitReport Learner::solve(const Events& events, const FitOptions& options, double* margin, LongCall& call) {
   EventBuffer& buffer = state_.buffer;
   const auto rows = static_cast<std::size_t>(events.batch.rows);
@@ -136,7 +137,7 @@ Learner::FitReport Learner::solve(const Events& events, const FitOptions& option
   weigh_by_window();
   if (config_.scale) standardise_events();
   const std::vector<double> tolerance = tolerances(options.tolerance);
-  std::fill(state_.lane.mass.begin(), state_.lane.mass.end(), 0.0);  // it grows again, with the events
+  std::fill(state_.lane.mass.begin(), state_.lane.mass.end(), 0.0);  // it grows again as the events are learned
   Order order(options.shuffle, options.seed, length_of_runs(buffer));
   Ids everyone(rows);
   std::iota(everyone.begin(), everyone.end(), 0);
@@ -152,7 +153,7 @@ Learner::FitReport Learner::solve(const Events& events, const FitOptions& option
   return {ascent.passes, std::move(ascent.gap), ascent.converged};
 }
 
-// delta_n: what the window gives each event after the last one has come; and the masses.
+// delta_n, the weight that the window gives each event after the last one, and the masses.
 void Learner::weigh_by_window() {
   EventBuffer& buffer = state_.buffer;
   const Window& window = config_.window;
@@ -175,7 +176,7 @@ void Learner::weigh_by_window() {
     }
     if (!std::isfinite(mass))
       throw InputError("fitting would overflow: the weights add up to " + show(mass) + "; scale sample_weight");
-    // As in a stream, what has faded to nothing is forgotten: below this an event is lost in the rounding of the others.
+    // As in a stream, events of negligible weight are forgotten: below this an event is lost in the rounding of the others.
     const bool fades = !window.keeps_events() && window.of_lane(l) != 1.0;
     const double least = fades && config_.has_decayed(l, mass) ? infinity : 1e-200 * largest;
     for (std::size_t id = 0; id < n; ++id) {
@@ -186,7 +187,7 @@ void Learner::weigh_by_window() {
   }
 }
 
-// By the scale of all events together, each with the weight that it has in the end.
+// Standardises the rows by all events together, each with its final weight.
 void Learner::standardise_events() {
   EventBuffer& buffer = state_.buffer;
   Scaling& scaling = state_.scaling;
@@ -218,7 +219,7 @@ std::vector<double> Learner::tolerances(double relative) const {
   return sums;
 }
 
-// The state from which `learn` goes on as if the events had come one by one.
+// The state from which `learn` continues as if the events had come one by one.
 void Learner::become_the_end_of_the_stream(std::size_t events) {
   state_.count = events;
   for (int l = 0; l < config_.lanes; ++l) {
@@ -237,7 +238,7 @@ void Learner::become_the_end_of_the_stream(std::size_t events) {
     for (auto* peak : {&state_.lane.peak_bound, &state_.lane.peak_mass}) std::fill(peak->begin(), peak->end(), 0.0);
   }
   if (!state_.smoothing) return;
-  // Every past w counts as if it had been this one.
+  // Every past w counts as if it had been the final one.
   for (std::size_t n = 0; n < events; ++n) {
     const double next = config_.kappa * state_.smooth_mass + 1.0;
     if (next == state_.smooth_mass) break;
@@ -247,7 +248,7 @@ void Learner::become_the_end_of_the_stream(std::size_t events) {
   for (std::size_t at = 0; at < w.size(); ++at) state_.smooth[at] = w[at] * state_.smooth_mass;
 }
 
-// Of all events those that a stream would still hold, in order of time.
+// Keeps the events that a stream would still hold, in order of time.
 void Learner::keep_the_window() {
   const EventBuffer all = std::move(state_.buffer);
   const Window& window = config_.window;

@@ -1,12 +1,12 @@
-// A step of all duals at once, for smooth losses under l2 with few features.
+// A joint step of all duals, for smooth losses under l2 with few features.
 //
-// S-DCA moves one dual at a time, which takes long where many events pull at few coordinates. There Newton's method on the
+// S-DCA changes one dual at a time, which is slow if many events share few coordinates. Then Newton's method on the
 // primal is cheap: with lambda_n = -Q'(z_n) and c_n = Q''(z_n) at some w,
 //
 //     (A a + sum delta c h h') d = sum delta lambda h - A a (w - w0)
 //
 // and the duals of the model w + d that this leads to are lambda_n - c_n h_n'd: then S = A a (w + d - w0), exactly. The
-// last iterate's are cut back to their domains, and taken as far as the dual objective rises.
+// duals of the last iterate are clipped to their domains, and the step is shortened until the dual objective rises.
 #pragma once
 
 #include <cmath>
@@ -25,8 +25,8 @@ class JointStep {
   JointStep(const Config& config, const Loss& loss, State& state)
       : config_(config), loss_(loss), state_(state), features_(static_cast<std::size_t>(state.features)) {}
 
-  // Of one iteration, in non-zeros of a visit (a product in the Hessian or its factors takes a third or a quarter of the
-  // time); infinite where such a step is out of the question.
+  // The cost of one iteration, in non-zeros of a visit (a product in the Hessian or its factors takes a third or a quarter
+  // of the time of one); infinite if such a step is not possible.
   double cost(const std::vector<std::size_t>& ids) const {
     if (!loss_.is_smooth() || features_ > most_features) return infinity;
     const auto m = static_cast<double>(features_);
@@ -38,8 +38,8 @@ class JointStep {
     return work * config_.lanes;
   }
 
-  // Iterates until the primal objective is within the lane's tolerance, or does not fall. Returns the iterations, or -1 if
-  // interrupted; then nothing has changed.
+  // Iterates until the primal objective is within the lane's tolerance, or stops decreasing. Returns the number of
+  // iterations, or -1 if interrupted; then nothing has changed.
   int take(const std::vector<std::size_t>& ids, const std::vector<double>& tolerance, LongCall& call) {
     int iterations = 0;
     for (int l = 0; l < config_.lanes; ++l) {
@@ -49,7 +49,7 @@ class JointStep {
         ++iterations;
         if (!linearise(l, call)) return -1;
         if (!factorise()) break;
-        double promise = 0.0;  // by how much the quadratic falls, twice
+        double promise = 0.0;  // twice the decrease of the quadratic model
         for (std::size_t j = 0; j < features_; ++j) promise += downhill_[j] * d_[j];
         for (Member& each : members_) each.along = project(each.id, d_);
         if (!(promise > 0.1 * tolerance[l] * state_.lane.mass[l])) break;
@@ -69,7 +69,7 @@ class JointStep {
     double weight, z, lambda, curvature, along;  // along: h'd
   };
 
-  double* hessian_row(std::size_t j) { return hessian_.data() + j * features_; }  // of its lower half
+  double* hessian_row(std::size_t j) { return hessian_.data() + j * features_; }  // of its lower triangle
 
   double project(std::size_t id, const std::vector<double>& vector) const {
     double z = 0.0;
@@ -77,7 +77,7 @@ class JointStep {
     return z;
   }
 
-  // From the present model.
+  // Starts from the current model.
   void begin(const std::vector<std::size_t>& ids, int l) {
     for (auto* each : {&change_, &stiffness_, &downhill_, &d_}) each->assign(features_, 0.0);
     std::vector<double> w(features_);
@@ -104,7 +104,7 @@ class JointStep {
     }
     for (Member& each : members_) {
       const Row h = state_.buffer.row(each.id);
-      if (call.look(h.size * h.size / 2 + 16)) return false;
+      if (call.should_stop(h.size * h.size / 2 + 16)) return false;
       const double y = state_.buffer.labels(each.id)[l];
       each.lambda = loss_.lambda(each.z, 0.0, y);
       each.curvature = loss_.curvature_at(each.lambda, y);
@@ -147,7 +147,7 @@ class JointStep {
     return true;
   }
 
-  // To w + td, t halved until the primal objective falls by a share of what was promised.
+  // Moves to w + td, halving t until the primal objective decreases by a fraction of the predicted amount.
   bool descend(int l, double promise) {
     const auto objective = [&](double t) {
       double total = 0.0;
@@ -169,7 +169,7 @@ class JointStep {
     return false;
   }
 
-  // Towards the duals that belong to w + d, half as far each time the dual objective would not rise.
+  // Moves towards the duals of w + d, half as far each time the dual objective would not rise.
   void move(int l) {
     EventBuffer& buffer = state_.buffer;
     const auto dual_of = [&](const Member& each) -> double& { return buffer.duals(each.id)[l]; };
@@ -177,7 +177,7 @@ class JointStep {
       each.along = loss_.inside(each.lambda, each.lambda - each.curvature * each.along, buffer.labels(each.id)[l]);
     for (double t = 1.0; t > 0.1; t *= 0.5) {
       double rise = 0.0;
-      std::fill(d_.begin(), d_.end(), 0.0);  // what S gains
+      std::fill(d_.begin(), d_.end(), 0.0);  // the change of S
       for (Member& each : members_) {
         const double from = dual_of(each), y = buffer.labels(each.id)[l];
         each.lambda = from + t * (each.along - from);
@@ -186,7 +186,7 @@ class JointStep {
         const double step = each.weight * (each.lambda - from);
         add<1>(buffer.row(each.id), &step, d_.data(), 1);
       }
-      for (std::size_t j = 0; j < features_; ++j)  // so much A R*(S / A) rises
+      for (std::size_t j = 0; j < features_; ++j)  // the increase of A R*(S / A)
         rise -= d_[j] * (start_[j] + 0.5 * d_[j] / stiffness_[j]);
       if (!(rise > 0.0)) continue;
       for (const Member& each : members_) dual_of(each) = each.lambda;
@@ -200,7 +200,7 @@ class JointStep {
   State& state_;
   std::size_t features_;
   std::vector<Member> members_;
-  // [feature]: w at first, w - w0 by now, A a, minus the gradient, the step
+  // [feature]: the initial w, the current w - w0, A a, the negative gradient, the step
   std::vector<double> hessian_, start_, change_, stiffness_, downhill_, d_;
 };
 

@@ -1,4 +1,4 @@
-// Which lanes become which.
+// Maps the lanes of one learner to those of another.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,20 @@
 namespace odca {
 
 struct LaneMap {
-  int lanes;                       // before
-  const std::vector<int>& source;  // of each lane after; negative for a blank one
+  int lanes;                       // in the source
+  const std::vector<int>& source;  // source of each new lane; negative for a blank one
   const std::vector<bool>& mirrored;
 
-  // values[..][lane], as it is: a blank lane has what lane 0 has.
+  // values[..][lane], copied: a blank lane gets the value of lane 0.
   template <class Vector>
   void copy(Vector& values) const {
     each(values, [](double value, int, bool) { return value; });
   }
-  // The same for what is negated in a mirrored lane, and zero in a blank one.
+  // The same for values that are negated in a mirrored lane, and zero in a blank one.
   template <class Vector>
   void negate(Vector& values) const {
     each(values, [](double value, int from, bool mirror) {
-      return from < 0 ? 0.0 : mirror ? 0.0 - value : value;  // never -0, which no lane that learned it would hold
+      return from < 0 ? 0.0 : mirror ? 0.0 - value : value;  // never -0, which learning would not produce
     });
   }
 

@@ -1,7 +1,7 @@
-// The same model with other lanes: what a class that appears in the middle of a stream asks for.
+// The same model with other lanes, as needed for a class that appears in the middle of a stream.
 //
 // Margin losses depend on y and z through y z alone. Negating all labels of a lane therefore negates its duals, S, w
-// and every margin, exactly, provided that the penalty does not know a sign from the other.
+// and every margin, exactly, provided that the penalty is symmetric in the sign.
 #include <algorithm>
 #include <string>
 
@@ -27,13 +27,13 @@ std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, con
     return std::any_of(values.begin(), values.end(), [&](double value) { return value != values[0]; });
   };
   if (differ(config_.rho) || differ(config_.prior_strength) || differ(config_.window.parameter))
-    throw InputError("lanes can be rearranged only where all have the same rho, prior_strength and window");
+    throw InputError("lanes can be rearranged only if all have the same rho, prior_strength and window");
   if (source.empty() || source.size() != mirrored.size())
-    throw InputError("there must be at least one lane, and a mirrored for each");
+    throw InputError("there must be at least one lane, and one value of mirrored for each");
   for (const int from : source)
-    if (from >= config_.lanes) throw InputError("there is no lane " + std::to_string(from) + " to take");
+    if (from >= config_.lanes) throw InputError("there is no lane " + std::to_string(from) + ");
   if (knows_signs(config_) && std::find(mirrored.begin(), mirrored.end(), true) != mirrored.end())
-    throw InputError("a lane cannot be mirrored under a penalty or a prior_mean that tells signs apart");
+    throw InputError("a lane cannot be mirrored under a penalty or a prior_mean that is not symmetric in the sign");
 
   const LaneMap map{config_.lanes, source, mirrored};
   const auto lanes = static_cast<int>(source.size());
@@ -48,7 +48,8 @@ std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, con
   State& state = out->state_;
   state = state_;
   state.lanes = lanes;
-  state.lane.each_field([&](auto, auto& field) { map.copy(field); });
+  state.lane.each_field([&](auto, auto& field) {
+        map.copy(field); });
   for (int l = 0; l < lanes; ++l)
     if (source[l] < 0)
       for (auto* sum : {&state.lane.conjugate, &state.lane.saturated, &state.lane.bound, &state.lane.peak_bound})

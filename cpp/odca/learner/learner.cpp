@@ -41,7 +41,8 @@ std::int64_t Learner::learn(const Events& events, const Report& report, const In
 
 bool Learner::try_learn(const Events& events, const Report& report) {
   const std::int64_t each = config_.fixed_features + 16;
-  if (!LongCall::is_never_asked(events.batch.stored() * config_.lanes + events.batch.rows * each)) return false;
+  if (!LongCall::ends_before_first_check(events.batch.stored() * config_.lanes + events.batch.rows * each))
+    return false;
   const std::unique_lock only_writer(writing_, std::try_to_lock);
   if (!only_writer) return false;
   const std::unique_lock hold(mutex_, std::try_to_lock);
@@ -70,7 +71,7 @@ std::int64_t Learner::learn_unlocked(const Events& events, const Report& report,
 
 namespace {
 
-// Cuts off what the model has never seen: its weight is zero. False if there was something that is no number.
+// Cuts off features the model has never seen, whose weight is zero. False if one of them was not finite.
 bool cut_unknown(Row& row, std::int64_t features) {
   bool finite = true;
   for (; row.size > 0 && row.feature(row.size - 1) >= features; --row.size)
@@ -98,7 +99,7 @@ void add_offset(const Columns& offset, std::int64_t i, int lanes, bool finite, d
 void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
                       const Interrupted& interrupted) const {
   std::unique_lock hold(mutex_);
-  // Few rows ask for few weights; many rows are served from all of them, and then the model is free again.
+  // For few rows only the needed weights are computed; for many rows all weights are, and the model is unlocked again.
   const bool as_of_many = batch.stored() >= state_.features;
   const bool lacks_zeros = config_.scale && state_.scaling.kind == Scaling::centred && batch.is_sparse();
   const bool all_at_once = (as_of_many && batch.rows > 1) || lacks_zeros || std::holds_alternative<KL>(config_.penalty);
@@ -107,7 +108,7 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
   const std::int64_t features = state_.features;
   const int lanes = config_.lanes;
   if (all_at_once) hold.unlock();
-  // What a row of nothing but zeros gets where rows are centred: a sparse row does not say it.
+  // The margin of a row of zeros if rows are centred, which a sparse row leaves implicit.
   std::vector<double> of_zeros(lacks_zeros ? static_cast<std::size_t>(lanes) : 0, 0.0);
   for (std::size_t at = 0; lacks_zeros && at < all.size(); ++at)
     of_zeros[at % lanes] -= units.centres[at / lanes] * units.factors[at / lanes] * all[at];
@@ -118,7 +119,7 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
   std::vector<double> standardised;
   for (std::int64_t i = 0; i < batch.rows; ++i) {
     Row h = batch.row(i, scratch);
-    if (call.look(h.size * lanes + 16)) return;
+    if (call.should_stop(h.size * lanes + 16)) return;
     bool finite = cut_unknown(h, features);
     if (config_.scale) {
       finite &= is_finite(h);
@@ -137,7 +138,7 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
 }
 
 bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* out) const {
-  if (!LongCall::is_never_asked(row.size * config_.lanes + config_.fixed_features)) return false;
+  if (!LongCall::ends_before_first_check(row.size * config_.lanes + config_.fixed_features)) return false;
   const std::unique_lock hold(mutex_, std::try_to_lock);
   if (!hold || (config_.scale && state_.scaling.kind == Scaling::centred)) return false;
   Row h = row;
@@ -155,8 +156,8 @@ bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* 
   return true;
 }
 
-// The weights that the row asks for and no others. A row that has every feature is summed in the order in which many
-// such rows are: then its prediction does not depend on the rows beside it.
+// Computes only the weights that the row needs. A row that has every feature is summed in the same order as many such
+// rows: its prediction does not depend on the other rows of a call.
 void Learner::predict_row(const Row& h, bool as_of_many, bool smoothed, double* margin) const {
   const int lanes = config_.lanes;
   const auto predict_by = [&](auto weight) {
@@ -169,7 +170,7 @@ void Learner::predict_row(const Row& h, bool as_of_many, bool smoothed, double* 
       for (int l = 0; l < lanes; ++l) margin[l] += value * weight(j, l);
     });
   };
-  if (shows_smoothed(smoothed) && state_.timeline.now() == 0)  // a weight is one division then, and nothing to be asked
+  if (shows_smoothed(smoothed) && state_.timeline.now() == 0)  // then a weight is a single division
     predict_by([smooth = state_.smooth.data(), mass = state_.smooth_mass, lanes](std::int64_t j, int l) {
       return smooth[j * lanes + l] / mass;
     });
@@ -268,7 +269,7 @@ void Learner::rebuild(State& state) const {
 
 void Learner::require_events(const char* what) const {
   if (!config_.window.keeps_events())
-    throw InputError(std::string(what) + " needs the events at hand: only a Sliding window keeps them");
+    throw InputError(std::string(what) + " needs stored events, which only a Sliding window keeps");
 }
 
 bool Learner::same_state(const Learner& other) const {

@@ -14,7 +14,7 @@
 
 namespace odca {
 
-// What came in between two states of one learner: the past fades by `factor`, then `gain` is added.
+// The change between two states of one learner: the past decays by `factor`, then `gain` is added.
 struct Delta {
   State gain;
   std::vector<double> factor;  // [lane]
@@ -26,44 +26,44 @@ class Learner {
   explicit Learner(Config config);
   Learner(const Learner& other);
 
-  // Returns how many events were learned: all of them, unless interrupted. Throws InputError, or what a user's
-  // loss throws, with the model as it was.
+  // Returns how many events were learned: all of them, unless interrupted. Throws InputError, or what a custom
+  // loss throws, and leaves the model unchanged.
   std::int64_t learn(const Events& events, const Report& report, const Interrupted& interrupted);
 
-  // The same for a short call of one who must not wait. False if it is not short or somebody else is inside: then nothing
-  // has happened.
+  // The non-blocking variant, for short calls. False if the call is not short or the model is in use: then nothing has
+  // happened.
   bool try_learn(const Events& events, const Report& report);
 
   // out[row][lane] = offset + h'w, or h'w-bar
   void predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
                const Interrupted& interrupted) const;
-  // One row, the intercept in front of it if there is one; for one who must not wait, as above.
+  // One row, with the intercept in front if there is one; the non-blocking variant, as above.
   bool try_predict(const Row& row, double offset, bool smoothed, double* out) const;
 
   std::vector<double> weights(bool smoothed) const;  // [feature][lane], the intercept first if there is one
   std::vector<double> dual_sum() const;              // S, in the same order
-  // Of some features, in the units of the rows as they came; 0 of those that the model has never seen (-1 is such).
+  // Weights of some features, in the units of the original rows; 0 for features never seen (such as -1).
   std::vector<double> weights_at(std::span<const std::int32_t> features, bool smoothed) const;
   Units units() const;  // of the rows, where they are standardised
 
-  // A learner whose lane k is this one's lane source[k], mirrored (as if all labels had been negated) where asked for.
-  // Where source[k] is negative, it is a lane whose labels were all -1 and whose duals are still zero.
+  // A learner whose lane k is this one's lane source[k], mirrored (as if all labels had been negated) if requested.
+  // If source[k] is negative, lane k is one whose labels were all -1 and whose duals are still zero.
   std::unique_ptr<Learner> with_lanes(const std::vector<int>& source, const std::vector<bool>& mirrored) const;
 
-  // (1/mass) (-sum delta Q*(-lambda) - A R*(S/A)); 0 where there is no mass.
+  // (1/mass) (-sum delta Q*(-lambda) - A R*(S/A)); 0 if there is no mass.
   std::vector<double> dual_objective() const;
   // (1/mass) (sum delta Q(z) + A R(w)) over the events of a sliding window.
   std::vector<double> primal_objective() const;
-  std::vector<double> duality_gap() const;  // of one moment
-  // A R(w) / mass, or of w-bar: what an objective over other rows needs.
+  std::vector<double> duality_gap() const;  // primal and dual at the same moment
+  // A R(w) / mass, or of w-bar: needed for an objective over other rows.
   std::vector<double> penalty_term(bool smoothed) const;
 
   // Forgets what was learned and solves the weighted problem of these events as it is at their end: O-DCA, then S-DCA
   // until every lane's gap is at most `tolerance` times its mean loss before anything was learned. The model changes
-  // only at the end, and not at all if that is interrupted (then no passes are reported).
+  // only at the end, and not at all if interrupted (then no passes are reported).
   struct FitOptions {
     double tolerance = 1e-4;
-    std::int64_t passes = 1000;  // at most, O-DCA's among them
+    std::int64_t passes = 1000;  // at most, including that of O-DCA
     bool shuffle = true;
     std::uint64_t seed = 0;
   };
@@ -78,7 +78,7 @@ class Learner {
   void refine(std::int64_t passes, double tolerance, std::uint64_t seed, const Interrupted& interrupted);
   void unlearn(std::uint64_t event);
 
-  // This learner as if it had the other's events too: see docs/merging.md for what each window means by that.
+  // This learner with the events of the other added: docs/merging.md says what that means for each window.
   void merge(const Learner& other);
   Delta delta(const Learner& base) const;
   void apply(const Delta& delta);
@@ -102,7 +102,7 @@ class Learner {
   void grow(std::int64_t features);
   std::int64_t learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted);
   void predict_row(const Row& row, bool as_of_many, bool smoothed, double* margin) const;
-  bool shows_smoothed(bool smoothed) const;  // whether there is anything smoothed yet
+  bool shows_smoothed(bool smoothed) const;  // whether there are smoothed weights yet
   double weight_of(std::int64_t j, int lane, bool smoothed) const;
   std::vector<double> weights_unlocked(bool smoothed) const;
   std::vector<double> dual_objective_unlocked() const;
@@ -130,10 +130,10 @@ class Learner {
   Config config_;
   State state_;
   Transaction transaction_{state_};
-  mutable std::vector<double> standardised_;  // scratch of whoever holds the mutex
+  mutable std::vector<double> standardised_;  // scratch, used under the mutex
   std::unique_ptr<Pass> pass_;                // of this configuration, on this state
-  mutable FairMutex writing_;                 // held by one mutation from beginning to end
-  mutable FairMutex mutex_;                   // held while the state is looked at or changed
+  mutable FairMutex writing_;                 // held during a whole mutation
+  mutable FairMutex mutex_;                   // held while the state is read or changed
 };
 
 }  // namespace odca

@@ -1,5 +1,5 @@
 // Merging. S, the mass and every other sum over events are sums, so learners of one problem on disjoint data merge
-// by adding them. What differs between windows is how the parts are brought to one moment first.
+// by adding them. Windows differ in how the parts are first brought to a common time.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 void require_mergeable(const Config& config) {
   if (config.scale)
     throw InputError(
-        "learners with scale=True cannot be merged: each has standardised its rows in units of its own; "
+        "learners with scale=True cannot be merged: each has standardised its rows in its own units; "
         "standardise the data beforehand, in the same way for all");
   const Window& window = config.window;
   if (window.kind == Window::Kind::count)
@@ -24,7 +24,7 @@ void require_mergeable(const Config& config) {
         "use Sliding(duration=...) with event times");
 }
 
-// S and every sum of one lane fade by `factor`.
+// Decays S and every sum of one lane by `factor`.
 void fade(State& state, int lane, double factor) {
   LaneState& s = state.lane;
   for (std::size_t at = lane; at < state.dual.size(); at += state.lanes) state.dual[at] *= factor;
@@ -35,7 +35,7 @@ void fade(State& state, int lane, double factor) {
   s.bound[lane] *= factor;
 }
 
-// The scale is multiplied into v, so that two sums can be added.
+// Multiplies the scale into v, so that two sums can be added.
 void unscale(State& state) {
   for (int l = 0; l < state.lanes; ++l) {
     for (std::size_t at = l; at < state.dual.size(); at += state.lanes) state.dual[at] *= state.lane.scale[l];
@@ -72,7 +72,7 @@ bool is_sound(const State& state) {
   return true;
 }
 
-// A delta of a sliding window is its new events; it cannot tell of old ones whose duals were refined or unlearned.
+// A delta of a sliding window is its new events; it cannot describe old events whose duals were refined or unlearned.
 void require_untouched(const Window& window, const State& before, const State& mine) {
   std::map<std::uint64_t, const double*> duals;
   for (std::size_t k = 0; k < mine.buffer.size(); ++k) {
@@ -85,13 +85,13 @@ void require_untouched(const Window& window, const State& before, const State& m
     const auto found = duals.find(before.buffer.entry(id).number);
     if (found == duals.end() || !std::equal(found->second, found->second + mine.lanes, before.buffer.duals(id)))
       throw InputError(
-          "delta cannot tell of events that were refined or unlearned since the base; take the base after that");
+          "a delta cannot describe events that were refined or unlearned since the base; take the base after that");
   }
 }
 
 }  // namespace
 
-// The state with its lazy sums brought up to date, its scale undone, and at a later clock.
+// The state with its lazy sums brought up to date, its scale multiplied in, decayed to a later clock.
 State Learner::level(State state, double clock) const {
   settle(state);
   unscale(state);
@@ -104,7 +104,7 @@ State Learner::level(State state, double clock) const {
   return state;
 }
 
-// Takes the other's events into the buffer, numbered behind `shift`, and lets go of those that have expired.
+// Adds the other's events to the buffer, with `shift` added to their numbers, and drops those that have expired.
 void Learner::join_buffers(State& into, const State& other, std::uint64_t shift) const {
   for (std::size_t k = 0; k < other.buffer.size(); ++k) into.buffer.copy_from(other.buffer, other.buffer.at(k), shift);
   while (!into.buffer.empty() && config_.window.has_expired(into.buffer.entry(into.buffer.at(0)).time, into.clock))
@@ -123,7 +123,7 @@ void Learner::finish_sums(State& state) const {
   }
 }
 
-// The past fades by `factor` (and `smooth_factor`), and the other's sums come on top. Throws with the model as it was.
+// Decays the past by `factor` (and `smooth_factor`), and adds the other's sums. On an exception the model is unchanged.
 void Learner::absorb(const State& other, const std::vector<double>& factor, double smooth_factor) {
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(mutex_);
@@ -152,7 +152,7 @@ void Learner::merge(const Learner& other) {
 
 Delta Learner::delta(const Learner& base) const {
   require_mergeable(config_);
-  const Learner frozen(*this);  // what follows must not see the features grow
+  const Learner frozen(*this);  // the features must not grow during what follows
   const State before = base.state();
   const State& mine = frozen.state_;
   if (before.count > mine.count || before.features > mine.features || before.clock > mine.clock)

@@ -1,5 +1,5 @@
 // The part of a call that depends on the loss, the penalty and the number of lanes: they are resolved here, once
-// per call. Each loss has a source file of its own in passes/, so that the compiler can work on them side by side.
+// per call. Each loss has its own source file in passes/, so that they compile in parallel.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace odca {
 
-// What comes in.
+// The input of a call.
 struct Events {
   Batch batch;
   Columns y, weight, offset;
   const double* time = nullptr;
 };
 
-// What is said of each event: one column per lane, row-major; any may be null.
+// The output for each event: one column per lane, row-major; any pointer may be null.
 struct Report {
   double *margin = nullptr, *dual = nullptr, *slope = nullptr;
   std::uint8_t* saturated = nullptr;
 };
 
-using Ids = std::vector<std::size_t>;  // of events in the buffer
+using Ids = std::vector<std::size_t>;  // positions of events in the buffer
 
-// What a pass of S-DCA found.
+// The outcome of a pass of S-DCA.
 struct Sweep {
   std::vector<std::uint8_t> moved;  // [k]: whether the k-th event's dual moved
   // [lane]: sum of delta (Q(z) + Q*(-lambda) + lambda z) before the visits, estimated from some of them. Over all events,
-  // at one w, it is the mass times the duality gap. Empty if nobody asks.
+  // at one w, it is the mass times the duality gap. Empty if not requested.
   std::vector<double> shortfall;
   double work = 0.0;
 
@@ -44,22 +44,22 @@ class Pass {
  public:
   virtual ~Pass() = default;
 
-  // Learns the events in order, until told to stop; returns how many were learned.
+  // Learns the events in order until stopped; returns how many were learned.
   virtual std::int64_t learn(const Events& events, const Report& report, LongCall& call) = 0;
 
-  // A finite set, known before it is learned. Each returns how many events it came to: all, unless told to stop.
+  // For a finite set. Each returns how many events it processed: all, unless stopped.
   virtual std::int64_t enlist(const Events& events, LongCall& call) = 0;          // with their own weights, duals zero
   virtual std::size_t admit(const Ids& ids, double* margin, LongCall& call) = 0;  // O-DCA; margin[row][lane]
   virtual std::size_t revisit(const Ids& ids, Sweep& sweep, LongCall& call) = 0;  // S-DCA
 
-  // All duals of these events at once (joint.hpp): what an iteration costs in non-zeros, infinite if it cannot be done; and
-  // the step, which returns its number of iterations, or -1 if told to stop.
+  // A joint step of all duals of these events (joint_step.hpp): the cost of an iteration in non-zeros, infinite if it is not
+  // possible; and the step itself, which returns its number of iterations, or -1 if stopped.
   virtual double cost_of_joint_step(const Ids& ids) const = 0;
   virtual int move_jointly(const Ids& ids, const std::vector<double>& tolerance, LongCall& call) = 0;
 
-  virtual void settle() = 0;         // every smoothed sum is brought up to date
-  virtual void rebuild() = 0;        // all sums anew, from the buffer
-  virtual void restate_duals() = 0;  // what the buffer says of them besides, after visits
+  virtual void settle() = 0;         // brings every smoothed sum up to date
+  virtual void rebuild() = 0;        // recomputes all sums from the buffer
+  virtual void restate_duals() = 0;  // recomputes what the buffer derives from them, after visits
   virtual void add_losses(const std::vector<double>& w, bool magnitudes, double* sums) const = 0;
 };
 

@@ -1,5 +1,5 @@
 // Restoring a saved state. Nothing in it is trusted: whatever could make a later step read outside its arrays, or
-// put a number into the model that no step could have, is refused.
+// put a number into the model that no step could produce, is refused.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -13,7 +13,7 @@ namespace odca {
 namespace {
 
 void require(bool condition, const char* what) {
-  if (!condition) throw InputError(std::string("this is not a state of such a learner: ") + what);
+  if (!condition) throw InputError(std::string("this is not a valid state of this learner: ") + what);
 }
 
 bool all_finite(std::span<const double> values) {
@@ -40,7 +40,8 @@ void check_scaling(const Scaling& scaling, std::int64_t features) {
   for (std::int64_t j = 0; j < scaling.features(); ++j)
     for (const auto sum : {Scaling::mass, Scaling::second, Scaling::count, Scaling::unit})
       require(scaling.of(j)[sum] >= 0.0, "the scaling's sums must not be negative");
-  require(scaling.scale > 0.0 && scaling.scale <= 1.0 && scaling.kind <= Scaling::plain, "the scaling is of no kind");
+  require(scaling.scale > 0.0 && scaling.scale <= 1.0 && scaling.kind <= Scaling::plain,
+          "the scaling has an unknown kind or scale");
 }
 
 void check_table(const EventBuffer::Table& table, const State& state) {
@@ -54,12 +55,12 @@ void check_table(const EventBuffer::Table& table, const State& state) {
   for (std::size_t k = 0; k < n; ++k) {
     const std::int64_t size = table.size[k];
     require(size >= 0 && size <= state.features, "a row of the window has an impossible size");
-    require(table.number[k] < state.count, "the window holds an event that has not happened");
+    require(table.number[k] < state.count, "the window holds an event numbered beyond the count");
     require(k == 0 || table.time[k - 1] <= table.time[k], "the window is not in order of time");
     values += size;
-    require(values <= table.value.size(), "the window's values are too few");
+    require(values <= table.value.size(), "the window has too few values");
     if (table.dense[k]) continue;
-    require(indices + size <= table.index.size(), "the window's indices are too few");
+    require(indices + size <= table.index.size(), "the window has too few indices");
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int32_t j = table.index[indices + i];
       require(j >= 0 && j < state.features && (i == 0 || table.index[indices + i - 1] < j),
@@ -68,9 +69,10 @@ void check_table(const EventBuffer::Table& table, const State& state) {
     indices += size;
   }
   require(table.raw.size() == (state.scaling.on && state.sliding ? values : 0),
-          "the window's raw values are too few or too many");
+          "the window has too few or too many raw values");
   require(all_finite(table.raw), "the window holds a raw value that is not finite");
-  require(values == table.value.size() && indices == table.index.size(), "the window's rows do not add up");
+  require(values == table.value.size() && indices == table.index.size(),
+          "the window has values or indices that belong to no row");
 }
 
 }  // namespace
@@ -81,23 +83,23 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
           "the dual sum has the wrong shape or is not finite");
   require(!config_.fixed_features || state.features == config_.fixed_features, "the number of features is fixed");
   require(state.features >= std::max<std::int64_t>(config_.shaped_features, config_.intercept ? 1 : 0),
-          "it has fewer features than the options name");
-  require(state.features < (std::int64_t{1} << 31), "there are more features than an index can name");
+          "it has fewer features than the options");
+  require(state.features < (std::int64_t{1} << 31), "there are more features than an index can hold");
   require(state.features == static_cast<std::int64_t>(state.dual.size() / lanes), "the dual sum has the wrong length");
   constexpr std::int64_t most_work = std::int64_t{1} << 60;
   require(state.smooth_work >= 0 && state.smooth_work < most_work && state.evicted_work >= 0 &&
               state.evicted_work < most_work,
           "a count of work is out of range");
-  require(!std::isnan(state.clock) && state.clock < infinity, "the clock is not a time");
+  require(!std::isnan(state.clock) && state.clock < infinity, "the clock is not a valid time");
   check_lanes(state.lane, config_.lanes);
   const std::size_t expected = state.smoothing ? state.dual.size() : 0;
   require(state.smooth.size() == expected && state.seen.size() == expected / lanes && all_finite(state.smooth),
           "the smoothed sums have the wrong shape or are not finite");
-  require(std::isfinite(state.smooth_mass) && state.smooth_mass >= 0.0, "the smoothed mass is not a mass");
+  require(std::isfinite(state.smooth_mass) && state.smooth_mass >= 0.0, "the smoothed mass is negative or not finite");
   for (const Timeline::Position position : state.seen)
     require(position <= state.timeline.now(), "a feature was seen in the future");
   if (state.smoothing) {
-    require(state.timeline.is_consistent(), "the timeline does not fit together");
+    require(state.timeline.is_consistent(), "the timeline is inconsistent");
     state.timeline.fit_tables();
   }
   check_scaling(state.scaling, state.features);
@@ -106,13 +108,13 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   for (std::size_t at = 0; at < table.facts.size(); ++at) {  // label, weight, offset, dual, conjugate; by lane
     const std::size_t fact = at / lanes % EventBuffer::facts;
     require(fact != 0 || label_is_valid(labels, table.facts[at]),
-            "the window holds a label that the loss does not take");
+            "the window holds a label outside the domain of the loss");
     require(fact != 1 || table.facts[at] >= 0.0, "the window holds a negative weight");
   }
   for (int l = 0; l < config_.lanes; ++l) {
     const double strength = config_.strength(l, state.lane.mass[l]);
     state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
-    require(std::isfinite(state.lane.q[l]), "its strength is out of range");
+    require(std::isfinite(state.lane.q[l]), "the strength is out of range");
   }
   require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
   state.buffer = EventBuffer::from_table(table, config_.lanes, config_.scale && config_.window.keeps_events());

@@ -1,4 +1,4 @@
-// In what order a finite set is visited, who is visited in a pass, and when the gap is looked at.
+// The order in which a finite set is visited, which events a pass visits, and when the gap is computed.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace odca {
 
-// How many neighbours are visited one after the other. In the order in which rows lie in memory they are read two to three
-// times faster than in any other; but rows that have much in common slow S-DCA down if they always meet in the same order.
-// So the rows of a large set are taken in runs if neighbours are nearly orthogonal, as texts are.
+// How many neighbouring rows are visited consecutively. Reading rows in memory order is two to three times faster than in
+// any other; but similar rows slow S-DCA down if they always follow each other. So the rows of a large set are visited in
+// runs if neighbours are nearly orthogonal, as texts are.
 inline std::size_t length_of_runs(const EventBuffer& buffer) {
-  constexpr std::int64_t few_values = 1 << 17;  // they stay in a cache
+  constexpr std::int64_t few_values = 1 << 17;  // they fit into a cache
   constexpr std::size_t pairs = 256, run = 16;
   const std::size_t n = buffer.size();
   if (buffer.stored() < few_values || n < pairs * run) return 1;
@@ -32,7 +32,7 @@ inline std::size_t length_of_runs(const EventBuffer& buffer) {
   return alike * run < pairs ? run : 1;
 }
 
-// Visits events in an order drawn from the seed, run by run, or as they came.
+// Visits events in an order drawn from the seed, run by run, or in their original order.
 class Order {
  public:
   Order(bool shuffles, std::uint64_t seed, std::size_t run = 1)
@@ -65,7 +65,7 @@ class Order {
     }
   }
 
-  // Distinct numbers: each is a bit.
+  // Distinct powers of two.
   static void sort(Ids& ids) {
     std::vector<std::uint64_t> bits(ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end()) / 64 + 1);
     for (const std::size_t id : ids) bits[id / 64] |= std::uint64_t{1} << (id % 64);
@@ -80,10 +80,10 @@ class Order {
   std::uint64_t draw_;
 };
 
-// Who is visited in a pass. An event whose dual did not move (it sits at an end of its domain, as most do under a hinge)
-// rests for the next 3, 15, 63, 255, 255, ... passes (`stretch` 4: least work), or 1, 3, 7, ..., 255 (2: more from a given
-// number of passes); one that moved is visited in the next. No event rests for ever, and the gap is that of all events:
-// resting is safe (docs/mathematics.md, 12).
+// Which events a pass visits. An event whose dual did not move (it is at the boundary of its domain, as most are under a
+// hinge loss) rests for the next 3, 15, 63, 255, 255, ... passes (`stretch` 4: least work), or 1, 3, 7, ..., 255 (2: more progress in a
+// given number of passes); one that moved is visited in the next pass. No event rests forever, and the gap is computed over
+// all events: resting is safe (docs/mathematics.md, 12).
 class Roster {
  public:
   Roster(Ids everyone, Order order, int stretch)
@@ -105,14 +105,14 @@ class Roster {
     return awake_;
   }
 
-  // After the pass: moved[k] says it of the k-th event. False if none did.
+  // To be called after the pass: moved[k] says whether the k-th event moved. False if none did.
   bool send_to_rest(const std::vector<std::uint8_t>& moved) {
     ++pass_;
     std::size_t movers = 0;
     for (std::size_t k = 0; k < awake_.size(); ++k) {
       const std::size_t id = awake_[k];
       std::uint8_t& nap = naps_[id];
-      nap = moved[k] ? 0 : static_cast<std::uint8_t>(stretch_ * nap + stretch_ - 1);  // of 255 that is 255 again
+      nap = moved[k] ? 0 : static_cast<std::uint8_t>(stretch_ * nap + stretch_ - 1);  // 255 maps to 255 again
       if (moved[k])
         awake_[movers++] = id;
       else
@@ -132,17 +132,17 @@ class Roster {
 
   int stretch_;
   Ids everyone_, awake_;
-  std::vector<std::uint8_t> naps_;            // by event: for how many passes it last rested
-  std::array<Ids, longest_nap + 1> resting_;  // by the pass in which they wake
+  std::vector<std::uint8_t> naps_;            // by event: how many passes it last rested
+  std::array<Ids, longest_nap + 1> resting_;  // by the pass in which they are visited again
   std::size_t pass_ = 0;
   Order order_;
 };
 
-// When to look at the gap, which costs about half a pass over all events. A pass tells what the gap was at its visits, each
-// at its own moment; if that falls by a factor from pass to pass, the gap at the pass's end is smaller by about that. How
-// it really is beside what was expected is learned from every look. In case the visits tell nothing, no more than about
-// half of the work is done without a look, and looks come no closer than a twentieth. Gaps are in tolerances, work in
-// non-zeros.
+// When to compute the gap, which costs about half a pass over all events. A pass estimates the gap from its visits, each at
+// its own moment; if the estimate decreases by a factor from pass to pass, the gap at the end of the pass is smaller by about
+// that factor. Every computed gap corrects the ratio of the true gap to its estimate. In case the visits are not informative,
+// at most about half of the work is done without computing the gap, and at least a twentieth lies between two computations.
+// Gaps are in units of the tolerance, work in non-zeros.
 class Inspections {
  public:
   explicit Inspections(double everyone) : everyone_(everyone) {}
@@ -161,7 +161,7 @@ class Inspections {
     return done_ >= 2.0 * looked_at_ + 4.0 * everyone_;
   }
 
-  // A look has found this gap. True if much of it is at events that rest, which no visit has seen.
+  // Records a computed gap. True if much of it is due to resting events, which no visit has seen.
   bool overlooked(double gap) {
     looked_at_ = done_;
     if (gap > 1.5 * last_) {
@@ -172,7 +172,7 @@ class Inspections {
     return false;
   }
 
-  // How much work is still ahead, to all appearances.
+  // An estimate of the remaining work.
   double ahead() const {
     if (before_last_ == 0.0 || expected() <= 1.0) return 0.0;
     return rate_ < 1.0 ? odca::log(expected()) / -odca::log(rate_) * work_ : infinity;

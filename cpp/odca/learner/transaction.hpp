@@ -1,9 +1,9 @@
-// A call either happens or leaves the model as it was.
+// A call either succeeds or leaves the model unchanged.
 //
-// For a call that is large beside the model the whole state is copied first. For a small one the coordinates it
-// changes are logged as they change. What touches every coordinate at once (a fold, the end of a smoothing block,
+// For a call that is large compared to the model the whole state is copied first. For a small one the coordinates it
+// changes are logged as they change. Anything that touches every coordinate at once (a fold, the end of a smoothing block,
 // a rebuild) turns the log into a copy first: such work is amortised, so the copy is too. A transaction that was
-// never begun keeps nothing.
+// never started stores nothing.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class Transaction {
     if (mark_.began_block) state_.timeline.mark(mark_.timeline);
   }
 
-  // Before the row's coordinates change.
+  // To be called before the row's coordinates change.
   void about_to_change(const Row& row) {
     if (!logging_) return;
     const auto lanes = static_cast<std::size_t>(state_.lanes), size = static_cast<std::size_t>(row.size);
@@ -71,12 +71,12 @@ class Transaction {
     });
   }
 
-  // Before all smoothed sums change at once, and not after some of them have changed one by one.
+  // To be called before all smoothed sums change at once, and before any of them has changed alone.
   void about_to_change_smoothed_sums() {
     if (logging_ && smooth_.empty()) smooth_ = state_.smooth;
   }
 
-  // Before every coordinate changes, or the buffer is rearranged.
+  // To be called before every coordinate changes, or the buffer is rearranged.
   void about_to_change_everything() {
     if (!logging_) return;
     before_ = state_;
@@ -107,11 +107,11 @@ class Transaction {
     double clock, smooth_mass, scale;
     std::uint8_t kind, rough;
     EventBuffer::Mark buffer;
-    bool began_block;  // whether the timeline had anything in it
+    bool began_block;  // whether the timeline was not empty
     Timeline::Mark timeline;
   };
 
-  // Short logs keep their memory for the next call.
+  // Short logs keep their capacity for the next call.
   void end() {
     if (!logging_) before_ = State();
     logging_ = false;
@@ -160,12 +160,12 @@ class Transaction {
 
   State& state_;
   bool logging_ = false;
-  State before_;  // a copy, while not logging
-  Mark mark_;     // while logging: the scalars, and
+  State before_;  // a copy, if not logging
+  Mark mark_;     // if logging: the scalars, and
   std::vector<std::int64_t> features_;
   std::vector<double> values_, moments_;
-  std::vector<Timeline::Position> seen_;  // what was there, oldest first
-  ModelVector smooth_;                    // all smoothed sums, where they change at once
+  std::vector<Timeline::Position> seen_;  // the previous values, oldest first
+  ModelVector smooth_;                    // all smoothed sums, if they change at once
 };
 
 }  // namespace odca

@@ -1,4 +1,4 @@
-// Model vectors begin at a cache line, so that eight lanes of a feature are one line and not the halves of two.
+// Model vectors are aligned to cache lines, so that eight lanes of a feature occupy one line instead of parts of two.
 #pragma once
 
 #include <cstddef>

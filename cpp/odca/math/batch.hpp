@@ -1,8 +1,8 @@
 // The caller's arrays, read row by row.
 //
-// A row comes out as a Row: doubles, 32-bit indices that strictly increase and lie inside the matrix. Where the
-// caller's memory already looks like that nothing is copied. Rows with unsorted indices are sorted, equal
-// indices are added up (as SciPy reads them).
+// Each row is delivered as a Row: doubles, with 32-bit indices that strictly increase and lie inside the matrix. Where
+// the caller's memory already has this form nothing is copied. Rows with unsorted indices are sorted, and the values of
+// equal indices are added (as SciPy does).
 #pragma once
 
 #include <algorithm>
@@ -42,10 +42,10 @@ class Batch {
  public:
   AnyMatrix matrix;
   std::int64_t rows = 0, width = 0;
-  bool intercept = false;  // puts a constant feature in front: it becomes feature 0, column j feature j + 1
-  bool widens = false;     // a feature appears with the first row that has it, instead of all at the beginning
+  bool intercept = false;  // adds a constant feature in front: it is feature 0, and column j is feature j + 1
+  bool widens = false;     // a feature is added with the first row that has it, instead of all at the start
 
-  bool is_sparse() const { return matrix.index() >= 2; }  // behind the two dense ones
+  bool is_sparse() const { return matrix.index() >= 2; }  // the two dense types come first
   std::int64_t features() const { return width + (intercept ? 1 : 0); }
 
   std::int64_t stored() const {
@@ -64,8 +64,8 @@ class Batch {
     return std::visit([&](const auto& m) { return read(m, i, scratch); }, matrix);
   }
 
-  // Calls visit(feature) for what a sparse row holds, unchecked, in no promised order: a look ahead, which may see
-  // nothing.
+  // Calls visit(feature) for the features of a sparse row, unchecked and in any order, to prefetch them. It may visit
+  // none.
   template <class Visit>
   [[gnu::always_inline]] void peek(std::int64_t i, Visit&& visit) const {
     const auto* csr = std::get_if<SparseMatrix<std::int32_t, double>>(&matrix);
@@ -166,7 +166,7 @@ class Batch {
 struct Columns {
   const double* data = nullptr;
   std::int64_t row_stride = 0, lane_stride = 0;
-  double otherwise = 0.0;  // the value where there is no array
+  double otherwise = 0.0;  // the value if there is no array
 
   double at(std::int64_t row, int lane) const { return data ? data[row * row_stride + lane * lane_stride] : otherwise; }
 };

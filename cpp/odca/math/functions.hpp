@@ -1,6 +1,6 @@
-// exp and log of our own.
+// Our own exp and log, for two reasons.
 //
-// Two reasons. They are branch-free, so that one source serves a double and a pack of lanes; and they
+// They are branch-free, so that one source serves both a double and a pack of lanes; and they
 // use only +, -, *, / in a fixed order, so that a model has the same bits on every machine (libm picks
 // FMA variants at run time). Accurate to about 2 ulp, checked by cpp/tests/math_test.cpp.
 //
@@ -66,7 +66,7 @@ inline Pack load(const double* from) {
   return out;
 }
 
-// a where the condition holds, else b, without a branch: for conditions that no processor can predict.
+// a where the condition holds, else b, without a branch: for conditions that branch prediction cannot guess.
 inline double select(bool condition, double a, double b) {
   const std::int64_t mask = -static_cast<std::int64_t>(condition);
   return from_bits((to_bits(a) & mask) | (to_bits(b) & ~mask));
@@ -149,17 +149,17 @@ inline V log(const V& x) {
   return x > 0.0 ? result : broadcast<V>(-infinity);
 }
 
-// e^x - 1 for |x| <= 1/3, without losing a small x.
+// e^x - 1 for |x| <= 1/3, accurate for small x.
 inline double small_expm1(double x) { return x + detail::exp_tail(x); }
 
-// log(1 + x) for x > -1/2, without losing a small x.
+// log(1 + x) for x > -1/2, accurate for small x.
 template <class V>
 inline V log1p(const V& x) {
   const V u = 1.0 + x;
   return log(u) + (x - (u - 1.0)) / u;
 }
 
-// 2^x for x <= 0, the decay of x half-lives; 0 below -1000, where a model has nothing left to remember.
+// 2^x for x <= 0, the decay of x half-lives; 0 below -1000, where nothing of the past is left.
 inline double exp2_decay(double x) {
   if (x < -1000.0) return 0.0;
   const double k = (x + detail::round_to_integer) - detail::round_to_integer;
@@ -175,7 +175,7 @@ inline double power(double base, std::uint64_t n) {
   return result;
 }
 
-// The number half-way between two in the order of doubles: 64 such halvings separate any two.
+// The midpoint of two numbers in the ordering of doubles: bisecting this way takes at most 64 steps.
 inline double middle_double(double a, double b) {
   const auto rank = [](double x) {
     const std::int64_t bits = to_bits(x);
@@ -187,7 +187,7 @@ inline double middle_double(double a, double b) {
 
 // The Wright omega function: the w > 0 with w + log w = x.
 //
-// Newton's iteration on log w, which is convex and increasing in it, from a start that is right in both tails.
+// Newton's iteration on log w, which is convex and increasing in it, from a start that is accurate in both tails.
 inline double wright_omega(double x) {
   double u = x <= 1.0 ? x - log1p(exp(x)) * 0.5 : log(x - log(x) + log(x) / x);  // u = log w
   for (int iteration = 0; iteration < 8; ++iteration) {
@@ -203,7 +203,7 @@ inline double wright_omega(double x) {
   return w - w * (((u - x) + w) / (1.0 + w));  // one step in w itself: log w is only known to its own ulp
 }
 
-// Below this a scale hands a power of two over to what it multiplies, exactly.
+// When a scale falls below this, a power of two is moved from it into the numbers that it multiplies, which is exact.
 inline constexpr double smallest_scale = 0x1p-64;
 
 struct PowerOfTwo {
@@ -214,7 +214,7 @@ struct PowerOfTwo {
   void multiply(double& x) const { x = x * once * again; }
 };
 
-// scale <- scale * factor without its power of two, which is returned.
+// scale <- mantissa of scale * factor; returns the power of two that was split off.
 inline PowerOfTwo split_scale(double& scale, double factor) {
   int scale_exponent = 0, factor_exponent = 0;
   scale = std::frexp(scale, &scale_exponent) * std::frexp(factor, &factor_exponent);

@@ -13,7 +13,7 @@
 
 namespace odca {
 
-// A number for each lane; no memory is asked for where there is one lane.
+// One number per lane; a single lane needs no allocation.
 template <int Lanes>
 using PerLane = std::conditional_t<Lanes == 0, std::vector<double>, std::array<double, Lanes>>;
 
@@ -54,7 +54,7 @@ inline double sum_in_four(std::int64_t n, Term term) {
   return (a + b) + (c + d);
 }
 
-// The next `Width` lanes from `v` on: sums over the row stay in registers.
+// The first `Width` lanes from `v` on; the sums over the row stay in registers.
 template <int Width>
 inline void dot_lanes(const Row& row, const double* v, int lanes, double* out) {
   double sum[Width] = {};
@@ -102,7 +102,7 @@ inline double inner_product(const Row& a, const Row& b) {
 }
 
 // The dot product with v, and the squared norm from the same read of the row: each in four running sums, as above.
-// (Not inlined: the step around it would take the registers that these sums need.)
+// (Not inlined, because the surrounding step would use up the registers that these sums need.)
 [[gnu::noinline]] inline double dot_and_norm(const Row& row, const double* v, double& norm) {
   Pack dot_ab{}, dot_cd{}, norm_ab{}, norm_cd{};
   double dot_rest = 0.0, norm_rest = 0.0;

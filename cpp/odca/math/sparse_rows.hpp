@@ -1,4 +1,4 @@
-// Rows one behind the other, as a CSR matrix has them.
+// Consecutive rows in CSR format, built one entry at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Rows {
   std::vector<std::int32_t> start{0}, index;
   std::vector<double> value;
 
-  // To the row in the making.
+  // Adds an entry to the current, unfinished row.
   void add(std::int32_t feature, double number) { index.push_back(feature), value.push_back(number); }
   std::size_t in_the_making() const { return index.size() - static_cast<std::size_t>(start.back()); }
   void forget() { cut(static_cast<std::size_t>(start.back())); }
@@ -24,11 +24,11 @@ struct Rows {
   Row first() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
 };
 
-// Completes rows whose features came in any order.
+// Finishes rows whose features were added in any order.
 class RowMaker {
  public:
-  // The row in the making is sorted, and values of one feature are added up, in the order in which they came; another begins.
-  // Returns whether a feature was there twice.
+  // Sorts the current row, adds the values of equal features in the order in which they came, and starts the next row.
+  // Returns whether a feature occurred twice.
   bool finish(Rows& rows) {
     const auto first = static_cast<std::size_t>(rows.start.back());
     const std::size_t size = rows.in_the_making();
@@ -51,10 +51,11 @@ class RowMaker {
     std::uint32_t feature, entry;
   };
   static constexpr std::size_t few = 16;
-  static constexpr int digit = 6;  // bits: more would be too many buckets to clear for a row of some ten features
+  static constexpr int digit =
+      6;  // bits: with more, clearing the buckets would cost too much for rows of about ten features
   static constexpr int digits = 6;
 
-  // Which entries come one after the other.
+  // Sets order_ to the entries sorted by feature.
   void sort(const std::int32_t* index, std::size_t size) {
     order_.resize(size), other_.resize(size);
     for (std::uint32_t k = 0; k < size; ++k) order_[k] = {static_cast<std::uint32_t>(index[k]), k};
@@ -104,7 +105,7 @@ class RowMaker {
   }
 
   std::vector<Place> order_, other_;
-  std::vector<double> values_;  // as they came
+  std::vector<double> values_;  // in their original order
 };
 
 }  // namespace odca

@@ -1,4 +1,4 @@
-// What a learner is asked to do. It never changes, except that `shape` grows with the features.
+// The configuration of a learner. It never changes, except that `shape` grows with the features.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace odca {
 
-// Features of their own penalty weight a_j and prior mean w0_j; empty where all are 1 and 0.
+// Penalty weights a_j and prior means w0_j of the features; empty if all are 1 and 0.
 struct Shape {
   std::vector<double> inverse_weight;  // [feature]
   std::vector<double> mean;            // [feature][lane]
@@ -31,7 +31,7 @@ struct Shape {
 
 struct Config {
   AnyLoss loss;
-  std::string label_rule = "the loss is not defined for every y", label_hint;  // what is said of a wrong label
+  std::string label_rule = "the loss is not defined for every y", label_hint;  // for the message about an invalid label
   AnyPenalty penalty;
   Window window;
   int lanes = 1;
@@ -39,7 +39,7 @@ struct Config {
   double kappa = 0.0;
   bool intercept = false;
   bool scale = false;               // standardise the rows
-  std::int64_t fixed_features = 0;  // 0 where features may appear at any time
+  std::int64_t fixed_features = 0;  // 0 if features may appear at any time
   Shape shape;
   std::int64_t shaped_features = 0;  // how many features the shape was given for
 
@@ -47,10 +47,10 @@ struct Config {
     return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events(), scale);
   }
 
-  // The smallest strength A for which sums of 1 / A stay in range: smoothing adds up many.
+  // The smallest strength A for which sums of 1 / A do not overflow: smoothing adds many of them.
   double least_strength() const { return kappa > 0.0 ? 1e-300 : 1e-305; }
 
-  // Whether so little is left of a lane's mass that 1 / A would soon be out of range: then the past is forgotten.
+  // Whether a lane's mass is so small that 1 / A would soon overflow; the past is then forgotten.
   bool has_decayed(int lane, double mass) const { return mass < tiny || strength(lane, mass) < least_strength(); }
 
   double strength(int lane, double mass) const {
@@ -58,7 +58,7 @@ struct Config {
   }
 };
 
-// Calls use(penalty) with the penalty of one feature: the intercept is under l2 whatever the others are under, never
+// Calls use(penalty) with the penalty of one feature: the intercept is always under l2, never
 // thresholded and never bounded.
 template <class Penalty, class Use>
 auto with_penalty_of(const Config& config, const Penalty& penalty, std::int64_t feature, Use&& use) {

@@ -1,12 +1,12 @@
 // Losses Q(z; y), seen through their dual.
 //
-// The step needs one thing of a loss: its dual variable on a line,
+// The step needs one thing from a loss: its dual variable along a line,
 //
 //     lambda(p, s, y):  the lambda with  lambda in -dQ(p + s*lambda; y),  s >= 0,
 //
 // the first-order condition of eq. mainAlgorithm1 when z(t) = p + t s. Eleven of the thirteen losses are
-// one function with other numbers (PiecewiseQuadratic); the logistic and the Poisson loss have a root to find.
-// A loss knows scalars only. `value`, `conjugate` (of -lambda) and `subgradient` serve objectives and tests.
+// one function with different parameters (PiecewiseQuadratic); the logistic and the Poisson loss require root finding.
+// A loss works on scalars only. `value`, `conjugate` (of -lambda) and `subgradient` serve objectives and tests.
 #pragma once
 
 #include <cmath>
@@ -78,7 +78,7 @@ struct PiecewiseQuadratic {
   }
 
   // For steps of all duals at once: whether Q has a second derivative (almost everywhere), that derivative at the z
-  // where -Q' is lambda, and the lambda of the domain that is nearest to `to`.
+  // where -Q' is lambda, and the lambda in the domain nearest to `to`.
   bool is_smooth() const { return k_positive > 0.0 && k_negative > 0.0; }
   double curvature_at(double l, double y) const {
     const bool moves = l > lower(y) && l < upper(y) && (l != 0.0 || e == 0.0);
@@ -86,13 +86,13 @@ struct PiecewiseQuadratic {
   }
   double inside(double, double to, double y) const { return clip(to, lower(y), upper(y)); }
 
-  // Whether the dual sits at an end of its domain: the event pulled as hard as it may.
+  // Whether the dual is at the boundary of its domain: the event has the largest influence it can have.
   bool saturated(double l, double y) const { return (l != 0.0) & ((l == lower(y)) | (l == upper(y))); }
 
   bool operator==(const PiecewiseQuadratic&) const = default;
 };
 
-// Q = log(1 + e^z) - t z with t = max(y, 0) in [0, 1]; y = -1 and y = 0 both name the negative class.
+// Q = log(1 + e^z) - t z with t = max(y, 0) in [0, 1]; y = -1 and y = 0 both mean the negative class.
 // Q*(-lambda) = a log a + (1-a) log(1-a) with a = t - lambda = sigma(z).
 //
 // lambda = t - sigma(z) at the root of z = p + s (t - sigma(z)). The equation is the same for -z and 1 - t,
@@ -140,12 +140,12 @@ struct Logistic {
       const double gap = std::max(z - m, 1e-300), e = exp(-z);
       const double psi = log(gap) + z + log1p(e) - log_s;
       const double before = std::exchange(z, std::max(z - psi / (1.0 / gap + 1.0 / (1.0 + e)), 0.5 * (z + floor)));
-      if (std::fabs(z - before) < 0.25) break;  // near enough to be polished
+      if (std::fabs(z - before) < 0.25) break;  // close enough for the final iteration
     }
     return z;
   }
 
-  // sigma errs by a rounding of v + o (1 + z), the line (z - p) / s by one of (|p| + z) / s: the better one is taken.
+  // sigma has a rounding error of order v + o (1 + z), the line (z - p) / s one of (|p| + z) / s: use the more accurate one.
   template <class V>
   static V finish(const Root<V>& root, const V& p, const V& s, const V& t, const V& v, const V& sign) {
     const V& z = root.z;
@@ -165,9 +165,9 @@ struct Logistic {
     });
   }
 
-  // Nearly the same, from a z that is thought to be near the root's: what is missing is of the third order in the last
-  // step, and a dual need not be the maximiser to be a dual. From the left of the root a concave G leads there without
-  // a detour, and one step from the right leads to the left: it may be any z.
+  // Nearly the same, from a z expected to be near the root: the remaining error is of third order in the last
+  // step, and a dual need not be the exact maximiser to be valid. Since G is concave, the iteration converges
+  // monotonically from the left of the root, and one step from the right leads to its left: any z will do.
   template <class V>
   V lambda_near(const V& z, const V& p, const V& s, const V& y) const {
     return from_start(p, s, y, [&](const V& sign, const V& m, const V& s) {
@@ -223,7 +223,7 @@ struct Logistic {
     const double t = std::max(y, 0.0);
     return std::max((t - l) * (1.0 - t + l), 0.0);
   }
-  // The conjugate is infinitely steep at the ends: a tenth of the way there stays.
+  // The conjugate is infinitely steep at the ends: keep a tenth of the distance to them.
   double inside(double from, double to, double y) const {
     const double t = std::max(y, 0.0);
     return clip(to, from - 0.9 * (1.0 - t + from), from + 0.9 * (t - from));
@@ -244,7 +244,7 @@ struct Poisson {
     const double c = p + s * y;
     if (c > 1e300) return (log(y + p / s) - p) / s;  // s e^z dwarfs z
     const double omega = wright_omega(c + log(s));
-    // e^z errs by a rounding of omega (1 + |c| + omega) / s, the line (z - p) / s by one of (1 + |z| + |p|) / s.
+    // e^z has a rounding error of order omega (1 + |c| + omega) / s, the line (z - p) / s one of (1 + |z| + |p|) / s.
     if (1.0 + std::fabs(c - omega) + std::fabs(p) < omega * (1.0 + std::fabs(c) + omega))
       return (log(omega / s) - p) / s;
     return y - exp(c - omega);
@@ -275,7 +275,7 @@ struct Custom {
   static constexpr Labels labels = Labels::any;
 
   std::function<double(double, double, double)> dual;  // lambda(p, s, y)
-  std::function<double(double, double)> gradient;      // dQ(z; y), used where `dual` is empty
+  std::function<double(double, double)> gradient;      // dQ(z; y), used if `dual` is empty
   std::function<double(double, double)> worth;         // Q(z; y), may be empty
 
   double lambda(double p, double s, double y) const {
@@ -297,12 +297,13 @@ struct Custom {
   }
 
   double value(double z, double y) const {
-    if (!worth) throw std::invalid_argument("the loss has no value(z, y); give it one to ask for objectives");
+    if (!worth) throw std::invalid_argument("the loss has no value(z, y), which objectives need");
     return worth(z, y);
   }
-  // Fenchel-Young: Q*(-l) = -l z - Q(z) at a z where l is the dual; without the z there is no formula.
+  // Fenchel-Young: Q*(-l) = -l z - Q(z) at a z where l is the dual; without that z there is no formula.
   double conjugate(double, double) const {
-    throw std::invalid_argument("a user's loss has no conjugate formula; only its value at the learned duals");
+    throw std::invalid_argument(
+        "a custom loss has no formula for its conjugate, which is known at the learned duals only");
   }
   Interval subgradient(double z, double y) const {
     const double l = lambda(z, 0.0, y);
@@ -323,10 +324,10 @@ inline double conjugate_at(const PiecewiseQuadratic& loss, double lambda, double
   return loss.conjugate_inside(lambda, y);
 }
 inline double conjugate_at(const Custom& loss, double lambda, double z, double y) {
-  return loss.worth ? -lambda * z - loss.worth(z, y) : 0.0;  // never read without a value: see Learner
+  return loss.worth ? -lambda * z - loss.worth(z, y) : 0.0;  // without a value it is never read: see Learner
 }
 
-// lambda where the margin is likely to stay near z: only a root that is searched for gains by that.
+// lambda if the margin is likely to stay near z: only losses that need root finding benefit from the hint.
 template <class Loss, class V>
 V lambda_near(const Loss& loss, const V&, const V& p, const V& s, const V& y) {
   return loss.lambda(p, s, y);
@@ -354,7 +355,7 @@ inline Labels labels_of(const AnyLoss& loss) {
   return std::visit([](const auto& l) { return l.labels; }, loss);
 }
 
-// Without a branch on y: labels are what a processor can predict least.
+// Without a branch on y: labels are what branch prediction is worst at.
 inline bool label_is_valid(Labels labels, double y) {
   switch (labels) {
     case Labels::plus_minus_one: return std::fabs(y) == 1.0;

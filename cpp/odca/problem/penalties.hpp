@@ -1,7 +1,7 @@
 // Penalties R(w) = sum_j a_j r(w_j), and the simplex: value, conjugate and map = grad R*  (paper, table reg).
 //
-// A coordinate's weight is a piecewise linear function of x = S_j / (A a_j), so a penalty names the line on
-// which x lies: w = intercept + slope * x. The bracketed solve and the lazy smoothing both live on that.
+// A coordinate's weight is a piecewise linear function of x = S_j / (A a_j), so a penalty returns the line on
+// which x lies: w = intercept + slope * x. Both the bracketed solve and the lazy smoothing rely on this.
 #pragma once
 
 #include <cmath>
@@ -28,11 +28,11 @@ struct L2 {
 };
 
 // r(w) = delta |w - w0| + (w - w0)^2 / 2 + indicator(lo <= w <= hi),  lo <= w0 <= hi;
-// w = clip(w0 + soft(x, delta), lo, hi). Elastic net, non-negative and box are this with other numbers.
+// w = clip(w0 + soft(x, delta), lo, hi). Elastic net, non-negative and box are special cases.
 struct Separable {
   double delta = 0.0, lo = -infinity, hi = infinity;
 
-  // Flat where the threshold holds w at w0 or a bound holds it; of slope one elsewhere.
+  // Flat where the threshold keeps w at w0 or a bound is active; slope one elsewhere.
   template <class V>
   Line<V> line(const V& x, const V& w0) const {
     const V held = clip(x, broadcast<V>(-delta), broadcast<V>(delta));
@@ -56,7 +56,7 @@ struct KL {
 };
 
 // strength * r(w), and strength * r*(x) with r*(x) = sup_w x w - r(w), which the map attains. The strength enters the
-// products early: under a tiny one x and w may be so large that their squares are not numbers.
+// products early: under a tiny strength x and w may be so large that their squares overflow.
 template <class Penalty>
 double value_times(double strength, const Penalty& penalty, double w, double w0) {
   const double d = w - w0;

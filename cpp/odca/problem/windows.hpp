@@ -26,19 +26,19 @@ struct Window {
 
   double of_lane(int lane) const { return parameter[parameter.size() == 1 ? 0 : static_cast<std::size_t>(lane)]; }
 
-  // What one event, `elapsed` after the newest one, leaves of the past.
+  // The factor by which the past decays when an event arrives `elapsed` after the newest one.
   double factor(int lane, double elapsed) const {
     if (kind == Kind::decay) return of_lane(lane);
     if (kind == Kind::half_life) return elapsed > 0.0 ? exp2_decay(-elapsed / of_lane(lane)) : 1.0;
     return 1.0;
   }
 
-  // The weight that an event's own time gives it when it comes `late` after the newest one.
+  // The weight of a late event, whose time is `late` before the newest one.
   double late_factor(int lane, double late) const {
     return kind == Kind::half_life && late > 0.0 ? exp2_decay(-late / of_lane(lane)) : 1.0;
   }
 
-  // The same for what all lanes share: the lane that remembers longest sets it.
+  // The same for quantities that all lanes share: the lane with the longest memory determines it.
   double longest_factor(double elapsed) const {
     double longest = 0.0;
     for (std::size_t l = 0; l < parameter.size(); ++l)

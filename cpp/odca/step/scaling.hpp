@@ -1,10 +1,10 @@
-// Online standardisation: every row is brought to a common scale before it is learned, by the events of the window.
+// Online standardisation: every row is standardised before it is learned, using the events of the window.
 //
-// For each feature the sums of delta, delta (x - pivot) and delta (x - pivot)^2 are kept over the events that hold it,
+// For each feature the sums of delta, delta (x - pivot) and delta (x - pivot)^2 are kept over the events that contain it,
 // divided by a common scale, so that a decay multiplies one number. Dense rows become (x - mean) / deviation. Sparse
-// rows become x / (root mean square of the feature's non-zero values): what is zero stays zero, and an indicator stays
-// one. The pivot is a value near the mean, so that no digits cancel: the first one seen, and later the mean itself
-// wherever the values have drifted far away from it.
+// rows become x / (root mean square of the feature's non-zero values): zeros stay zero, and indicators stay
+// one. The pivot is a value near the mean, so that no digits cancel: the first value seen, replaced by the mean
+// itself once the values have drifted far away from it.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,17 @@
 namespace odca {
 
 struct Scaling {
-  enum Kind : std::uint8_t { undecided, centred, plain };  // what the rows are: the first one decides
+  enum Kind : std::uint8_t { undecided, centred, plain };  // the kind of rows, decided by the first one
 
-  // Of one feature. `count` is of the values that are not the pivot: it says when a sliding window has none left. The
-  // centre and the unit, which a value less the centre is multiplied by, follow from the others (0 for a feature that was
-  // never seen); they change when the feature comes or leaves, and are read more often than that.
+  // The numbers kept per feature. `count` is the number of values that differ from the pivot: it shows when a sliding
+  // window has none left. `centre` is subtracted from a value, which is then multiplied by `unit`; both are derived from
+  // the sums (0 for a feature never seen) and stored because they are read more often than they change.
   enum Sum { mass, first, second, pivot, count, centre, unit, sums_per_feature };
 
   bool on = false;
   std::uint8_t kind = undecided;
-  std::uint8_t rough = 0;  // whether rounding shows in the sums of a sliding window: they must be taken anew
+  std::uint8_t rough =
+      0;  // whether rounding errors in the sums of a sliding window have become visible: they must be recomputed
   double scale = 1.0;
   std::vector<double> sums;  // [feature][Sum]
 
@@ -78,7 +79,7 @@ struct Scaling {
     refresh(s);
   }
 
-  // The sums fade by a power of two, which does not change what follows from them unless nothing is left.
+  // The sums decay by a power of two, which does not change centre and unit unless they underflow.
   void fold(const PowerOfTwo& moved) {
     for (std::int64_t j = 0; j < features(); ++j) {
       double* const s = of(j);
@@ -108,7 +109,7 @@ struct Scaling {
     } else {
       s[centre] = s[pivot] + s[first] / s[mass];
       const double v = variance(s), rounding = 0x1p-50 * s[centre];
-      s[unit] = v > rounding * rounding && v >= 1e-300 ? 1.0 / std::sqrt(v) : 1.0;  // a constant stays what it is
+      s[unit] = v > rounding * rounding && v >= 1e-300 ? 1.0 / std::sqrt(v) : 1.0;  // a constant feature keeps its unit
     }
   }
 
@@ -124,12 +125,12 @@ struct Scaling {
     s[pivot] += shift;
     s[second] = s[mass] * spread;
     s[first] = 0.0;
-    s[count] = 0x1p60;  // not known now
+    s[count] = 0x1p60;  // unknown from here on
     rough = 1;
   }
 };
 
-// What a scaling does to each feature at one moment.
+// The centre and factor of each feature at one moment.
 struct Units {
   std::vector<double> centres, factors;  // [feature]
 
@@ -149,7 +150,7 @@ struct Units {
   WithoutCentres without_centres() const { return {*this}; }
 };
 
-// A row by a scaling, or by its units of an earlier moment, in `out`; the intercept, feature 0, stays as it is.
+// Standardises a row by a scaling, or by its units at an earlier moment, into `out`; the intercept, feature 0, is unchanged.
 template <class Scale>
 Row standardise(const Scale& scale, const Row& row, bool intercept, std::vector<double>& out) {
   out.resize(static_cast<std::size_t>(row.size));

@@ -1,4 +1,4 @@
-// Keeps the smoothed sums of a state in step with its weights.
+// Keeps the smoothed sums of a state up to date with its weights.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ class Smoother {
   Smoother(const Config& config, const Penalty& penalty, State& state, Transaction& transaction)
       : config_(config), penalty_(penalty), state_(state), transaction_(transaction) {}
 
-  // The event is over: w_N enters the smoothed weights. `work` is its number of features.
+  // To be called at the end of an event: adds w_N to the smoothed weights. `work` is its number of features.
   [[gnu::always_inline]] void append(std::int64_t work) {
     if (!state_.smoothing) return;
     state_.smooth_mass = config_.kappa * state_.smooth_mass + 1.0;
@@ -26,29 +26,29 @@ class Smoother {
       for (std::size_t at = 0; at < weights_.size(); ++at)
         state_.smooth[at] = config_.kappa * state_.smooth[at] + weights_[at];
     } else if (state_.timeline.now() == 0 && state_.features <= 4 * work) {
-      smooth_all();  // a row that has most features leaves nothing to be lazy about
+      smooth_all();  // laziness saves nothing for a row that has most features
     } else {
       state_.timeline.append(state_.lane.q.data());
-      // A block ends when settling it costs little beside what it held, and with at most about half as many events as
-      // there are features, so that its tables stay in proportion to the model.
+      // A block ends when settling it is cheap compared to the work it held, and after at most about half as many events
+      // as there are features, so that its tables stay in proportion to the model.
       state_.smooth_work += work + 12;
       if (state_.smooth_work >= 7 * state_.features + 256) settle();
     }
   }
 
-  // Brings every coordinate's smoothed sum up to date and begins a new block of the timeline.
+  // Brings every coordinate's smoothed sum up to date and starts a new block of the timeline.
   void settle() {
     if constexpr (may_be_lazy) settle_block();
   }
 
-  // Brings those of a row up to date.
+  // Brings the smoothed sums of a row's coordinates up to date.
   void bring_up(const Row& h) {
     if constexpr (may_be_lazy)
       if (state_.smoothing && state_.timeline.now() > 0)
         bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
   }
 
-  // The same, and their dot products with the row, which come from the same read of it where the model is plain.
+  // The same, and returns their dot products with the row, computed in the same pass if there are no penalty weights.
   [[gnu::always_inline]] void bring_up_and_dot(const Row& h, double* out) {
     if constexpr (Lanes == 1 && std::is_same_v<Penalty, L2>)
       if (h.index && state_.timeline.now() > 0 && config_.shape.is_plain()) {
@@ -60,12 +60,12 @@ class Smoother {
   }
 
  private:
-  // On the simplex every weight moves at every event, so there is nothing to be lazy about.
+  // On the simplex every weight moves at every event, so laziness saves nothing.
   static constexpr bool may_be_lazy = !std::is_same_v<Penalty, KL>;
 
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
 
-  // (Not inlined: the step around it would take its registers.)
+  // (Not inlined, because the surrounding step would use up its registers.)
   [[gnu::noinline]] double bring_up_plain_and_dot(const Row& h) {
     double *const smooth = state_.smooth.data(), sum = 0.0;
     const double* const dual = state_.dual.data();
@@ -121,7 +121,7 @@ class Smoother {
         seen[j] = now;
       });
     };
-    if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())  // w = q v: nothing else to be looked up
+    if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())  // w = q v: nothing else has to be read
       state_.timeline.with_carry([=](auto carry) {
         bring_each([=](double sum, std::int64_t j, std::size_t at, int l) {
           const Timeline::PlainCarry missed = carry(seen[j], l);

@@ -4,16 +4,16 @@
 // While a coordinate is not touched its v_j is constant, and w_j(n) = map(v_j q_n) depends on the event only
 // through the scalar q_n = scale_n / A_n. So a coordinate is brought up to date when it is next needed, from
 // sums of q_n over the events it missed, each weighted kappa^(now - n). Differences of running sums would cancel
-// (q_n may fall by any factor within a block); here every sum is built by additions of positive terms alone.
+// (q_n may fall by any factor within a block); here every sum is built only by adding positive terms.
 //
-// The Timeline is a tree of fan-out 64 over the events of a block. For every child i of the node that is being
-// filled, on every level, it keeps the sums over the events *after* that child, up to now: one multiply-add each per
-// event. When a node is full they are left as they are: the sums from that child to the node's end. The events missed
-// since position m are therefore one segment of each level, found without a decision: that of m's node on the lowest,
-// of that node among its siblings on the next, and so on. (A child still being filled has nothing after it yet.)
+// The Timeline is a tree of fan-out 64 over the events of a block. On every level, for every child i of the node being
+// filled, it keeps the sums over the events *after* that child, up to now, at the cost of one multiply-add each per
+// event. When a node is full these sums are kept: they run from that child to the node's end. The events missed since
+// position m are therefore one segment per level, found without branching: the segment after m in its node on the lowest
+// level, after that node among its siblings on the next, and so on. (A child being filled has nothing after it yet.)
 //
-// A segment also keeps min and max of q: where both lie on one line of the penalty's map the whole segment does.
-// Where they do not, the nodes inside it are visited, down to single events only where the lines differ.
+// A segment also keeps min and max of q: if both lie on one line of the penalty's map, so does the whole segment.
+// Otherwise the nodes inside it are visited, down to single events only where the lines differ.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +30,13 @@ namespace odca {
 class Timeline {
  public:
   static constexpr int bits = 6, fan = 1 << bits;
-  using Position = std::uint32_t;  // 0 is the beginning of the block, n its n-th event
+  using Position = std::uint32_t;  // 0 is the start of the block, n its n-th event
 
   struct Level {
     // For every child, over the events after it, to its node's end or to now: the sum of kappa^(end-n) q_n, and the
     // least and largest q_n; [child][lane].
     std::vector<double> sum, low, high;
-    // The same of every finished child by itself.
+    // The same for every finished child alone.
     std::vector<double> node_sum, node_low, node_high;
 
     bool operator==(const Level&) const = default;
@@ -48,7 +48,7 @@ class Timeline {
     }
   };
 
-  // Without `pieces` (the map is one line: l2) neither min and max nor the nodes by themselves are kept.
+  // Without `pieces` (the map is one line: l2) neither min and max nor the single nodes are kept.
   Timeline() = default;
   Timeline(double kappa, int lanes, bool pieces) : kappa_(kappa), lanes_(lanes), pieces_(pieces) { clear(); }
 
@@ -94,7 +94,7 @@ class Timeline {
   }
 
   // The same for many coordinates whose map is w = q slope: calls visit(carry), which calls carry(from, lane) for each.
-  // The same numbers, without `ones`. Two and three levels, which is up to 262,144 events, have code of their own.
+  // The same numbers, without `ones`. Two and three levels, which is up to 262,144 events, have specialised code.
   struct PlainCarry {
     double weight, sum;
   };
@@ -150,7 +150,7 @@ class Timeline {
     return sum;
   }
 
-  // What a failed call must put back: the nodes that were being filled.
+  // What a failed call must restore: the nodes that were being filled.
   struct Mark {
     Position now;
     std::vector<std::array<std::vector<double>, 3>> filling;  // [level]
@@ -167,7 +167,7 @@ class Timeline {
       }
     }
   }
-  // Back to the mark, provided that the block did not end since.
+  // Restores the mark, provided that the block has not ended since.
   void rewind(const Mark& mark) {
     now_ = mark.now;
     levels_.resize(mark.filling.size());
@@ -196,7 +196,7 @@ class Timeline {
            levels_ == other.levels_;
   }
 
-  // Whether every level holds as much as `now` says: for a timeline that comes from outside.
+  // Whether every level holds as much as `now` implies; checks a timeline read from a file.
   bool is_consistent() const {
     if (now_ >= Position{1} << 31) return false;
     const auto all = [](const auto& values, auto holds) { return std::all_of(values.begin(), values.end(), holds); };
@@ -226,7 +226,7 @@ class Timeline {
     visit("levels", levels_);
   }
 
-  // kappa^n and the sum of kappa^0 .. kappa^(n-1), for every length there is: to be called after the fields were set.
+  // kappa^n and the sum of kappa^0 .. kappa^(n-1), for every length there is: to be called after the fields have been set.
   void fit_tables() {
     while (power_.size() <= now_) {
       ones_.push_back(kappa_ * ones_.back() + 1.0);
@@ -262,7 +262,7 @@ class Timeline {
     return total;
   }
 
-  // All events after `child` of the node being filled: its finished children, then those of the child in work.
+  // All events after `child` of the node being filled: its finished children, then those of the child being filled.
   template <class Penalty>
   double visit_open(double total, std::size_t l, Position child, int lane, double slope, double w0,
                     const Penalty& penalty) const {
@@ -278,7 +278,7 @@ class Timeline {
   struct Sizes {
     std::size_t sums, nodes;
   };
-  // How much a level holds now: whole nodes of children, and the finished children by themselves.
+  // The size of a level now: whole nodes of children, and the finished children alone.
   Sizes sizes(std::size_t l) const {
     const std::size_t current = now_ >> (bits * l);
     return {(current / fan + 1) * node_size(), pieces_ ? (l == 0 ? current + 1 : current) * lanes_ : 0};
@@ -326,7 +326,7 @@ class Timeline {
     level.high.resize(level.sum.size(), -infinity);
   }
 
-  // One more event after every finished child of the node being filled, of which `current` is in work.
+  // One more event after every finished child of the node being filled, where `current` is being filled.
   void advance(Level& level, std::size_t current, const double* q) const {
     const std::size_t from = current / fan * fan * lanes_, to = current * lanes_;
     for_each_child(level.sum, from, to, q, [kappa = kappa_](double sum, double now) { return kappa * sum + now; });

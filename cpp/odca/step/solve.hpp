@@ -1,8 +1,8 @@
 // One scalar dual problem:  find lambda in -dQ(z(lambda); y),  z(t) = b + h' grad R*(x + t alpha h).
 //
-// A Projection is what the step needs to know of a row: the margin h'w at a given q, and z near any t as a line
-// z = c + kappa t. Under l2 there is one line and the loss's own formula answers. Under other penalties the line
-// at t gives a new t by the same formula, until the line repeats, inside a bracket that is known from the start.
+// A Projection is what the step needs to know about a row: the margin h'w at a given q, and z near any t as a line
+// z = c + kappa t. Under l2 there is one line, and the loss's formula gives the answer. Under other penalties the line
+// at t gives a new t by the same formula, until the line repeats, inside a bracket known from the start.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ struct DualSolution {
 
 // `tangent(t)` must be the tangent of a non-decreasing z. lambda lies between 0 and -Q'(z(0)).
 //
-// If the line at t leads to a larger t, so does the truth: every evaluation tightens the bracket on one side.
-// Where z is piecewise linear, a t that solves the line it lies on is exact. Strides that do not halve are going
-// round in circles: then, and outside the bracket, the next t is the bracket's end if that was never tried (the dual
-// may be saturated there), else its middle; late, its middle in the order of doubles, however far apart the ends.
+// If the line at t leads to a larger t, the solution is larger too: every evaluation tightens the bracket on one side.
+// Where z is piecewise linear, a t that solves the line it lies on is exact. If the strides do
+// not halve, the iteration is cycling: then, and outside the bracket, the next t is an end of the bracket that was not tried
+// yet (the dual may be saturated there), else its middle; after many steps, its middle in the ordering of doubles.
 template <class Loss, class TangentAt>
 DualSolution solve_bracketed(const Loss& loss, double y, TangentAt&& tangent) {
   Tangent line = tangent(0.0);
@@ -37,7 +37,7 @@ DualSolution solve_bracketed(const Loss& loss, double y, TangentAt&& tangent) {
   if (t == 0.0) return {t, line.kappa, line.c};
   const double end = clip(loss.lambda(line.c, 0.0, y), -1e300, 1e300);
   double lo = std::min(0.0, end), hi = std::max(0.0, end);
-  bool lo_tried = false, hi_tried = false;  // an end that was evaluated is not the answer
+  bool lo_tried = false, hi_tried = false;  // an end that was already evaluated is not the solution
   bool solves_line = true;
   for (int iteration = 0; iteration < 200; ++iteration) {
     const Tangent here = tangent(t);
@@ -64,7 +64,7 @@ DualSolution solve_bracketed(const Loss& loss, double y, TangentAt&& tangent) {
   return {t, line.kappa, line.c + line.kappa * t};
 }
 
-// project() looks at the row, and returns its squared norm; margin() and solve() then speak of that row.
+// project() reads the row and returns its squared norm; margin() and solve() then refer to that row.
 template <class Penalty, int Lanes>
 class Projection;
 
@@ -87,7 +87,7 @@ class Projection<L2, Lanes> {
     return norm_;
   }
 
-  // solve() as if v[.][lane] were smaller by step[lane] times the row: for an event whose share is in v.
+  // solve() as if v[.][lane] were smaller by step[lane] times the row: for an event whose contribution is already in v.
   template <class Loss>
   [[gnu::always_inline]] void solve_without(const double* step, const Loss& loss, const L2&, const double* q,
                                             const double* alpha, const double* offset, const double* y, double* lambda,
@@ -143,7 +143,7 @@ class Projection<L2, Lanes> {
   PerLane<Lanes> dot_, base_, p_, s_;
 };
 
-// The row's coordinates lie side by side, padded to whole packs; every t costs one vectorised pass over them.
+// The row's coordinates are stored contiguously, padded to whole packs; every t costs one vectorised pass over them.
 template <int Lanes>
 class Projection<Separable, Lanes> {
  public:
@@ -226,7 +226,7 @@ class Projection<Separable, Lanes> {
   Tangent tangent(const Separable& penalty, int lane, double q, double alpha, double t) const {
     const double *v = v_.data() + lane * padded_, *mean = mean_.data() + lane * padded_, *rates = this->rates();
     Pack c = broadcast<Pack>(0.0), kappa = broadcast<Pack>(0.0);
-    if (plain_ && penalty.is_unbounded()) {  // the elastic net: the same lines, with less to look at
+    if (plain_ && penalty.is_unbounded()) {  // the elastic net: the same lines, with fewer cases
       const Pack delta = broadcast<Pack>(penalty.delta), zero = broadcast<Pack>(0.0);
       for (std::int64_t i = 0; i < padded_; i += pack_width) {
         const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rates + i);
@@ -259,7 +259,7 @@ class Projection<Separable, Lanes> {
 };
 
 // softmax of x = q v + log pi. `weights` is the lane's w, `top` the largest x: one function, so that w has the
-// same bits whoever asks.
+// same bits for every caller.
 inline void softmax(const KL& penalty, const State& state, int lane, double q, double* weights, int stride) {
   double top = -infinity;
   for (std::int64_t j = 0; j < state.features; ++j) {
@@ -271,7 +271,7 @@ inline void softmax(const KL& penalty, const State& state, int lane, double q, d
   for (std::int64_t j = 0; j < state.features; ++j) weights[j * stride] /= total;
 }
 
-// log sum_j pi_j e^(q v_j), the conjugate. Near x = 0 it is as small as x, and is not taken from 1.
+// log sum_j pi_j e^(q v_j), the conjugate. Near x = 0 the result is as small as x, so it is not computed as a difference from 1.
 inline double log_sum_exp(const KL& penalty, const State& state, int lane, double q) {
   double top = -infinity, total = 0.0, largest = 0.0;
   const auto x = [&](std::int64_t j) { return q * state.dual[j * state.lanes + lane]; };

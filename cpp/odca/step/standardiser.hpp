@@ -1,4 +1,4 @@
-// Keeps the scaling of a state in step with its window, and brings rows to it.
+// Keeps the scaling of a state up to date with its window, and standardises rows.
 #pragma once
 
 #include <cmath>
@@ -26,8 +26,8 @@ class Standardiser {
   Standardiser(const Config& config, State& state, Transaction& transaction)
       : config_(config), state_(state), scaling_(state.scaling), transaction_(transaction) {}
 
-  // The row as the step sees it: by the events before it, as the window has them, and itself. With weight 0 it does not
-  // count. What it returns is valid until the next call.
+  // The row as the step sees it, standardised by the events of the window including itself (unless its weight is 0). The
+  // result is valid until the next call.
   Row arrive(const Row& raw, double weight, double time, std::int64_t row) {
     const std::uint8_t kind = raw.index ? Scaling::plain : Scaling::centred;
     const bool says_its_kind = raw.size > (config_.intercept ? 1 : 0);
@@ -61,7 +61,7 @@ class Standardiser {
     each(raw, weight_of(id), [this](std::int64_t j, double x, double c) { scaling_.remove(j, x, c); });
   }
 
-  // All sums anew from a sliding window, and from the event that arrives, which is not in it yet.
+  // Recomputes all sums from a sliding window and from the arriving event, which is not in it yet.
   void recount() {
     if (!scaling_.on || !state_.sliding) return;
     transaction_.about_to_change_everything();
@@ -71,7 +71,7 @@ class Standardiser {
     count(arriving_, arriving_weight_);
   }
 
-  // For the time that an event takes to arrive, however that ends.
+  // Guard for the time during which an event arrives, however that ends.
   class Arrival {
    public:
     explicit Arrival(Standardiser& standardiser) : standardiser_(standardiser) {}
@@ -84,7 +84,7 @@ class Standardiser {
   };
 
  private:
-  // Calls visit(feature, value, weight) for what an event puts into the sums.
+  // Calls visit(feature, value, weight) for everything that an event adds to the sums.
   template <class Visit>
   void each(const Row& raw, double weight, Visit&& visit) const {
     if (weight > 0.0)
@@ -134,7 +134,7 @@ class Standardiser {
   Transaction& transaction_;
   std::vector<double> standardised_;
   Row arriving_;
-  double arriving_weight_ = 0.0;  // 0 where none arrives
+  double arriving_weight_ = 0.0;  // 0 if none arrives
 };
 
 }  // namespace odca

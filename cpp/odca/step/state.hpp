@@ -1,5 +1,5 @@
-// What a learner remembers: the dual sum S = scale * v, the mass, the count, and what smoothing and sliding
-// windows need. Everything else about the past is gone.
+// The state of a learner: the dual sum S = scale * v, the mass, the count, and what smoothing and sliding
+// windows need. Nothing else about the past is kept.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace odca {
 
 // Scalars of each lane. Every sum runs over the events n = 1..N with their window weights delta_n.
 struct LaneState {
-  std::vector<double> scale;         // S = scale * v: a decay multiplies this and not the vector
+  std::vector<double> scale;         // S = scale * v: a decay multiplies this instead of the vector
   std::vector<double> mass;          // sum of delta
   std::vector<double> squared_mass;  // sum of delta^2
   std::vector<double> conjugate;     // sum of delta (Q*(-lambda) + lambda b)
   std::vector<double> saturated;     // sum of delta over the events whose dual is at its bound
-  std::vector<double> bound;         // at least max |v_j|: says when an overflow must be looked for
-  std::vector<double> peak_bound;    // the largest `bound` and `mass` since the sums were last rebuilt: says when
-  std::vector<double> peak_mass;     // so much has left a sliding window that rounding shows
-  std::vector<double> q;             // scale / A, and 0 where there is no strength: x_j = q v_j / a_j
+  std::vector<double> bound;         // at least max |v_j|: shows when to check for overflow
+  std::vector<double> peak_bound;    // the largest `bound` and `mass` since the sums were last rebuilt: show when
+  std::vector<double> peak_mass;     // so much has left a sliding window that rounding errors matter
+  std::vector<double> q;             // scale / A, and 0 if A = 0: x_j = q v_j / a_j
 
   explicit LaneState(int lanes = 1) {
     each_field([lanes](auto, auto& field) { field.assign(static_cast<std::size_t>(lanes), 0.0); });
@@ -48,8 +48,8 @@ struct LaneState {
 struct State {
   int lanes = 1;
   bool smoothing = false;     // whether the lazy sums below are kept
-  bool sliding = false;       // whether the events are
-  std::int64_t features = 0;  // the intercept among them
+  bool sliding = false;       // whether the events are kept
+  std::int64_t features = 0;  // including the intercept
   std::uint64_t count = 0;
   double clock = -infinity;  // the newest event time
   LaneState lane;
@@ -88,7 +88,7 @@ struct State {
     seen.resize(n, timeline.now());
   }
 
-  // Everything but the scaling, the timeline and the buffer, which say themselves what they hold.
+  // Everything but the scaling, the timeline and the buffer, which describe their own fields.
   template <class Visit>
   void each_field(Visit&& visit) {
     visit("count", count), visit("clock", clock);

@@ -26,11 +26,11 @@ namespace odca {
 template <int Lanes>
 struct Event {
   PerLane<Lanes> y, weight, offset;       // given
-  PerLane<Lanes> margin;                  // shown before the event is learned
+  PerLane<Lanes> margin;                  // predicted before the event is learned
   PerLane<Lanes> lambda, slope, z;        // of the dual problem
   PerLane<Lanes> alpha, step, conjugate;  // c / A, c lambda / scale, Q*(-lambda) + lambda b
   double time = 0.0;
-  std::int64_t row = 0;  // its place in the caller's arrays, for messages
+  std::int64_t row = 0;  // its position in the caller's arrays, for messages
 
   explicit Event(int lanes) {
     for (auto* each : {&y, &weight, &offset, &margin, &lambda, &slope, &z, &alpha, &step, &conjugate})
@@ -53,7 +53,7 @@ class Step {
         smoother_(config, penalty, state, transaction),
         projection_(config.lanes) {}
 
-  // Room for the features that this row is the first to have.
+  // Makes room for features that appear first in this row.
   void widen(const Row& h) {
     if (h.size > 0 && h.feature(h.size - 1) >= state_.features) state_.resize(h.feature(h.size - 1) + 1);
   }
@@ -79,10 +79,10 @@ class Step {
     smoother_.append(h.size);
   }
 
-  // Whether it pays to fetch the coordinates of a row ahead: where they do not fit into the nearest caches.
+  // Whether prefetching the coordinates of a row pays off: only if the model does not fit into the nearest caches.
   bool wants_fetching() const { return (state_.lanes > 1 || state_.smoothing) && state_.dual.size() > 8192; }
 
-  // Asks for the memory of a coordinate that the next event will want. Any number is allowed.
+  // Prefetches a coordinate that the next event will need. Any index is allowed.
   [[gnu::always_inline]] void fetch(std::int64_t j) const {
     if (Lanes == 0) __builtin_prefetch(state_.dual.data() + j * state_.lanes);
     if (!state_.smoothing) return;
@@ -90,7 +90,7 @@ class Step {
     __builtin_prefetch(state_.seen.data() + j);
   }
 
-  // A finite set is known before it is learned: its events are kept with their own weights, and no dual has moved yet.
+  // Adds an event of a finite set to the buffer before learning: with its own weight and a dual of zero.
   void enlist(const Row& h, const Event& event) {
     const double norm = squared_norm(h);
     if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
@@ -116,8 +116,8 @@ class Step {
     solve_again(id, h, event);
   }
 
-  // S-DCA: the event's dual is solved again, all others held. True if it moved. Unless null, shortfall[lane] grows by what
-  // the event lacked before.
+  // S-DCA: solves the event's dual again with all others fixed. True if it changed. Unless null, the event's previous
+  // share of the duality gap is added to shortfall[lane].
   [[gnu::always_inline]] bool revisit(std::size_t id, Event& event, double* shortfall) {
     const Row h = state_.buffer.row(id);
     project(h);
@@ -125,7 +125,7 @@ class Step {
     return solve_again(id, h, event);
   }
 
-  // Q*(-lambda) + lambda b of the duals as they are. (Of a user's loss it is only known at a visit.)
+  // Q*(-lambda) + lambda b of the duals as they are. (For a custom loss it is only known during a visit.)
   void restate_duals() {
     EventBuffer& buffer = state_.buffer;
     if constexpr (!std::is_same_v<Loss, Custom>)
@@ -155,7 +155,7 @@ class Step {
     }
   }
 
-  // S and all sums from the buffer, as if nothing had ever left.
+  // Recomputes S and all sums from the buffer, as if nothing had ever left.
   [[gnu::noinline]] void rebuild() {
     settle();
     transaction_.about_to_change_everything();
@@ -172,7 +172,7 @@ class Step {
     state_.evicted_work = 0;
   }
 
-  // The scalar sums from the buffer.
+  // Recomputes the scalar sums from the buffer.
   [[gnu::noinline]] void recount() {
     const EventBuffer& buffer = state_.buffer;
     for (auto* sum : {&lane().mass, &lane().squared_mass, &lane().conjugate, &lane().saturated, &lane().bound})
@@ -192,7 +192,7 @@ class Step {
   void settle() { smoother_.settle(); }
 
  private:
-  // The event's weight where all lanes share one number.
+  // The event's weight if all lanes share one number.
   double largest(const double* of_lanes) const { return *std::max_element(of_lanes, of_lanes + lanes()); }
 
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
@@ -213,8 +213,8 @@ class Step {
         throw InputError("the prediction for " + at_row(event.row) + " of X would overflow; scale the features");
   }
 
-  // Solves for an event's dual with its own share taken out of S, and moves S by the difference. Events that are
-  // visited again lie in a buffer, and nothing has decayed: the scale is 1.
+  // Solves for an event's dual with its own contribution removed from S, and changes S by the difference. Events that
+  // are visited again are in the buffer, and nothing has decayed: the scale is 1.
   [[gnu::always_inline]] bool solve_again(std::size_t id, const Row& h, Event& event) {
     EventBuffer& buffer = state_.buffer;
     const double *weight = buffer.weights(id), *y = buffer.labels(id), *offset = buffer.offsets(id);
@@ -240,7 +240,7 @@ class Step {
     return moved;
   }
 
-  // delta (Q(z) + Q*(-lambda) + lambda z): zero if and only if lambda belongs to the margin that the event has.
+  // delta (Q(z) + Q*(-lambda) + lambda z): zero if and only if lambda is the dual of the event's margin.
   [[gnu::noinline]] void add_shortfall(std::size_t id, double* shortfall) {
     const EventBuffer& buffer = state_.buffer;
     for (int l = 0; l < lanes(); ++l) {
@@ -290,7 +290,7 @@ class Step {
     return true;
   }
 
-  // A power of two moves from the scale into v: exact, so it does not matter when.
+  // A power of two moves from the scale into v: this is exact, so the moment does not matter.
   [[gnu::noinline]] void fold(int l, double factor) {
     settle();
     transaction_.about_to_change_everything();
@@ -329,7 +329,7 @@ class Step {
     return (left && tidy_after_eviction()) || changed;
   }
 
-  // Takes a leaving event out of S. False if it was not in it.
+  // Removes a leaving event from S. False if S did not contain it.
   bool let_go(std::size_t id) {
     if (state_.buffer.is_at_rest(id)) return false;
     const Row h = state_.buffer.row(id);
@@ -340,9 +340,9 @@ class Step {
     return true;
   }
 
-  // Adding and subtracting leaves rounding behind. S is taken anew from the window before it can accumulate, at a cost
-  // that is amortised over the non-zeros that left; and at once when what has left was so large beside what stays that
-  // its rounding shows. (Where nothing stays in S, that can wait until it is worth it.) The scalars are cheaper.
+  // Adding and subtracting leaves rounding errors. S is recomputed from the window before they accumulate, at a cost that
+  // is amortised over the non-zeros that left; and at once if what has left was so much larger than what remains that its
+  // rounding errors matter. (If nothing remains in S, that can wait until it is worthwhile.) The scalars are cheaper.
   bool tidy_after_eviction() {
     const auto shows = [this](int l) {
       return lane().bound[l] > 0.0 && lane().peak_bound[l] > 1024.0 * lane().bound[l];
@@ -418,7 +418,7 @@ class Step {
     add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
   }
 
-  // A buffered event's dual enters (sign +1) or leaves (-1) the scalar sums.
+  // Adds a buffered event's dual to the scalar sums (sign +1) or removes it (-1).
   void count_dual(std::size_t id, double sign) {
     const EventBuffer& buffer = state_.buffer;
     for (int l = 0; l < lanes(); ++l) {
@@ -430,7 +430,7 @@ class Step {
     }
   }
 
-  // q = scale / A; returns 1 / A. Both are 0 where there is no strength.
+  // q = scale / A; returns 1 / A. Both are 0 if A = 0.
   double refresh_q(int l) {
     const double strength = config_.strength(l, lane().mass[l]);
     const double inverse = strength > 0.0 ? 1.0 / strength : 0.0;
@@ -444,8 +444,8 @@ class Step {
   [[noreturn, gnu::noinline]] void refuse_dual(int l, const Event& event) const {
     if (std::is_same_v<Loss, Custom> && std::isnan(event.lambda[l]))
       throw InputError("learning from " + at_row(event.row) +
-                       " of X is not possible: its dual variable would be nan, which the loss returned. Look at what " +
-                       "its dual or gradient does with y = " + show(event.y[l]));
+                       " of X is not possible: its dual variable would be nan, which the loss returned. Check what " +
+                       "its dual or gradient returns for y = " + show(event.y[l]));
     throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
                      show(event.lambda[l]) + " and its margin " + show(event.z[l]) +
                      "; scale the features, labels or weights");

@@ -1,7 +1,7 @@
 // The events that a sliding window still holds, in contiguous memory.
 //
-// Rows are appended and never moved while a call runs, so that a failed call can be undone by cutting the ends
-// off. `compact` drops what has left; its cost is amortised over the events that left.
+// Rows are appended and never moved while a call runs, so that a failed call can be undone by truncating the
+// arrays. `compact` drops what has left; its cost is amortised over the events that left.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace odca {
 class EventBuffer {
  public:
   struct Entry {
-    std::int64_t first, size;  // where its row lies in the values
-    std::int64_t index_first;  // where in the indices; -1 in a dense row
-    std::uint64_t number;      // its place in the stream
+    std::int64_t first, size;  // the position of its row in the values
+    std::int64_t index_first;  // its position in the indices; -1 for a dense row
+    std::uint64_t number;      // its position in the stream
     double time;
     double reach;  // at least max |h_j|
     bool operator==(const Entry&) const = default;
@@ -38,7 +38,7 @@ class EventBuffer {
     const Entry& e = entries_[id];
     return {e.index_first < 0 ? nullptr : indices_.data() + e.index_first, values_.data() + e.first, e.size};
   }
-  // The row as it came, before it was standardised; only where raw rows are kept.
+  // The row before it was standardised; only if raw rows are kept.
   Row raw_row(std::size_t id) const {
     Row out = row(id);
     out.value = raw_.data() + entries_[id].first;
@@ -55,8 +55,8 @@ class EventBuffer {
   const double* duals(std::size_t id) const { return fact(id, 3); }
   const double* conjugates(std::size_t id) const { return fact(id, 4); }
 
-  // Asks for the memory of an event that will be visited soon: first where it lies, later what it holds. (Inlined always:
-  // a function that only asks looks to GCC as if it did nothing, and the call is dropped.)
+  // Prefetches an event that will be visited soon: first its entry, later its row. (Always inlined: GCC takes a function
+  // that only prefetches for one without effect, and drops the call.)
   [[gnu::always_inline]] void fetch_entry(std::size_t id) const {
     __builtin_prefetch(&entries_[id]);
     __builtin_prefetch(fact(id, 0));
@@ -69,7 +69,7 @@ class EventBuffer {
       __builtin_prefetch(&indices_[e.index_first + i]);
   }
 
-  // Whether the dual sum of no lane holds anything of the event.
+  // Whether the event contributes to the dual sum of no lane.
   bool is_at_rest(std::size_t id) const {
     for (int l = 0; l < lanes_; ++l)
       if (weights(id)[l] * duals(id)[l] != 0.0) return false;
@@ -84,8 +84,8 @@ class EventBuffer {
     indices_.reserve(stored);
   }
 
-  // Appends an event behind all events of its time or earlier; its facts are the caller's to fill. `raw` is the row's
-  // values as they came.
+  // Inserts an event after all events of its time or earlier; the caller fills in its facts. `raw` are the values of the
+  // row before it was standardised.
   std::size_t push(const Row& row, std::uint64_t number, double time, double reach, const double* raw = nullptr) {
     const std::size_t id = append(row, number, time, reach, raw);
     auto place = order_.end() - 1;
@@ -94,11 +94,11 @@ class EventBuffer {
     return id;
   }
 
-  // The same behind all events, whatever its time.
+  // The same, after all events whatever its time.
   std::size_t append(const Row& row, std::uint64_t number, double time, double reach, const double* raw = nullptr) {
     const std::size_t id = entries_.size();
     const auto first = static_cast<std::int64_t>(values_.size());
-    const bool sparse = row.index && row.size > 0;  // where there is nothing, there is no difference
+    const bool sparse = row.index && row.size > 0;  // for an empty row there is no difference
     const auto index_first = sparse ? static_cast<std::int64_t>(indices_.size()) : -1;
     entries_.push_back({first, row.size, index_first, number, time, reach});
     values_.insert(values_.end(), row.value, row.value + row.size);
@@ -110,7 +110,7 @@ class EventBuffer {
     return id;
   }
 
-  // Other values for the same features.
+  // Replaces the values of the row, for the same features.
   void replace(std::size_t id, const Row& row) {
     std::copy_n(row.value, row.size, values_.begin() + entries_[id].first);
     entries_[id].reach = std::max(1.0, squared_norm(row));
@@ -126,7 +126,7 @@ class EventBuffer {
     order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(head_ + k));
   }
 
-  // Drops the memory of events that have left, once they are more than those that stay.
+  // Frees the memory of events that have left, once they outnumber those that remain.
   void compact() {
     if (entries_.size() < 2 * size() + 16) return;
     const std::size_t first = empty() ? entries_.size() : *std::min_element(order_.begin() + head_, order_.end());
@@ -150,7 +150,7 @@ class EventBuffer {
     for (std::size_t& id : order_) id -= first;
   }
 
-  // Takes over one event of another buffer, renumbered by `shift`.
+  // Copies one event from another buffer, with `shift` added to its number.
   void copy_from(const EventBuffer& other, std::size_t id, std::uint64_t shift = 0) {
     const Entry& e = other.entries_[id];
     const double* const raw = keeps_raw_ ? other.raw_row(id).value : nullptr;
@@ -158,15 +158,15 @@ class EventBuffer {
     std::copy_n(other.fact(id, 0), facts * lanes_, fact(mine, 0));
   }
 
-  // The events as plain columns, oldest first; what a saved model holds.
+  // The events as plain columns, oldest first, as stored in a model file.
   struct Table {
     std::vector<std::uint64_t> number;
     std::vector<double> time, reach;
     std::vector<std::int64_t> size;
     std::vector<std::uint8_t> dense;
-    std::vector<std::int32_t> index;  // of the sparse rows, one behind the other
+    std::vector<std::int32_t> index;  // of the sparse rows, consecutively
     std::vector<double> value, facts;
-    std::vector<double> raw;  // values as they came, where the rows are standardised
+    std::vector<double> raw;  // values before standardisation, if rows are standardised
 
     template <class Visit>
     void each_field(Visit&& visit) {
@@ -193,7 +193,7 @@ class EventBuffer {
     return out;
   }
 
-  // The reverse. The caller has checked that the columns fit together.
+  // The reverse. The caller has checked that the columns are consistent.
   static EventBuffer from_table(const Table& table, int lanes, bool keeps_raw = false) {
     EventBuffer out(lanes, keeps_raw);
     std::int64_t value = 0, index = 0;
@@ -230,7 +230,7 @@ class EventBuffer {
   };
   Mark mark() const { return {entries_.size(), values_.size(), indices_.size(), head_, live_}; }
 
-  // Back to the mark, provided that nothing was compacted or erased since.
+  // Restores the mark, provided that nothing was compacted or erased since.
   void rewind(const Mark& mark) {
     head_ = mark.head;
     std::erase_if(order_, [&](std::size_t id) { return id >= mark.entries; });
@@ -242,7 +242,7 @@ class EventBuffer {
     live_ = mark.live;
   }
 
-  // The same events in the same order, wherever they lie.
+  // Whether two buffers hold the same events in the same order, wherever they are in memory.
   bool operator==(const EventBuffer& other) const {
     if (size() != other.size() || lanes_ != other.lanes_ || keeps_raw_ != other.keeps_raw_) return false;
     for (std::size_t k = 0; k < size(); ++k)
@@ -271,7 +271,7 @@ class EventBuffer {
   std::vector<Entry> entries_;
   std::vector<std::int32_t> indices_;
   std::vector<double> values_;
-  std::vector<double> raw_;  // beside values_, where kept
+  std::vector<double> raw_;  // parallel to values_, if kept
   std::vector<double> facts_;
   std::vector<std::size_t> order_;  // entries by time; those before head_ have left
   std::size_t head_ = 0;

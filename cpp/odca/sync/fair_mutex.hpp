@@ -1,8 +1,8 @@
-// First come, first served. A long `learn` opens the mutex between events when somebody waits; because turns are
-// taken in order, whoever waits gets in before the learning goes on.
+// A mutex that serves threads in the order in which they arrive. A long `learn` releases it between events when another
+// thread is waiting; because the order is fixed, that thread gets in before the learning continues.
 //
-// Whoever comes draws a number and enters when it is served. At a free mutex that is one atomic addition to enter and one
-// to leave: a single event costs little more than that.
+// It is a ticket lock: a thread takes the next ticket and enters when that ticket is served. Without contention this
+// costs one atomic addition to enter and one to leave, which a call of a single event hardly notices.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class FairMutex {
     owner_.store(self, std::memory_order_relaxed);
   }
 
-  // Enters if the mutex is free, for who must not wait.
+  // The non-blocking variant: locks the mutex if it is free.
   bool try_lock() {
     std::uint64_t turn = serving_.load();
     if (!next_.compare_exchange_strong(turn, turn + 1)) return false;
@@ -32,14 +32,14 @@ class FairMutex {
     return true;
   }
 
-  // Numbers are drawn before `serving_` is read, and it is changed before they are: either whoever waits sees the change,
-  // or he is seen here. (All in one order: seq_cst, the default.)
+  // A waiting thread takes its ticket before it reads `serving_`; here `serving_` is changed before `next_` is read. So
+  // either the waiting thread sees the change, or it is seen here and notified. (seq_cst, the default, orders all four.)
   void unlock() {
     owner_.store(std::thread::id(), std::memory_order_relaxed);
     if (const std::uint64_t served = serving_.fetch_add(1) + 1; next_.load() != served) serving_.notify_all();
   }
 
-  bool somebody_waits() const {
+  bool has_waiters() const {
     return next_.load(std::memory_order_relaxed) - serving_.load(std::memory_order_relaxed) > 1;
   }
 

@@ -1,4 +1,4 @@
-// During a long call: does somebody wait for the model, has the user pressed Ctrl-C?
+// What a long call does between events: let waiting threads use the model, and check for Ctrl-C.
 #pragma once
 
 #include <chrono>
@@ -9,32 +9,33 @@
 
 namespace odca {
 
-// Asked every few milliseconds of a long call; true stops it at the next event.
+// Called every few milliseconds during a long call; returning true stops it at the next event.
 using Interrupted = std::function<bool()>;
 
 class LongCall {
  public:
   LongCall(FairMutex& mutex, const Interrupted& interrupted) : mutex_(mutex), interrupted_(interrupted) {}
 
-  // Whether a call of so much work ends before the first look: such a call keeps the mutex, and asks nobody.
-  static bool is_never_asked(std::int64_t work) { return work < work_between_looks; }
+  // Whether a call with this much work ends before its first check: it holds the mutex throughout and cannot be interrupted.
+  static bool ends_before_first_check(std::int64_t work) { return work < work_between_checks; }
 
-  // True if the call should stop. The mutex is open meanwhile.
-  bool look(std::int64_t work) {
+  // To be called after each event, with the work it took. True if the call should stop. The mutex may be released meanwhile.
+  bool should_stop(std::int64_t work) {
     work_ += work;
-    return work_ >= work_between_looks && look_up();
+    return work_ >= work_between_checks && check();
   }
 
  private:
-  static constexpr std::int64_t work_between_looks = 1 << 14;  // in non-zeros
-  static constexpr auto time_between_questions = std::chrono::milliseconds(20);
+  static constexpr std::int64_t work_between_checks = 1 << 14;  // in non-zeros
+  static constexpr auto time_between_interrupt_checks = std::chrono::milliseconds(20);
 
-  [[gnu::noinline]] bool look_up() {
+  [[gnu::noinline]] bool check() {
     work_ = 0;
     const auto now = std::chrono::steady_clock::now();
-    if (asked_ == std::chrono::steady_clock::time_point()) asked_ = now;  // the first look is the call's beginning
-    const bool ask = interrupted_ && now - asked_ >= time_between_questions;
-    if (!ask && !mutex_.somebody_waits()) return false;
+    if (last_asked_ == std::chrono::steady_clock::time_point())
+      last_asked_ = now;  // the first check counts as the start of the call
+    const bool ask = interrupted_ && now - last_asked_ >= time_between_interrupt_checks;
+    if (!ask && !mutex_.has_waiters()) return false;
     mutex_.unlock();
     bool stop = false;
     try {
@@ -44,14 +45,14 @@ class LongCall {
       throw;
     }
     mutex_.lock();
-    if (ask) asked_ = now;
+    if (ask) last_asked_ = now;
     return stop;
   }
 
   FairMutex& mutex_;
   const Interrupted& interrupted_;
   std::int64_t work_ = 0;
-  std::chrono::steady_clock::time_point asked_;
+  std::chrono::steady_clock::time_point last_asked_;
 };
 
 }  // namespace odca

@@ -25,12 +25,12 @@ class TypedPass final : public Pass {
   std::int64_t learn(const Events& events, const Report& report, LongCall& call) override {
     const Batch& batch = events.batch;
     const int lanes = Lanes ? Lanes : config_.lanes;
-    const std::int64_t extra = config_.fixed_features + 16;  // on the simplex an event costs every feature
+    const std::int64_t extra = config_.fixed_features + 16;  // on the simplex an event touches every feature
     const bool fetches = step_.wants_fetching();
     Batch::Scratch scratch;
     for (std::int64_t row = 0; row < batch.rows; ++row) {
       const Row h = batch.row(row, scratch);
-      if (call.look(h.size * lanes + extra)) return row;
+      if (call.should_stop(h.size * lanes + extra)) return row;
       if (fetches) batch.peek(row + 1, [this](std::int64_t j) { step_.fetch(j); });
       load(events, row);
       if (batch.widens) step_.widen(h);
@@ -50,7 +50,7 @@ class TypedPass final : public Pass {
     Batch::Scratch scratch;
     for (std::int64_t row = 0; row < events.batch.rows; ++row) {
       const Row h = events.batch.row(row, scratch);
-      if (call.look(h.size + 16)) return row;
+      if (call.should_stop(h.size + 16)) return row;
       load(events, row);
       step_.enlist(h, event_);
     }
@@ -65,7 +65,7 @@ class TypedPass final : public Pass {
   }
 
   std::size_t revisit(const Ids& ids, Sweep& sweep, LongCall& call) override {
-    const std::size_t each = ids.size() / 1024 + 1;  // a thousand events tell the shortfall of all
+    const std::size_t each = ids.size() / 1024 + 1;  // about a thousand events are enough to estimate the shortfall
     std::size_t asked = sweep.shortfall.empty() ? ids.size() : 0;
     sweep.moved.resize(ids.size());
     sweep.work = 0.0;
@@ -99,10 +99,10 @@ class TypedPass final : public Pass {
   }
 
  private:
-  // A user's loss does not say how it bends.
+  // The curvature of a custom loss is unknown.
   static constexpr bool moves_jointly = std::is_same_v<Penalty, L2> && !std::is_same_v<Loss, Custom>;
 
-  // Events lie anywhere: where the next ones are, and then what they hold, is asked for ahead.
+  // Events are scattered in memory: the entries of the next ones, and then their rows, are prefetched.
   template <class Visit>
   [[gnu::always_inline]] std::size_t visit(const Ids& ids, LongCall& call, Visit visit_one) {
     const EventBuffer& buffer = state_.buffer;
@@ -110,7 +110,7 @@ class TypedPass final : public Pass {
     for (std::size_t k = 0; k < ids.size(); ++k) {
       if (k + 12 < ids.size()) buffer.fetch_entry(ids[k + 12]);
       if (k + 4 < ids.size()) buffer.fetch_row(ids[k + 4]);
-      if (call.look(buffer.entry(ids[k]).size * lanes + extra)) return k;
+      if (call.should_stop(buffer.entry(ids[k]).size * lanes + extra)) return k;
       visit_one(k, ids[k]);
     }
     return ids.size();
@@ -126,11 +126,12 @@ class TypedPass final : public Pass {
       if (!(event_.weight[l] >= 0.0 && event_.weight[l] < infinity))
         refuse("sample_weight must be finite and not negative", event_.weight[l], l, "0 leaves an event out");
       if (!std::isfinite(event_.offset[l]))
-        refuse("offset must be finite", event_.offset[l], l, "Without one for this event, give 0");
+        refuse("offset must be finite", event_.offset[l], l, "Use 0 for events without an offset");
     }
     event_.time = config_.window.uses_time() ? events.time[row] : 0.0;
     if (!std::isfinite(event_.time))
-      refuse("time must be finite", event_.time, 0, "Leave events without a time out, or give them the one before");
+      refuse("time must be finite", event_.time, 0,
+             "Leave out events without a time, or give them the time of the event before");
   }
 
   [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came, int lane,
@@ -152,7 +153,7 @@ class TypedPass final : public Pass {
   Event<Lanes> event_;
 };
 
-// One lane has code of its own where a step is so short that lanes would show.
+// A single lane has specialised code if a step is so short that the overhead of lanes would show.
 template <class Loss>
 std::unique_ptr<Pass> make_pass_of(const Loss& loss, const Config& config, State& state, Transaction& transaction) {
   constexpr bool short_step = std::is_same_v<Loss, PiecewiseQuadratic> || std::is_same_v<Loss, Logistic>;
