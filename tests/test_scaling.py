@@ -179,7 +179,7 @@ def test_invalid_scaling_options_are_refused(options) -> None:
 
 def test_merging_scaled_models_is_refused() -> None:
     learner = Learner(loss=Hinge(), scale=True)
-    with pytest.raises(ValueError, match="units of its own"):
+    with pytest.raises(ValueError, match="its own units"):
         learner.merge(learner)
 
 
