@@ -21,7 +21,7 @@ TEST_CASE("the no-change and majority baselines use the previous events only") {
   CHECK(tally.weight == 5.0);
   CHECK(tally.hits == 3.0);
   CHECK(tally.no_change == 1.0);
-  CHECK(tally.majority == 1.0);  // it was said to be: nobody, 0, 0 (which was first), 1, 1
+  CHECK(tally.majority == 1.0);  // the predictions were: none, 0, 0 (which came first), 1, 1
   CHECK(tally.leader == 1);
   CHECK(tally.class_weight == std::vector<double>{2.0, 3.0});
 }

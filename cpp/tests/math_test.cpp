@@ -86,7 +86,7 @@ TEST_CASE("log is within 2 ulp over all positive doubles") {
   const auto truth = [](long double x) { return logl(x); };
   CHECK(worst_ulps(200000, f, truth, [&] { return random.magnitude(-1074, 1023); }) <= 2.0);
   CHECK(worst_ulps(200000, f, truth, [&] { return random.uniform(0.25, 4.0); }) <= 2.0);
-  // Near 1 the result is small: the error must be small beside it, not beside 1.
+  // Near 1 the result is small: the error must be small relative to it, not to 1.
   CHECK(worst_ulps(200000, f, truth, [&] { return 1.0 + random.sign() * random.magnitude(-52, -2); }) <= 2.0);
 }
 

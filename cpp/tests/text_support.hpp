@@ -107,7 +107,7 @@ void check_cuts(const std::string& text, const FeatureOptions& options, bool ski
   }
 }
 
-// Blanks part features, however many they are, at the end of a line too; and what lies behind the text is not looked at.
+// Any number of blanks may separate features or end a line; and nothing beyond the end of the text is read.
 // `head` is what a line begins with.
 template <class Read>
 void check_blanks(const std::string& head, const FeatureOptions& options, Read read) {

@@ -72,7 +72,7 @@ void check_concurrent(const Config& config, const Stream& stream) {
   }
 }
 
-// A loss that takes its time, so that a call lasts long enough to be looked at.
+// A slow loss, so that a call lasts long enough to be observed.
 odca::AnyLoss slow_loss() {
   odca::Custom loss;
   loss.dual = [](double p, double s, double y) {
@@ -211,7 +211,7 @@ TEST_CASE("a learner cannot be used from inside its own loss") {
   Learner learner(make_config(loss, odca::L2{}, {}));
   self = &learner;
   CHECK_THROWS_AS(learn(learner, make_stream({.rows = 3, .width = 2}, Labels::any, 111)), odca::InputError);
-  CHECK(learner.scalars().count == 0);  // and nobody is locked out
+  CHECK(learner.scalars().count == 0);  // and the mutex is free
 }
 
 TEST_CASE("a long prediction can be interrupted") {

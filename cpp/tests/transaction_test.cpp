@@ -1,4 +1,4 @@
-// A call either happens or leaves the model as it was: every bit of it.
+// A call either succeeds or leaves every bit of the model unchanged.
 #include "odca/learner/transaction.hpp"
 
 #include <doctest/doctest.h>
@@ -74,7 +74,7 @@ void check_undone(const Config& config, const Stream& stream, std::uint64_t seed
   Random random(seed);
   Learner tried(config), spared(config);
   for (std::int64_t from = 0; from < stream.rows;) {
-    // Large beside the model, or small: the state is copied, or what changes is logged.
+    // Large compared to the model, or small: the state is copied, or the changes are logged.
     const std::int64_t size = random.chance(0.2) ? random.between(30, 60) : random.between(1, 4);
     const std::int64_t to = std::min(stream.rows, from + size);
     for (int attempt = 0; attempt < 2; ++attempt) {

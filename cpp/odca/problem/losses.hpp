@@ -270,7 +270,7 @@ struct Poisson {
   bool operator==(const Poisson&) const = default;
 };
 
-// A user's loss: its lambda, or its gradient from which lambda is bracketed; its value if objectives are wanted.
+// A custom loss: its lambda, or its gradient from which lambda is bracketed; its value if objectives are wanted.
 struct Custom {
   static constexpr Labels labels = Labels::any;
 
@@ -314,7 +314,7 @@ struct Custom {
   bool operator==(const Custom& other) const { return this == &other; }
 };
 
-// Q*(-lambda) at the solution of a step, where lambda is inside its domain and z is known too. A user's loss has no
+// Q*(-lambda) at the solution of a step, where lambda is inside its domain and z is known too. A custom loss has no
 // other formula.
 template <class Loss>
 double conjugate_at(const Loss& loss, double lambda, double, double y) {
@@ -366,7 +366,7 @@ inline bool label_is_valid(Labels labels, double y) {
   return std::isfinite(y);
 }
 
-// The table of design.md, by scikit-learn's names. `a` is the loss's parameter.
+// The losses by scikit-learn's names. `a` is the parameter of the loss.
 inline AnyLoss named_loss(std::string_view name, double a) {
   using PQ = PiecewiseQuadratic;
   const Labels margin = Labels::plus_minus_one;
