@@ -31,7 +31,7 @@ std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, con
   if (source.empty() || source.size() != mirrored.size())
     throw InputError("there must be at least one lane, and one value of mirrored for each");
   for (const int from : source)
-    if (from >= config_.lanes) throw InputError("there is no lane " + std::to_string(from) + ");
+    if (from >= config_.lanes) throw InputError("there is no lane " + std::to_string(from));
   if (knows_signs(config_) && std::find(mirrored.begin(), mirrored.end(), true) != mirrored.end())
     throw InputError("a lane cannot be mirrored under a penalty or a prior_mean that is not symmetric in the sign");
 
@@ -48,8 +48,7 @@ std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, con
   State& state = out->state_;
   state = state_;
   state.lanes = lanes;
-  state.lane.each_field([&](auto, auto& field) {
-        map.copy(field); });
+  state.lane.each_field([&](auto, auto& field) { map.copy(field); });
   for (int l = 0; l < lanes; ++l)
     if (source[l] < 0)
       for (auto* sum : {&state.lane.conjugate, &state.lane.saturated, &state.lane.bound, &state.lane.peak_bound})

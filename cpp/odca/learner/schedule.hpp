@@ -81,9 +81,9 @@ class Order {
 };
 
 // Which events a pass visits. An event whose dual did not move (it is at the boundary of its domain, as most are under a
-// hinge loss) rests for the next 3, 15, 63, 255, 255, ... passes (`stretch` 4: least work), or 1, 3, 7, ..., 255 (2: more progress in a
-// given number of passes); one that moved is visited in the next pass. No event rests forever, and the gap is computed over
-// all events: resting is safe (docs/mathematics.md, 12).
+// hinge loss) rests for the next 3, 15, 63, 255, 255, ... passes (`stretch` 4: least work), or 1, 3, 7, ..., 255 (2: more
+// progress in a given number of passes); one that moved is visited in the next pass. No event rests forever, and the gap
+// is computed over all events: resting is safe (docs/mathematics.md, 12).
 class Roster {
  public:
   Roster(Ids everyone, Order order, int stretch)
@@ -138,11 +138,11 @@ class Roster {
   Order order_;
 };
 
-// When to compute the gap, which costs about half a pass over all events. A pass estimates the gap from its visits, each at
-// its own moment; if the estimate decreases by a factor from pass to pass, the gap at the end of the pass is smaller by about
-// that factor. Every computed gap corrects the ratio of the true gap to its estimate. In case the visits are not informative,
-// at most about half of the work is done without computing the gap, and at least a twentieth lies between two computations.
-// Gaps are in units of the tolerance, work in non-zeros.
+// When to compute the gap, which costs about half a pass over all events. A pass estimates the gap from its visits, each
+// at its own moment; if the estimate decreases by a factor from pass to pass, the gap at the end of the pass is smaller by
+// about that factor. Every computed gap corrects the ratio of the true gap to its estimate. In case the visits are not
+// informative, at most about half of the work is done without computing the gap, and at least a twentieth lies between two
+// computations. Gaps are in units of the tolerance, work in non-zeros.
 class Inspections {
  public:
   explicit Inspections(double everyone) : everyone_(everyone) {}

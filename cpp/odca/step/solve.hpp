@@ -271,7 +271,7 @@ inline void softmax(const KL& penalty, const State& state, int lane, double q, d
   for (std::int64_t j = 0; j < state.features; ++j) weights[j * stride] /= total;
 }
 
-// log sum_j pi_j e^(q v_j), the conjugate. Near x = 0 the result is as small as x, so it is not computed as a difference from 1.
+// log sum_j pi_j e^(q v_j), the conjugate. Near x = 0 the result is as small as x, and is not computed as 1 + small.
 inline double log_sum_exp(const KL& penalty, const State& state, int lane, double q) {
   double top = -infinity, total = 0.0, largest = 0.0;
   const auto x = [&](std::int64_t j) { return q * state.dual[j * state.lanes + lane]; };
