@@ -1,6 +1,7 @@
 """What a learner returns beside arrays."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +42,12 @@ class FitReport:
 class Delta:
     """What a learner learned between two of its states; made by `Learner.delta`, used by `Learner.apply`."""
 
-    _native: _core.Delta
-    _configuration: tuple[object, ...]
+    native: _core.Delta
+    """The sums as the core has them."""
+    options: dict[str, Any]
+    """Those of the learner."""
 
     @property
     def count(self) -> int:
         """The number of events in between."""
-        return self._native.count
+        return self.native.count
