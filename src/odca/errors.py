@@ -22,9 +22,9 @@ def as_keyword(option: str, value: Any = None) -> str:
     """An option as it is written in Python.
 
     >>> as_keyword("task", "numbers"), as_keyword("classes")
-    ("task='numbers'", 'classes=...')
+    ("`task='numbers'`", '`classes`')
     """
-    return f"{option}=..." if value is None else f"{option}={value!r}"
+    return f"`{option}`" if value is None else f"`{option}={value!r}`"
 
 
 class Remedy:
@@ -32,7 +32,7 @@ class Remedy:
 
     >>> remedy = Remedy("Name all classes ({classes}), or predict numbers ({task}).", classes=None, task="numbers")
     >>> remedy.spelled()
-    "Name all classes (classes=...), or predict numbers (task='numbers')."
+    "Name all classes (`classes`), or predict numbers (`task='numbers'`)."
     """
 
     def __init__(self, sentence: str, **options: Any) -> None:

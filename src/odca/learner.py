@@ -364,14 +364,14 @@ class Learner(LearnerOptions, model_file.Savable):
         if not isinstance(base, Learner):
             raise TypeError(f"delta needs the Learner that this one was; got {base!r}.")
         self._require_same_problem(base.options, "delta")
-        return Delta(self._core.delta(base.native), self.options)
+        return Delta(dict(self._core.delta(base.native)), self.options)
 
     def apply(self, delta: Delta) -> None:
         """Add what another learner has learned, as if its events had come after this one's."""
         if not isinstance(delta, Delta):
             raise TypeError(f"apply needs what Learner.delta returned; got {delta!r}.")
         self._require_same_problem(delta.options, "apply")
-        self._core.apply(delta.native)
+        self._core.apply(delta.arrays)
 
     def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> "Learner":
         """Return a learner whose lane k is this one's lane `sources[k]`: lanes reordered, left out or doubled.
@@ -442,9 +442,9 @@ class Learner(LearnerOptions, model_file.Savable):
 
     def _require_same_problem(self, theirs: Mapping[str, object], what: str) -> None:
         for name, mine in self._options.items():
-            if mine != theirs[name]:
+            if mine != theirs.get(name):
                 raise ValueError(
-                    f"{what} needs learners of one problem; {name} is {mine!r} here and {theirs[name]!r} there."
+                    f"{what} needs learners of one problem; {name} is {mine!r} here and {theirs.get(name)!r} there."
                 )
 
     def _events(
