@@ -108,6 +108,16 @@ def test_the_index_lists_every_page() -> None:
         assert page.name == "index.md" or f"({page.name})" in index
 
 
+PLANNED = {"src/odca/serve/", "src/odca/spark/"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_file_and_folder_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = {each.split("::")[0] for each in re.findall(r"`((?:src|cpp|tests|benchmarks|docs)/[^`\s]*)`", text)}
+    assert not [path for path in named - PLANNED if not list(ROOT.glob(path))]
+
+
 # The map from the paper to the code
 
 # The equations of the paper in their order; those without a label go by their number.
@@ -225,3 +235,19 @@ def test_the_tables_in_the_docs_match_the_recorded_results() -> None:
         [sys.executable, "-m", "benchmarks.tables", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert check.returncode == 0, check.stderr
+
+
+# The way of an event through the code
+
+
+@pytest.mark.parametrize("way", ["The way of one CSV line", "The way of one dictionary"])
+def test_every_hop_of_an_event_exists_and_there_are_at_most_twelve(way: str) -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    part = text.split(f"## {way}\n")[1].split("\n## ")[0]
+    hops = re.findall(r"^\| \d+ \| `([\w/.-]+)::([\w.]+)` \|", part, flags=re.MULTILINE)
+    assert len(re.findall(r"^\| \d+ \|", part, flags=re.MULTILINE)) == len(hops)
+    assert 1 < len(hops) <= 12
+    for file, what in hops:
+        path = ROOT / file
+        found = what in python_definitions(path) if path.suffix == ".py" else is_defined_in_cpp(path, what)
+        assert found, f"{what} is not defined in {file}"
