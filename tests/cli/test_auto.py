@@ -91,7 +91,7 @@ def test_numbers_are_learned_and_inspected(tmp_path: Path, capsys: pytest.Captur
     plot = tmp_path / "r.png"
     assert cli.main(["inspect", str(model), "--plot", str(plot)]) == 0
     shown = capsys.readouterr().out
-    assert "what carries the weight" in shown
+    assert "experts, by their weight in the prediction" in shown
     assert "diagonal Newton" in shown
     assert plot.read_bytes()[:4] == b"\x89PNG"
     assert cli.main(["evaluate", str(model), str(data)]) == 0
@@ -116,9 +116,9 @@ def test_memories_count_in_time_if_told_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--rho", "0.1"], "argument --rho: --auto decides that"),
-        (["--window", "0.99"], "argument --window: --auto decides that"),
-        (["--no-intercept"], "argument --no-intercept: --auto decides that"),
+        (["--rho", "0.1"], "argument --rho: --auto chooses this itself"),
+        (["--window", "0.99"], "argument --window: --auto chooses this itself"),
+        (["--no-intercept"], "argument --no-intercept: --auto chooses this itself"),
     ],
 )
 def test_there_is_nothing_to_choose(
@@ -143,4 +143,4 @@ def test_what_an_automatic_model_cannot_do_is_said(tmp_path: Path, capsys: pytes
     assert "has no weights to list" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         cli.main(["train", str(data), "--memory", "time", "--label", "label", "-o", str(tmp_path / "y")])
-    assert "--memory: it goes with --auto" in capsys.readouterr().err
+    assert "--memory: needs --auto" in capsys.readouterr().err

@@ -90,7 +90,7 @@ def test_a_command_is_what_the_table_says_and_its_help_shows_its_examples(
     ("words", "message"),
     [
         (["dmeo"], "there is no command 'dmeo'. Did you mean 'demo'?"),
-        (["study"], f"there is no command 'study'. There are {', '.join(cli.COMMANDS)}."),
+        (["study"], f"there is no command 'study'. The commands are {', '.join(cli.COMMANDS)}."),
         (["--fast"], "--fast"),
         (["completion"], "shell"),
         (["completion", "cmd"], "'cmd'"),

@@ -156,7 +156,7 @@ def test_what_is_damaged_leaves_the_old_output_as_it_was(tmp_path: Path, capsys:
 def test_a_format_that_is_not_known_is_asked_for(vw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["convert", str(vw), "-o", str(tmp_path / "a.onnx")])
-    assert "Say which with --to" in capsys.readouterr().err
+    assert "Choose one with --to" in capsys.readouterr().err
 
 
 def test_tables_of_standard_input_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_class_that_the_model_does_not_know_counts_as_wrong_and_is_told(evalua
     assert summary["predictions"]["loss"] > without["predictions"]["loss"]
     assert "auc" not in summary["predictions"]
     assert [each["text"] for each in told if each["event"] == "warning"] == [
-        "events of classes that the model does not know count as predicted wrongly: 7 (10)."
+        "events of classes that the model does not know count as wrong predictions: 7 (10)."
     ]
     shown = [each["label"] for each in told if each["event"] == "progress"]
     assert shown == [each["label"] for each in rows]
@@ -145,7 +145,7 @@ def test_a_person_reads_the_same(model: str, tmp_path: Path, capsys: pytest.Capt
     data = write(tmp_path / "test.vw", [vw(each) for each in events(64, 2)])
     assert cli.main(["evaluate", model, data]) == 0
     shown = capsys.readouterr().out
-    assert "predictions, by the model as it is" in shown
+    assert "predictions, without learning from these events" in shown
     assert "since" in shown
     assert cli.main(["evaluate", model, data, "--quiet"]) == 0
     assert "since" not in capsys.readouterr().out
@@ -155,4 +155,4 @@ def test_no_events_are_an_error(evaluate, tmp_path: Path) -> None:
     trained(write(tmp_path / "a.svm", [libsvm(each) for each in events(50)])).save(tmp_path / "model.safetensors")
     code, _, _, told = evaluate(tmp_path / "model.safetensors", write(tmp_path / "empty.svm", ["# nothing\n"]))
     assert code == cli.REFUSED
-    assert "there are no events to be judged" in told
+    assert "the data hold no labelled events to evaluate the model on" in told

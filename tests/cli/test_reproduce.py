@@ -14,7 +14,7 @@ def test_the_same_seeds_write_the_same_bytes(tmp_path: Path, capsys: pytest.Capt
     for folder in folders:
         assert cli.main(["reproduce", "sparse", "--seeds", "2", "--out", str(folder)]) == 0
     printed = capsys.readouterr().out
-    assert "report.md has the report" in printed
+    assert "report.md; figures and curves are in the same folder" in printed
     assert "one pass comes within 5%" in printed
     names = sorted(path.name for path in folders[0].iterdir())
     assert names == sorted(

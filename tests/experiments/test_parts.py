@@ -41,7 +41,7 @@ def test_a_walk_has_the_best_parameters_by_theory() -> None:
     check(finding)
     best = random_walk.tuned()
     assert best.best_rho == 0.003
-    assert "0.003: 0.00353" in best.told
+    assert "0.003: 0.00353" in best.grids
     names = [line.label for line in finding.panel.lines]
     assert random_walk.BEST in names
     assert f"{random_walk.EXPONENTIAL}: theory" in names

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from odca.research.experiments import Claim, Interval, Job, Line, Panel, Study, report, tuning
-from odca.research.experiments.study import beside, over_seeds
+from odca.research.experiments.study import in_background, over_seeds
 
 BELOW, ABOVE, AROUND = Interval(-2.0, -3.0, -1.0), Interval(2.0, 1.0, 3.0), Interval(0.5, -1.0, 2.0)
 
@@ -66,7 +66,7 @@ def test_the_best_of_a_grid_is_not_at_its_end() -> None:
     for scores in ([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], [np.nan, 3.0, 2.0, 1.0]):
         with pytest.raises(ValueError, match=r"the best μ, .*, is at an end of its grid"):
             tuning.lowest("μ", rates, scores)
-    assert tuning.told(rates, [3.0, 1.0, 2.0, np.inf]) == "1: 3, 2: 1, 4: 2, 8: diverges"
+    assert tuning.listed(rates, [3.0, 1.0, 2.0, np.inf]) == "1: 3, 2: 1, 4: 2, 8: diverges"
 
 
 @pytest.mark.parametrize(
@@ -95,15 +95,15 @@ def test_a_verdict_needs_the_whole_interval(
 
 
 def test_seeds_come_back_in_their_order() -> None:
-    told: list[str] = []
-    assert over_seeds(lambda seed: seed**2, Job(range(8), told.append), "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
-    assert sorted(told) == [f"squares, seed {seed}" for seed in range(8)]
+    reported: list[str] = []
+    assert over_seeds(lambda seed: seed**2, Job(range(8), reported.append), "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert sorted(reported) == [f"squares, seed {seed}" for seed in range(8)]
 
 
-def test_what_goes_wrong_beside_is_raised_where_it_is_asked_for() -> None:
-    assert beside(lambda: 3).result() == 3
+def test_an_error_in_the_background_is_raised_when_the_result_is_read() -> None:
+    assert in_background(lambda: 3).result() == 3
     with pytest.raises(ZeroDivisionError):
-        beside(lambda: 1 // 0).result()
+        in_background(lambda: 1 // 0).result()
 
 
 def test_a_report_states_everything(tmp_path: Path) -> None:
