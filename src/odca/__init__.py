@@ -77,7 +77,7 @@ __all__ = [
     "load",
 ]
 
-# Where each name is at home. It is imported when it is first asked for: the command line begins without NumPy.
+# The module of each public name. It is imported on first use, so that the command line starts without NumPy.
 _NAMES = {
     "models.auto": ("AutoLearner",),
     "models.auto_report": ("AutoReport",),

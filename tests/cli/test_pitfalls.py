@@ -117,7 +117,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.Capture
     ):
         with pytest.raises(SystemExit):
             main(words)
-        assert "is to be read. Name another file" in capsys.readouterr().err
+        assert "is an input file. Name another file" in capsys.readouterr().err
     assert Path(model).read_bytes() == before
 
 

@@ -51,7 +51,7 @@ def test_a_jump_that_is_not_over_is_said() -> None:
     finding = abrupt_change.find(JOB, after=100)
     check(finding)
     assert any(
-        note.startswith(f"After the jump {random_walk.INFINITE} was not back within 100 events in 2 of 2")
+        note.startswith(f"After the jump, {random_walk.INFINITE} had not recovered within 100 events in 2 of 2")
         for note in finding.notes
     )
 

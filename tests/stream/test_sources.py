@@ -288,7 +288,7 @@ def test_skipping_goes_forward_in_the_unpacked_bytes(tmp_path: Path, kind: str, 
 def test_skipping_past_the_end_says_that_the_file_is_shorter(tmp_path: Path, kind: str) -> None:
     with open_bytes(file_of(tmp_path, packed(TEXT, kind))) as source:
         source.skip(1000)
-        expected = f"shorter than {len(TEXT) + 1} bytes, it ends after {len(TEXT)}: .* without --resume"
+        expected = f"the file has only {len(TEXT)} bytes, fewer than {len(TEXT) + 1}: .* without --resume"
         with pytest.raises(StreamError, match=expected):
             source.skip(len(TEXT) - 999)
 
@@ -466,7 +466,7 @@ def test_waiting_tells_whether_there_is_more(tmp_path: Path) -> None:
 def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:
     with pytest.raises(StreamError, match="compressed with gzip and cannot be followed"):
         open_bytes(file_of(tmp_path, gzip.compress(TEXT)), follow=True)
-    with pytest.raises(ValueError, match="standard input is not a file with a name and cannot be followed"):
+    with pytest.raises(ValueError, match="standard input is not a regular file and cannot be followed"):
         open_bytes("-", follow=True)
 
 

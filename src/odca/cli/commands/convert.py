@@ -185,10 +185,10 @@ class _Conversion:
             columns = Columns(stream.schema, stream.vocabulary)
             events = 0
             for block in stream:
-                columns.look(block)
+                columns.add(block)
                 events += len(block)
                 live.update(events, stream.consumed)
-        columns.settle()
+        columns.finish()
         return columns
 
     def _writer(self, stream: "Stream", file: BinaryIO, columns: "Columns | None") -> "tuple[Writer, Keys]":

@@ -253,7 +253,7 @@ def view_table(problem: Problem, standing: Standing, style: Style = PLAIN) -> st
         lines.append(f"{row.name:13}{''.join(cells)}{speed:>14}")
     return "\n".join(lines) + (
         f"\n\nEach error is over {problem.stretch:,} events, each predicted before it was learned.\n"
-        f"{NO_CHANGE}: predicts the previous label; {MAJORITY}: the more frequent label so far;\n"
+        f"{NO_CHANGE}: the previous label; {MAJORITY}: the more frequent label so far;\n"
         f"{TRUTH}: the hyperplane itself, which only errs on the wrong labels.\n"
         "There is no step size to tune, but rho matters as much as the window: with\n"
         "--rho 0.001 the infinite window follows the turn and the other two are noisy."

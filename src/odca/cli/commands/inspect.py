@@ -167,9 +167,7 @@ def _window(learner: "Learner") -> list[Fact]:
         Fact("window", repr(learner.window)),
         Fact("events learned", learner.count, formatting.count, "events"),
         Fact("total weight in the window", _one_or_all(learner.mass), _number, "mass"),
-        Fact(
-            "effective number of events", _one_or_all(learner.effective_sample_size), _number, "effective_sample_size"
-        ),
+        Fact("effective sample size", _one_or_all(learner.effective_sample_size), _number),
         Fact("saturated share of the weight", _one_or_all(learner.saturation), _number, "saturation"),
     ]
     return facts if learner.clock is None else [*facts, Fact("clock", learner.clock, _number)]
