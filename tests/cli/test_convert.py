@@ -94,7 +94,7 @@ def test_names_become_indices_from_one_on_and_the_table_says_which(
     warnings = capsys.readouterr().err
     for lost, count in {"weight": 1, "offset": 1, "tag": 2}.items():
         assert f"the {lost} of events, which is lost: {count}." in warnings
-    assert "events without one got 0: 1." in warnings
+    assert "events without a label were given the label 0, because the format needs one: 1." in warnings
     assert "time" not in warnings
 
 
@@ -310,7 +310,7 @@ def test_a_category_is_a_name_in_the_namespace_of_its_field(
         '1 | price:0 country_is_missing |at e_"f" |when 2024-05-03',
         "0 | price:1e-07 |country NZ |at c_d |when 2024-05-03",
     ]
-    assert "which became '_': 3." in capsys.readouterr().err
+    assert "which were replaced by '_': 3." in capsys.readouterr().err
 
 
 def test_lists_become_columns_of_numbers(tmp_path: Path) -> None:

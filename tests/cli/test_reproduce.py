@@ -53,7 +53,7 @@ def test_an_experiment_without_its_data_is_left_out(
     assert cli.main(["reproduce", "portfolio", "--out", str(tmp_path / "out")]) == 1
     captured = capsys.readouterr()
     assert "portfolio is left out. nyse_o.csv.gz was not found" in captured.err
-    assert "set ODCA_DATA to a folder that has it" in captured.err
+    assert "set ODCA_DATA to a folder that contains it" in captured.err
     assert not (tmp_path / "out" / "report.md").exists()
 
 

@@ -54,10 +54,10 @@ class ClassMetrics:
             check_lengths(n, probability=probability if probability.ndim == 1 else probability[:, 0])
             if n and not (probability.min() >= 0.0 and probability.max() <= 1.0):
                 raise ValueError("probabilities must lie in [0, 1].")
-        came, chosen = _codes(label, "label", 0), _codes(predicted, "predicted", -1)
+        actual, chosen = _codes(label, "label", 0), _codes(predicted, "predicted", -1)
         of_second = probability is not None and probability.ndim == 1
         weights, losses = self._tally.add(
-            came,
+            actual,
             chosen,
             _contiguous(loss),
             _contiguous(c),
@@ -66,7 +66,7 @@ class ClassMetrics:
             of_second=of_second,
         )
         begin, self._events = self._events, self._events + n
-        return self._rows.within(begin, weights, losses, came, chosen, features)
+        return self._rows.within(begin, weights, losses, actual, chosen, features)
 
     def add_margins(
         self,

@@ -192,7 +192,7 @@ class ByteSource:
             count = self.readinto(buffer[filled:])
             if not count:
                 raise StreamError(
-                    f"the file has only {self._given} bytes, fewer than {wanted}: {ANOTHER_FILE}",
+                    f"the file is shorter than {wanted} bytes, it ends after {self._given}: {ANOTHER_FILE}",
                     path=self.path,
                 )
             filled += count
