@@ -46,11 +46,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
 DESCRIPTION = "Learn linear models from streams of data by online dual coordinate ascent."
 EXIT_CODES = """\
 exit codes:
-  0    done
-  1    refused: bad data, a bad model file (ODCA_DEBUG=1 shows where)
-  2    wrong arguments
+  0    success
+  1    failure: bad data or a bad model file, for example (ODCA_DEBUG=1 shows the traceback)
+  2    invalid arguments
   130  interrupted with Ctrl-C
-  141  the reader of our output went away
+  141  the program that read the output has closed the pipe
 """
 
 
