@@ -43,7 +43,8 @@ class Window:
         """The number of lanes that its parameters have values for; None if they are plain numbers."""
         return None
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         raise NotImplementedError
 
 
@@ -56,7 +57,8 @@ class Infinite(Window):
 
     name: ClassVar[str] = "infinite"
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.decay(np.ones(1))
 
 
@@ -101,7 +103,8 @@ class Exponential(Window):
         """The number of values in `beta`; None if it is a plain number."""
         return _length(self.beta)
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.decay(np.atleast_1d(np.asarray(self.beta, dtype=np.float64)))
 
 
@@ -140,7 +143,8 @@ class HalfLife(Window):
         """The number of values in `tau`; None if it is a plain number."""
         return _length(self.tau)
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.half_life(np.atleast_1d(np.asarray(self.tau, dtype=np.float64)))
 
 
@@ -178,7 +182,8 @@ class Sliding(Window):
         """True for a duration, False for a length."""
         return self.duration is not None
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         if self.duration is not None:
             return _core.Window.duration(self.duration)
         assert self.length is not None  # one of the two is set: __init__

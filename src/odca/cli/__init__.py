@@ -3,8 +3,9 @@
 A command is a module with the attributes of `Command`; to add one, add a line to `COMMANDS`. Only the module of the
 requested command is imported, so that no command waits for imports that only another one needs.
 
-A command fails by raising ValueError, OSError or ImportError. The user sees only the message, or with ODCA_DEBUG=1 the
-traceback too. Invalid arguments that are found after parsing are raised as argparse.ArgumentTypeError.
+A command fails by raising ValueError, OSError or ImportError. The user sees only the message, with the options that it names
+written as flags (see `flags`), or with ODCA_DEBUG=1 the traceback too. Invalid arguments that are found after parsing are raised
+as argparse.ArgumentTypeError.
 """
 
 import argparse
@@ -153,13 +154,14 @@ def _run(command: Command, words: Sequence[str]) -> int:
 
 
 def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: Exception) -> int:
-    from odca.cli.views.console import Output  # noqa: PLC0415 - most commands end well
+    from odca.cli.flags import explain  # noqa: PLC0415 - most commands end well
+    from odca.cli.views.console import Output  # noqa: PLC0415 - the same
 
     if os.environ.get("ODCA_DEBUG"):
         import traceback  # noqa: PLC0415 - the same
 
         traceback.print_exception(error)
-    message = str(error)
+    message = explain(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}."
     Output.of(parsed).error(f"{parser.prog}: {message}")

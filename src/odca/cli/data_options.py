@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from odca.cli.flags import explain
 from odca.cli.option_types import takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
@@ -140,7 +141,7 @@ def features_of(arguments: argparse.Namespace) -> "Features":
             missing=arguments.missing,
         )
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(explain(error)) from error
 
 
 def open_stream(
@@ -228,4 +229,4 @@ def warn_about_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> No
     count = bad.count + before
     output.warn(f"{formatting.plural(count, 'line')} could not be read and {'was' if count == 1 else 'were'} skipped:")
     for sample in bad.samples:
-        output.warn(str(sample))
+        output.warn(explain(sample))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError, Remedy
 from odca.features.spec import FeatureParts, feature_parts
 from odca.stream.read.blocks import Block
 from odca.stream.read.schema import Schema
@@ -367,4 +368,7 @@ class ReservedNames:
 
     def _refuse(self, name: str) -> NoReturn:
         role = self._taken[name]
-        raise ValueError(f"a feature is called {name!r}, the name of the {role}. Leave it out with --ignore {name}.")
+        raise InputError(
+            f"a feature is called {name!r}, the name of the {role}.",
+            remedy=Remedy("Leave it out with {ignore}.", ignore=[name]),
+        )

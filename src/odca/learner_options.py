@@ -1,4 +1,4 @@
-"""What a learner's options may be, and what they come to for the core."""
+"""The options of a learner: validation, and conversion for the native core."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ import numpy.typing as npt
 from odca.penalties import KL, Box, NonNegative, Penalty
 from odca.validation.arrays import Array, as_floats
 from odca.validation.numbers import real, whole
-from odca.windows import Window
+from odca.windows import PerLane, Window
 
 MOST_LANES = 2**20
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
 
 
 def frozen(value: Any, name: str) -> Any:
-    """Numbers as they are, sequences as (nested) tuples: options can then be compared and never change."""
+    """Numbers unchanged, sequences as (nested) tuples, so that options can be compared and never change."""
     if value is None or isinstance(value, Real):
         return value
     array = as_floats(value, name)
@@ -26,7 +26,7 @@ def frozen(value: Any, name: str) -> Any:
 
 
 def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
-    """The number of lanes that the options name; None where they all speak of one model."""
+    """The number of lanes that the options have values for; None if there is one model."""
     named = {
         "lanes": None if lanes is None else whole(lanes, "lanes"),
         "rho": len(np.asarray(rho)) if np.ndim(rho) else None,
@@ -37,7 +37,7 @@ def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, win
     if not given:
         return None
     if max(given.values()) > MOST_LANES:
-        raise ValueError(f"there can be at most {MOST_LANES} lanes; the options name {max(given.values())}.")
+        raise ValueError(f"there can be at most {MOST_LANES} lanes; the options have values for {max(given.values())}.")
     if len(set(given.values())) > 1 or 0 in given.values():
         raise ValueError(
             f"the options name different numbers of lanes: {given}. Make them agree, with at least one lane."
@@ -46,7 +46,7 @@ def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, win
 
 
 def per_lane(name: str, values: Numbers, lanes: int) -> Array:
-    """An option that may differ from lane to lane, as one number for each."""
+    """An option that may differ between lanes, as one number per lane."""
     array = as_floats(values, name)
     if array.ndim > 1 or not np.all(np.isfinite(array) & (array >= 0.0)):
         raise ValueError(f"{name} must be a finite number >= 0, or one for each lane; got {values!r}.")
@@ -54,7 +54,7 @@ def per_lane(name: str, values: Numbers, lanes: int) -> Array:
 
 
 def fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool) -> int:
-    """The number of features where it cannot grow, else 0."""
+    """The number of features if it is fixed, otherwise 0."""
     if not isinstance(penalty, KL):
         if n_features is not None:
             raise ValueError(
@@ -73,7 +73,7 @@ def fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool)
 
 
 def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Array | None, Array | None]:
-    """1/a_j by feature and w₀ by feature and lane, the intercept in front; None where all are 1 and 0."""
+    """1/a_j by feature and w₀ by feature and lane, with the intercept first; None if they are all 1 and all 0."""
     weights, mean, intercept = options["penalty_weights"], options["prior_mean"], options["intercept"]
     factor, prior_intercept = options["intercept_penalty"], options["prior_intercept"]
     if not 1e-300 <= real(factor) <= 1e300:
@@ -108,3 +108,82 @@ def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Arr
         if not np.all((lo <= bounded) & (bounded <= hi)):
             raise ValueError(f"prior_mean must lie inside the bounds [{lo:g}, {hi:g}] of {penalty!r}.")
     return inverse, means.ravel()
+
+
+class LearnerOptions:
+    """A learner's options as properties. They never change."""
+
+    _options: dict[str, Any]
+    """The values as given, with sequences as tuples."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All options by name, for another learner of the same problem: `Learner(**learner.options)`."""
+        return dict(self._options)
+
+    @property
+    def loss(self) -> object:
+        """The loss, as it was given."""
+        return self._options["loss"]
+
+    @property
+    def penalty(self) -> Penalty:
+        """R, the penalty."""
+        penalty: Penalty = self._options["penalty"]
+        return penalty
+
+    @property
+    def rho(self) -> PerLane:
+        """ρ, the strength of the penalty relative to the total weight of the events; a tuple if lanes differ."""
+        rho: PerLane = self._options["rho"]
+        return rho
+
+    @property
+    def window(self) -> Window:
+        """How past events are weighted."""
+        window: Window = self._options["window"]
+        return window
+
+    @property
+    def smoothing(self) -> float:
+        """κ, the decay of the average that predictions use."""
+        return float(self._options["smoothing"])
+
+    @property
+    def prior_strength(self) -> PerLane:
+        """a₀, the constant strength of the penalty; a tuple if lanes differ."""
+        strength: PerLane = self._options["prior_strength"]
+        return strength
+
+    @property
+    def prior_mean(self) -> tuple[Any, ...] | None:
+        """w₀ of the features, or one such tuple for each lane; None if all are 0."""
+        mean: tuple[Any, ...] | None = self._options["prior_mean"]
+        return mean
+
+    @property
+    def prior_intercept(self) -> PerLane:
+        """w₀ of the intercept; a tuple if lanes differ."""
+        start: PerLane = self._options["prior_intercept"]
+        return start
+
+    @property
+    def penalty_weights(self) -> tuple[float, ...] | None:
+        """a_j, the factor on the penalty of each feature; None if all are 1."""
+        weights: tuple[float, ...] | None = self._options["penalty_weights"]
+        return weights
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether there is a constant feature (the option `intercept`); its weight is `intercept`."""
+        return bool(self._options["intercept"])
+
+    @property
+    def intercept_penalty(self) -> float:
+        """The factor on the penalty of the intercept."""
+        return float(self._options["intercept_penalty"])
+
+    @property
+    def scale(self) -> bool:
+        """Whether rows are standardised."""
+        return bool(self._options["scale"])
