@@ -153,8 +153,7 @@ class NumberedWriter(TextWriter):
 class Libsvm(NumberedWriter):
     """label [qid:n] index:value ...
 
-    An index is that of the libsvm input, or the number of the feature's name, counted from 1. Names are not written; `odca convert --names` saves
-    them.
+    An index is that of the libsvm input, or the number of the feature's name, counted from 1. Names are not written.
     """
 
     holds = ("group",)
