@@ -397,7 +397,7 @@ def test_a_compiled_loss_can_be_copied_but_not_pickled(library: ctypes.CDLL) -> 
     learner = Learner(loss=CompiledLoss(function(library, "square_dual")), rho=0.1)
     learner.learn(np.eye(2), [1.0, 2.0])
     assert copy.deepcopy(learner) == learner == learner.copy()
-    with pytest.raises(TypeError, match="machine address"):
+    with pytest.raises(TypeError, match="memory address"):
         pickle.dumps(learner)
 
 

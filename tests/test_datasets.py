@@ -78,10 +78,10 @@ def test_the_error_for_missing_data_says_what_to_do(alone: Path) -> None:
     with pytest.raises(datasets.MissingDataError) as caught:
         datasets.load("spam")
     said = str(caught.value)
-    assert "spamassassin_drift.libsvm.gz is nowhere to be found" in said
+    assert "spamassassin_drift.libsvm.gz was not found" in said
     assert str(alone / "cache" / "odca") in said
-    assert "set ODCA_DATA to a folder that has it" in said
-    with pytest.raises(ValueError, match=r"there is no set 'iris'\. There are adult, rcv1"):
+    assert "set ODCA_DATA to a folder that contains it" in said
+    with pytest.raises(ValueError, match=r"there is no data set 'iris'\. The data sets are adult, rcv1"):
         datasets.load("iris")
 
 
@@ -112,9 +112,11 @@ def test_without_a_network_the_error_names_the_url(
     alone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one_set(monkeypatch, files.File("two.gz", "http://127.0.0.1:9/two.gz"))
-    with pytest.raises(datasets.MissingDataError, match=r"It can be had from http://127.0.0.1:9/two.gz") as caught:
+    with pytest.raises(
+        datasets.MissingDataError, match=r"could not be downloaded from http://127.0.0.1:9/two.gz: "
+    ) as caught:
         datasets.load("two")
-    assert "could not be downloaded: [Errno 111] Connection refused. Put" in str(caught.value)
+    assert "two.gz: [Errno 111] Connection refused. Put" in str(caught.value)
     assert capsys.readouterr().err == ""
 
 
@@ -124,7 +126,7 @@ def test_a_substitute_data_set_is_marked_as_inexact(alone: Path, monkeypatch: py
         (alone / name).write_bytes(gzip.compress(ROWS))
     found = datasets.load("rcv1")
     assert not found.exact
-    assert "in the place of" in found.what
+    assert "as a substitute for" in found.what
 
 
 def test_download_true_fetches_the_papers_own_files(

@@ -370,10 +370,10 @@ def test_the_interval_between_rows_may_change_on_restart() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"label": np.array([0, -1, 1])}, "label must hold classes"),
-        ({"label": np.array([0, 1, 2**15])}, "label must hold classes"),
-        ({"label": np.array([0.0, 1.0, 0.5])}, "label must hold classes"),
-        ({"predicted": np.array([0, -2, 1])}, "predicted must hold classes"),
+        ({"label": np.array([0, -1, 1])}, "label must hold the codes of classes"),
+        ({"label": np.array([0, 1, 2**15])}, "label must hold the codes of classes"),
+        ({"label": np.array([0.0, 1.0, 0.5])}, "label must hold the codes of classes"),
+        ({"predicted": np.array([0, -2, 1])}, "predicted must hold the codes of classes"),
         ({"predicted": np.array([0, 1])}, "predicted must have one entry"),
         ({"loss": np.zeros(2)}, "loss must have one entry"),
         ({"weight": np.array([1.0, -1.0, 0.0])}, "weight must hold 3"),

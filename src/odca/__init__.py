@@ -83,7 +83,7 @@ __all__ = [
 if find_spec("sklearn"):  # else `from odca import *` would fail
     __all__ += ["AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"]
 
-# Where each name is at home. It is imported when it is first asked for: the command line begins without NumPy.
+# The module of each public name. It is imported on first use, so that the command line starts without NumPy.
 _NAMES = {
     "errors": ("InputError",),
     "models.auto": ("AutoLearner",),

@@ -1,4 +1,4 @@
-"""The learner: the native core's Python face. It checks what it is given and holds no mathematics."""
+"""The learner: the Python interface of the native core. It validates its arguments and contains no mathematics."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,30 +28,31 @@ from odca.windows import Infinite, Window
 
 
 class Learner(LearnerOptions, model_file.Savable):
-    """Learns a linear model from a stream: min (1/Δ) Σ δ_n Q(b_n + h_nᵀw; y_n) + ρ R(w), one pass, no step size.
+    """Learns a linear model from a stream in one pass: min (1/Δ) Σ δ_n Q(b_n + h_nᵀw; y_n) + ρ R(w). There is no step size.
 
-    Every option is a keyword.
+    All options are keyword-only.
 
     loss: one of odca's losses, an object with `dual(p, s, y)` or `gradient(z, y)`, or a `CompiledLoss`.
     penalty: R. L2, ElasticNet, NonNegative, Box or KL.
-    rho: ρ ≥ 0, the strength of the penalty per unit of mass.
-    window: how the past counts. Infinite, Exponential, HalfLife or Sliding.
+    rho: ρ ≥ 0, the strength of the penalty relative to the total weight of the events.
+    window: how past events are weighted. Infinite, Exponential, HalfLife or Sliding.
     smoothing: κ in [0, 1]. Predictions use w̄ = Σ κ^(N-n) w_n / Σ κ^(N-n); 0 uses w itself.
-    prior_strength: a₀ ≥ 0, a constant strength: the penalty counts ρΔ + a₀ times. rho=0 needs it.
-    prior_mean: w₀, the weights to start from: the penalty is on w - w₀.
-    penalty_weights: a_j > 0, a factor on the penalty of each feature; features beyond its end have 1.
-    intercept: adds a constant feature, always under L2; intercept_penalty is its factor (small: nearly free),
-        prior_intercept its w₀, one or one for each lane.
-    scale: standardise the rows as they come, by the events of the window (the longest, where lanes differ). Dense rows
+    prior_strength: a₀ ≥ 0, a constant strength: the penalty is multiplied by ρΔ + a₀. Required if rho=0.
+    prior_mean: w₀, the weights to start from: the penalty applies to w - w₀.
+    penalty_weights: a_j > 0, a factor for the penalty of each feature; 1 for features beyond the end of the array.
+    intercept: adds a constant feature, whose penalty is always L2. intercept_penalty is the factor of its penalty (small: almost
+        unpenalised), prior_intercept its w₀: one number, or one per lane.
+    scale: standardise the rows with statistics of the window's events (of the longest window, if lanes differ). Dense rows
         are centred and divided by the standard deviation; sparse rows are divided by the root mean square of each
-        feature's non-zero values. The penalty is on the weights of the standardised features; `coef` and `intercept`
+        feature's non-zero values. The penalty applies to the weights of the standardised features; `coef` and `intercept`
         are in the units of X.
-    lanes: how many models to learn over one read of the rows. Then y is (n, lanes), or (n,) for all of them, and
-        rho, prior_strength and the window's parameter may be sequences. Left out, it is their length, or there is one model and y is (n,).
+    lanes: the number of models to learn from the same rows. Then y is (n, lanes), or (n,) for all of them, and
+        rho, prior_strength and the window's parameter may be sequences. By default it is the length of these, or there is one model
+        and y is (n,).
     n_features: the number of features, for KL without a prior.
 
-    Features may appear at any time (KL excepted). Any split of a stream into calls gives the same model. A call
-    that raises ValueError leaves the model as it was. Several threads may use one learner.
+    New features may appear at any time (except with KL). Any split of a stream into calls gives the same model. A call
+    that raises ValueError leaves the model unchanged. Several threads may use one learner.
     """
 
     kind = "Learner"
@@ -149,9 +150,9 @@ class Learner(LearnerOptions, model_file.Savable):
         """Learn from events in order; return each event's prediction from before it was learned.
 
         X is dense or sparse, events by features. The predictions are margins b + hᵀw (hᵀw̄ with smoothing; with
-        scale=True h is standardised by the events before it and itself).
-        `offset` is b, `time` the event times that HalfLife and Sliding(duration=...) need (other windows
-        check them and use them not). With diagnostics=True a `Diagnostics` is returned instead.
+        scale=True, h is standardised with the statistics up to and including its own event).
+        `offset` is b, `time` holds the event times that HalfLife and Sliding(duration=...) need (for other windows they are
+        validated but otherwise ignored). With diagnostics=True, a `Diagnostics` is returned instead.
         """
         arrays = self._core.learn(*self._events("learn", X, y, sample_weight, offset, time), bool(diagnostics))
         shaped = [self._per_event(array) for array in arrays]
@@ -170,14 +171,14 @@ class Learner(LearnerOptions, model_file.Savable):
         shuffle: bool = True,
         seed: int = 0,
     ) -> FitReport:
-        """Forget what was learned and solve the weighted problem of these events, to a duality gap that is known.
+        """Discard what was learned and solve the weighted problem of these events, to a certified duality gap.
 
-        Every event has the weight that the window gives it once all have come. The first pass is O-DCA, the others
-        S-DCA, until the gap is at most `tol` times the mean loss of the model before it learned anything, or for
-        `max_iter` passes; in an order shuffled from the seed, or as the rows come. `learn` goes on from there as if these
-        events had come in a stream (whose every past w had been this one, for w̄).
+        Each event has the weight that the window gives it after the last event. The first pass is O-DCA, further passes are
+        S-DCA, until the gap is at most `tol` times the mean loss of the untrained model, or for at most
+        `max_iter` passes, in a random order (`shuffle`, `seed`) or in the order of the rows. `learn` continues from the result as if
+        the events had come from a stream (and, for w̄, as if every past w had been the result).
 
-        The model changes when all is done: an error or Ctrl-C leaves it as it was, and other threads see it so.
+        The model is replaced at the end: an error or Ctrl-C leaves it unchanged, and until then other threads see the old one.
         """
         if not 0.0 < real(tol) < math.inf:
             raise ValueError(f"tol must be a number > 0, a share of the loss at the start; got {tol!r}. Try 1e-4.")
@@ -191,7 +192,7 @@ class Learner(LearnerOptions, model_file.Savable):
         return FitReport(self._per_event(margin), done, self._per_model(np.maximum(gap, 0.0)), converged)
 
     def predict(self, X: Any, *, offset: npt.ArrayLike | None = None, smoothed: bool | None = None) -> Array:
-        """Return the margins b + hᵀw; by default w̄ takes the place of w where smoothing is on."""
+        """Return the margins b + hᵀw, by default with w̄ instead of w if smoothing is on."""
         matrix, rows = self._matrix(X)
         use_smoothed = self.smoothing > 0.0 if smoothed is None else bool(smoothed)
         margins: Array = self._per_event(
@@ -208,13 +209,13 @@ class Learner(LearnerOptions, model_file.Savable):
 
     @property
     def smoothed_coef(self) -> Array:
-        """The smoothed weights w̄, in the shape of `coef`; w itself without smoothing."""
+        """The smoothed weights w̄, in the shape of `coef`; without smoothing, w itself."""
         return self._weights(smoothed=True)
 
     @property
     def intercept(self) -> float | Array:
-        """The weight of the constant feature; 0 without one. (With scale=True dense rows are centred: then it is what a
-        row of zeros gets.)
+        """The weight of the constant feature, or 0 without one. (With scale=True, dense rows are centred: then it is the
+        prediction for a row of zeros.)
         """
         return self._intercept(smoothed=False)
 
@@ -230,7 +231,7 @@ class Learner(LearnerOptions, model_file.Savable):
 
     @property
     def mass(self) -> float | Array:
-        """Δ = Σ δ_n, how many events of weight one the window holds."""
+        """Δ = Σ δ_n, the total weight of the events in the window."""
         return self._per_model(self._core.scalars()["mass"])
 
     @property
@@ -240,13 +241,13 @@ class Learner(LearnerOptions, model_file.Savable):
 
     @property
     def clock(self) -> float | None:
-        """The newest event time, under a window that counts in time."""
+        """The latest event time, for windows that depend on time; otherwise None."""
         clock = float(self._core.scalars()["clock"])
         return None if math.isinf(clock) else clock
 
     @property
     def effective_sample_size(self) -> float | Array:
-        """(Σ δ)² / Σ δ²: how many events of equal weight would average as well."""
+        """(Σ δ)² / Σ δ²: the number of equally weighted events whose mean would be as precise."""
         scalars = self._core.scalars()
         mass, squared = scalars["mass"], scalars["squared_mass"]
         per_mass = np.divide(squared, mass, out=np.zeros_like(mass), where=mass > 0.0)  # mass² may be below all numbers
@@ -254,7 +255,7 @@ class Learner(LearnerOptions, model_file.Savable):
 
     @property
     def saturation(self) -> float | Array:
-        """The share of the mass whose dual sits at the end of its domain: it rises when the stream drifts."""
+        """The share of the total weight that belongs to events whose dual is at the end of its domain. It rises when the stream drifts."""
         scalars = self._core.scalars()
         mass, saturated = scalars["mass"], scalars["saturated"]
         share = np.divide(saturated, mass, out=np.zeros_like(mass), where=mass > 0.0)
@@ -262,33 +263,33 @@ class Learner(LearnerOptions, model_file.Savable):
 
     @property
     def n_features(self) -> int:
-        """The number of features seen so far, the intercept not counted."""
+        """The number of features seen so far, without the intercept."""
         return int(self._core.scalars()["features"]) - self.has_intercept
 
     @property
     def native(self) -> _core.Learner:
-        """The learner as the core has it, for what is built around it."""
+        """The native learner, for code that is built on it."""
         return self._core
 
     @property
     def lanes(self) -> int:
-        """The number of models that are learned side by side."""
+        """The number of models that learn from the same events."""
         return self._lanes
 
     @property
     def is_single(self) -> bool:
-        """Whether there is one model and no option speaks of lanes: then labels and weights are one number for each event."""
+        """Whether there is one model and no option has one value per lane: then labels and weights are one number per event."""
         return self._single
 
     @property
     def fixed_features(self) -> int | None:
-        """The number of features under KL, where it cannot grow (the option `n_features`, or the length of its prior); else None."""
+        """With KL, the fixed number of features (the option `n_features`, or the length of its prior); otherwise None."""
         return self._fixed or None
 
     # Objectives
 
     def dual_objective(self) -> float | Array:
-        """D_N, a certified lower bound on the weighted objective of every w; 0 before the first event."""
+        """D_N, a certified lower bound of the weighted objective for every w; 0 before the first event."""
         return self._per_model(self._core.dual_objective())
 
     def primal_objective(self) -> float | Array:
@@ -296,7 +297,7 @@ class Learner(LearnerOptions, model_file.Savable):
         return self._per_model(self._core.primal_objective())
 
     def duality_gap(self) -> float | Array:
-        """Primal minus dual objective over the events of a sliding window: w is no further than this from the best."""
+        """Primal minus dual objective over the events of a sliding window: the objective of w is at most this far above the minimum."""
         return self._per_model(np.maximum(self._core.duality_gap(), 0.0))  # below, it is rounding
 
     def objective(
@@ -308,7 +309,7 @@ class Learner(LearnerOptions, model_file.Savable):
         offset: npt.ArrayLike | None = None,
         smoothed: bool = False,
     ) -> float | Array:
-        """Return the weighted mean loss over these rows plus the penalty at its present strength."""
+        """Return the weighted mean loss over these rows plus the penalty at its current strength."""
         margins = np.asarray(self.predict(X, offset=offset, smoothed=smoothed))
         z = margins.reshape(len(margins), self._lanes)
         labels = np.array(np.broadcast_to(as_columns(y, "y", len(z), self._lanes), z.shape))
@@ -326,7 +327,7 @@ class Learner(LearnerOptions, model_file.Savable):
         return self._per_model(np.average(losses, axis=0, weights=weights) + self._core.penalty_term(smoothed))
 
     def loss_of(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """Return Q(margin; y) of each pair, in the shape of `margins`."""
+        """Return the loss Q(margin; y) of each pair, in the shape of `margins`."""
         z, labels = np.broadcast_arrays(as_floats(margins, "margins"), as_floats(y, "y"))
         values: Array = self._loss.value(np.ravel(z), np.ravel(labels)).reshape(z.shape)
         return values
@@ -336,7 +337,7 @@ class Learner(LearnerOptions, model_file.Savable):
     def refine(self, passes: int = 1, *, tol: float = 0.0, seed: int = 0) -> float | Array:
         """Revisit the events of a sliding window (S-DCA), in random order; return the duality gap.
 
-        The dual objective never falls, and w tends to the exact minimiser over the window. Stops early once the
+        The dual objective never decreases, and w converges to the exact minimiser over the window. Stops early once the
         gap is at most `tol`.
         """
         if not real(tol) >= 0.0:
@@ -345,13 +346,13 @@ class Learner(LearnerOptions, model_file.Savable):
         return self.duality_gap()
 
     def unlearn(self, event: int) -> None:
-        """Take one event (its number in the stream, from 0) out of a sliding window: its δλh, exactly."""
+        """Remove one event (its number in the stream, from 0) from a sliding window: exactly its δλh."""
         self._core.unlearn(whole(event, "event", least=0))
 
     # Several learners
 
     def merge(self, other: "Learner") -> Self:
-        """Return a learner that has the events of both. See docs/merging.md for what each window means by that."""
+        """Return a learner with the events of both. docs/merging.md explains what this means for each window."""
         if not isinstance(other, Learner):
             raise TypeError(f"merge needs another Learner; got {other!r}.")
         self._require_same_problem(other.options, "merge")
@@ -360,7 +361,7 @@ class Learner(LearnerOptions, model_file.Savable):
         return self._made_of({**vars(self), "_core": core})
 
     def delta(self, base: "Learner") -> Delta:
-        """Return what this learner has learned since it was `base` (an earlier copy of it)."""
+        """Return what this learner has learned since `base`, an earlier copy of it."""
         if not isinstance(base, Learner):
             raise TypeError(f"delta needs the Learner that this one was; got {base!r}.")
         self._require_same_problem(base.options, "delta")
@@ -374,10 +375,10 @@ class Learner(LearnerOptions, model_file.Savable):
         self._core.apply(delta.arrays)
 
     def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> "Learner":
-        """Return a learner whose lane k is this one's lane `sources[k]`: lanes reordered, left out or doubled.
+        """Return a learner whose lane k is this one's lane `sources[k]`: lanes can be reordered, left out or duplicated.
 
-        A mirrored lane is what it would be had all its labels been negated, to the bit (margin losses only, under a
-        penalty that treats both signs alike). A source of -1 is a lane of which all labels were -1 and all duals are still
+        A mirrored lane is the lane that would have resulted, to the bit, if all its labels had been negated (only for margin losses
+        with a symmetric penalty). A source of -1 gives a lane all of whose labels were -1 and whose duals are still
         zero. This is how a class that appears in the middle of a stream gets a lane.
         """
         flips = [False] * len(sources) if mirrored is None else [bool(flip) for flip in mirrored]
@@ -408,20 +409,20 @@ class Learner(LearnerOptions, model_file.Savable):
     # State
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything the learner remembers, as arrays; `set_state` of an equally configured learner takes them."""
+        """The complete state as arrays, for `set_state` of a learner with the same options."""
         return dict(self._core.get_state())
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Become the learner that `state` was taken from. Arrays that do not fit together are refused."""
+        """Restore a state from `get_state`. ValueError if the arrays are inconsistent."""
         self._core.set_state(dict(state))
 
     def saved(self) -> model_file.ModelFile:
-        """What a file holds of the learner."""
+        """The contents of the learner's model file."""
         return model_file.ModelFile(self.kind, dict(self._options), self.get_state())
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
-        """Return the learner that a file holds. ValueError (or the like) if it holds none."""
+        """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         learner = cls(**saved_options(saved.options, saved.arrays, loss))
         learner.set_state(saved.arrays)
         return learner
@@ -450,7 +451,7 @@ class Learner(LearnerOptions, model_file.Savable):
     def _events(
         self, what: str, X: Any, y: Any, sample_weight: Any, offset: Any, time: Any
     ) -> tuple[_core.Matrix, Array, Array | None, Array | None, Array | None]:
-        """What comes in, as the core takes it."""
+        """The arguments, validated and converted for the core."""
         matrix, rows = self._matrix(X)
         labels = as_columns(y, "y", rows, self._lanes)
         if time is None and self.window.uses_time:
@@ -482,7 +483,7 @@ class Learner(LearnerOptions, model_file.Savable):
         return self._features(self._rows_of_weights(smoothed=smoothed))
 
     def _rows_of_weights(self, *, smoothed: bool) -> Array:
-        """The weights by feature (the intercept first) and lane, in the units of X."""
+        """The weights, features (intercept first) by lanes, in the units of X."""
         weights: Array = self._core.weights(smoothed)
         return weights * self._core.units()[1][:, None] if self.scale else weights
 
@@ -496,7 +497,7 @@ class Learner(LearnerOptions, model_file.Savable):
 
 
 def saved_options(options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], loss: object) -> dict[str, Any]:
-    """The options of a saved learner, with the user's own loss in its place; they ask for no more than its state takes."""
+    """The options of a saved learner, with the user's own loss inserted. ValueError if its state does not match them."""
     given = dict(options) if loss is None else {**options, "loss": loss}
     if isinstance(given["loss"], model_file.UsersLoss):
         raise ValueError(  # noqa: TRY004 - the file's fault

@@ -1,4 +1,4 @@
-"""What a learner's options may be, and what they come to for the core."""
+"""The options of a learner: validation, and conversion for the native core."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
 
 
 def frozen(value: Any, name: str) -> Any:
-    """Numbers as they are, sequences as (nested) tuples: options can then be compared and never change."""
+    """Numbers unchanged, sequences as (nested) tuples, so that options can be compared and never change."""
     if value is None or isinstance(value, Real):
         return value
     array = as_floats(value, name)
@@ -26,7 +26,7 @@ def frozen(value: Any, name: str) -> Any:
 
 
 def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
-    """The number of lanes that the options name; None where they all speak of one model."""
+    """The number of lanes that the options have values for; None if there is one model."""
     named = {
         "lanes": None if lanes is None else whole(lanes, "lanes"),
         "rho": len(np.asarray(rho)) if np.ndim(rho) else None,
@@ -37,7 +37,7 @@ def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, win
     if not given:
         return None
     if max(given.values()) > MOST_LANES:
-        raise ValueError(f"there can be at most {MOST_LANES} lanes; the options name {max(given.values())}.")
+        raise ValueError(f"there can be at most {MOST_LANES} lanes; the options have values for {max(given.values())}.")
     if len(set(given.values())) > 1 or 0 in given.values():
         raise ValueError(
             f"the options name different numbers of lanes: {given}. Make them agree, with at least one lane."
@@ -46,7 +46,7 @@ def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, win
 
 
 def per_lane(name: str, values: Numbers, lanes: int) -> Array:
-    """An option that may differ from lane to lane, as one number for each."""
+    """An option that may differ between lanes, as one number per lane."""
     array = as_floats(values, name)
     if array.ndim > 1 or not np.all(np.isfinite(array) & (array >= 0.0)):
         raise ValueError(f"{name} must be a finite number >= 0, or one for each lane; got {values!r}.")
@@ -54,7 +54,7 @@ def per_lane(name: str, values: Numbers, lanes: int) -> Array:
 
 
 def fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool) -> int:
-    """The number of features where it cannot grow, else 0."""
+    """The number of features if it is fixed, otherwise 0."""
     if not isinstance(penalty, KL):
         if n_features is not None:
             raise ValueError(
@@ -73,7 +73,7 @@ def fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool)
 
 
 def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Array | None, Array | None]:
-    """1/a_j by feature and w₀ by feature and lane, the intercept in front; None where all are 1 and 0."""
+    """1/a_j by feature and w₀ by feature and lane, with the intercept first; None if they are all 1 and all 0."""
     weights, mean, intercept = options["penalty_weights"], options["prior_mean"], options["intercept"]
     factor, prior_intercept = options["intercept_penalty"], options["prior_intercept"]
     if not 1e-300 <= real(factor) <= 1e300:
@@ -114,11 +114,11 @@ class LearnerOptions:
     """A learner's options as properties. They never change."""
 
     _options: dict[str, Any]
-    """As they were given, sequences as tuples."""
+    """The values as given, with sequences as tuples."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """All of them by name, for another learner of the same problem: `Learner(**learner.options)`."""
+        """All options by name, for another learner of the same problem: `Learner(**learner.options)`."""
         return dict(self._options)
 
     @property
@@ -134,19 +134,19 @@ class LearnerOptions:
 
     @property
     def rho(self) -> PerLane:
-        """ρ, the strength of the penalty per unit of mass; a tuple if lanes differ."""
+        """ρ, the strength of the penalty relative to the total weight of the events; a tuple if lanes differ."""
         rho: PerLane = self._options["rho"]
         return rho
 
     @property
     def window(self) -> Window:
-        """How the past counts."""
+        """How past events are weighted."""
         window: Window = self._options["window"]
         return window
 
     @property
     def smoothing(self) -> float:
-        """The weight κ of the smoothed output."""
+        """κ, the decay of the average that predictions use."""
         return float(self._options["smoothing"])
 
     @property
@@ -185,5 +185,5 @@ class LearnerOptions:
 
     @property
     def scale(self) -> bool:
-        """Whether rows are standardised as they come."""
+        """Whether rows are standardised."""
         return bool(self._options["scale"])

@@ -1,17 +1,17 @@
-"""Losses Q(z; y) of a margin z = b + hᵀw and a label y, named as scikit-learn names them.
+"""Losses Q(z; y) of a margin z = b + hᵀw and a label y, with scikit-learn's names.
 
-A loss acts on the model only through its dual variable λ: when the margin moves on the line
+A loss affects the model only through its dual variable λ: if the margin moves on the line
 z = p + s·λ (s ≥ 0), the step of O-DCA takes
 
     λ(p, s; y):  the λ with  λ ∈ -∂Q(p + s·λ; y)
 
 and the dual objective counts Q*(-λ; y), where Q*(x; y) = sup_z {x·z - Q(z; y)}. Each class below states
 Q, Q*(-λ) with the λ for which it is finite (it is +∞ elsewhere), and λ(p, s). In these formulas
-r = y - p, m = y·z is the margin of a classifier, and u = y·λ; clip(x, a, b) is x moved into [a, b].
+r = y - p, m = y·z is the margin of a classifier, and u = y·λ; clip(x, a, b) is x clipped to [a, b].
 Where s = 0 and p is a kink, λ is the element of -∂Q(p) nearest to 0, which is 0 for every loss here.
 
-Besides these, a loss may be any object of the user's with `dual(p, s, y)`, or with `gradient(z, y)`
-from which λ is found numerically, and optionally `value(z, y)`; `CompiledLoss` wraps machine code.
+A loss may also be any object with `dual(p, s, y)`, or with `gradient(z, y)` from which λ is computed
+numerically, and optionally `value(z, y)`; `CompiledLoss` wraps a compiled function.
 """
 
 import ctypes
@@ -33,10 +33,10 @@ Values: TypeAlias = float | Array
 
 
 class Loss:
-    """What every loss offers: its formulas, over arrays of any shapes that broadcast together.
+    """The base class of losses. Its methods take arrays of any shapes that broadcast, or floats.
 
-    Floats in, float out. `name` is scikit-learn's name, `labels` says which y the loss is defined for,
-    and `label_hint` what to do with others.
+    `name` is scikit-learn's name, `labels` says which y the loss is defined for, and `label_hint` what
+    to do with other labels.
     """
 
     __slots__: ClassVar[tuple[str, ...]] = ()
@@ -86,7 +86,7 @@ class Loss:
 
 
 class _Classifier(Loss):
-    """Labels of a two-class margin loss."""
+    """The base class of margin losses for two classes."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class _Classifier(Loss):
 
 @dataclass(frozen=True, slots=True)
 class SquaredError(Loss):
-    """Least squares, the loss of the LMS filter: for a mean, with errors that are not heavy-tailed.
+    """Least squares, the loss of the LMS filter: predicts a mean; for errors that are not heavy-tailed.
 
     Q = ½(y - z)²
     Q*(-λ) = ½λ² - y·λ
@@ -111,7 +111,7 @@ class SquaredError(Loss):
 
 @dataclass(frozen=True, slots=True)
 class Hinge(_Classifier):
-    """The support-vector machine: for a decision; an event far enough on its side teaches nothing.
+    """The loss of the support-vector machine: for decisions. Events with a margin m ≥ 1 do not change the model.
 
     Q = max(0, 1 - m)
     Q*(-λ) = -u for u in [0, 1]
@@ -126,7 +126,7 @@ class Hinge(_Classifier):
 
 @dataclass(frozen=True, slots=True)
 class SquaredHinge(_Classifier):
-    """The hinge, squared: smooth, and a badly misplaced event weighs more.
+    """The squared hinge: smooth, and events that are far on the wrong side count more.
 
     Q = max(0, 1 - m)²
     Q*(-λ) = u²/4 - u for u ≥ 0
@@ -138,7 +138,7 @@ class SquaredHinge(_Classifier):
 
 @dataclass(frozen=True, slots=True)
 class SmoothHinge(_Classifier):
-    """The hinge with its kink rounded over a band of width g: a decision, with steps that do not jump.
+    """The hinge with its kink smoothed over a band of width g: for decisions, with steps that change gradually.
 
     Q = 0 for m ≥ 1;  (1 - m)²/(2g) for 1 - g ≤ m ≤ 1;  1 - m - g/2 below
     Q*(-λ) = g·u²/2 - u for u in [0, 1]
@@ -154,7 +154,7 @@ class SmoothHinge(_Classifier):
 
 @dataclass(frozen=True, slots=True)
 class ModifiedHuber(_Classifier):
-    """The squared hinge, straight below m = -1: smooth, and mislabelled events have bounded pull.
+    """The squared hinge, linear below m = -1: smooth, and the influence of mislabelled events is bounded.
 
     Q = max(0, 1 - m)² for m ≥ -1;  -4m below
     Q*(-λ) = u²/4 - u for u in [0, 4]
@@ -166,9 +166,9 @@ class ModifiedHuber(_Classifier):
 
 @dataclass(frozen=True, slots=True)
 class LogLoss(Loss):
-    """Logistic regression: for a probability, 1/(1 + e^(-z)), rather than only a decision.
+    """Logistic regression: predicts a probability, 1/(1 + e^(-z)), not only a decision.
 
-    With t = max(y, 0), so that y = -1 and y = 0 both name the negative class and 0 < y < 1 is a soft
+    With t = max(y, 0), so that y = -1 and y = 0 both stand for the negative class and 0 < y < 1 is a soft
     label, and a = t - λ:
 
     Q = log(1 + e^z) - t·z        (= log(1 + e^(-m)) for y = ±1)
@@ -183,7 +183,7 @@ class LogLoss(Loss):
 
 @dataclass(frozen=True, slots=True)
 class AbsoluteError(Loss):
-    """The absolute error: for a median; outliers pull no harder than anything else.
+    """The absolute error: predicts a median; outliers have no more influence than other events.
 
     Q = |y - z|
     Q*(-λ) = -y·λ for λ in [-1, 1]
@@ -195,7 +195,7 @@ class AbsoluteError(Loss):
 
 @dataclass(frozen=True, slots=True)
 class Quantile(Loss):
-    """The pinball loss: for the q-quantile of y, as in prediction intervals.
+    """The pinball loss: predicts the q-quantile of y, for example for prediction intervals.
 
     Q = max(q(y - z), (q - 1)(y - z))
     Q*(-λ) = -y·λ for λ in [q - 1, q]
@@ -213,7 +213,7 @@ class Quantile(Loss):
 
 @dataclass(frozen=True, slots=True)
 class Expectile(Loss):
-    """Asymmetric squares: for the q-expectile of y, a quantile's smooth relative; q = ½ is SquaredError.
+    """Asymmetric squares: predicts the q-expectile of y, a smooth relative of the quantile; q = ½ is SquaredError.
 
     Q = |q - 1[z > y]|·(y - z)²
     Q*(-λ) = λ²/(4c) - y·λ with c = q for λ > 0, c = 1 - q for λ < 0
@@ -229,7 +229,7 @@ class Expectile(Loss):
 
 @dataclass(frozen=True, slots=True)
 class Huber(Loss):
-    """Squares near, straight beyond d: for a mean, with outliers of bounded pull.
+    """Quadratic for errors up to d, linear beyond: predicts a mean, and the influence of outliers is bounded.
 
     Q = ½(y - z)² for |y - z| ≤ d;  d·|y - z| - d²/2 beyond
     Q*(-λ) = ½λ² - y·λ for λ in [-d, d]
@@ -245,7 +245,7 @@ class Huber(Loss):
 
 @dataclass(frozen=True, slots=True)
 class EpsilonInsensitive(Loss):
-    """Support-vector regression: errors up to e cost nothing, and teach nothing.
+    """Support-vector regression: errors up to e cost nothing and do not change the model.
 
     Q = max(0, |y - z| - e)
     Q*(-λ) = e·|λ| - y·λ for λ in [-1, 1]
@@ -261,7 +261,7 @@ class EpsilonInsensitive(Loss):
 
 @dataclass(frozen=True, slots=True)
 class SquaredEpsilonInsensitive(Loss):
-    """Smooth support-vector regression: errors up to e cost nothing, larger ones the square of the rest.
+    """Smooth support-vector regression: errors up to e cost nothing, larger ones the square of the excess.
 
     Q = max(0, |y - z| - e)²
     Q*(-λ) = e·|λ| + λ²/4 - y·λ
@@ -277,7 +277,7 @@ class SquaredEpsilonInsensitive(Loss):
 
 @dataclass(frozen=True, slots=True)
 class Poisson(Loss):
-    """Poisson regression: for counts and rates; e^z is the mean, and an offset log(exposure) gives rates.
+    """Poisson regression, for counts and rates: e^z is the mean. With the offset log(exposure), the model predicts rates.
 
     With a = y - λ:
 
@@ -293,11 +293,11 @@ class Poisson(Loss):
 
 @dataclass(frozen=True, slots=True, init=False)
 class CompiledLoss(Loss):
-    """A loss of your own, compiled: `dual` is `double(p, s, y)` and `value`, if given, `double(z, y)`.
+    """Your own loss as a compiled function: `dual` is `double(p, s, y)` and `value`, if given, `double(z, y)`.
 
     Each may be an address (int), a ctypes function, a `numba.cfunc`, or a `scipy.LowLevelCallable`.
-    λ(p, s; y) must solve λ ∈ -∂Q(p + s·λ; y) for a convex Q; nothing checks that it does. `value` is
-    needed for objectives only. Anything but a bare address is kept alive by this object.
+    λ(p, s; y) must solve λ ∈ -∂Q(p + s·λ; y) for a convex Q, which is not checked. `value` is
+    only needed for objectives. This object keeps the functions alive, unless a bare address is given.
     """
 
     dual_address: int
@@ -321,7 +321,9 @@ class CompiledLoss(Loss):
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("CompiledLoss holds a machine address, which means nothing elsewhere. Build it again there.")
+        raise TypeError(
+            "CompiledLoss holds a memory address, which is invalid in another process. Create the loss again there."
+        )
 
 
 LOSSES: tuple[type[Loss], ...] = (
@@ -341,36 +343,38 @@ LOSSES: tuple[type[Loss], ...] = (
 )
 
 MARGIN_LOSSES = (LogLoss, Hinge, SquaredHinge, SmoothHinge, ModifiedHuber)
-"""Those whose labels are two classes, -1 and +1."""
+"""The losses for two classes, labelled -1 and +1."""
 
 
 def as_native(loss: object) -> _core.Loss:
-    """The native loss behind one of ours, or around a user's object; TypeError if it is neither."""
+    """The native counterpart of a loss, or a native wrapper of a user's object; TypeError if it is neither."""
     if isinstance(loss, Loss):
         return loss.native()
-    advice = f"Take one of {', '.join(f'{known.__name__}()' for known in LOSSES)}."
+    advice = f"Use one of {', '.join(f'{known.__name__}()' for known in LOSSES)}."
     if isinstance(loss, type):
         advice = f"Pass an instance: {loss.__name__}()."
-    elif type(loss).__module__.partition(".")[0] == "river":  # they take y first: wrong, and not to be seen
-        advice = f"river's losses have their arguments the other way round. {advice}"
+    elif (
+        type(loss).__module__.partition(".")[0] == "river"
+    ):  # they take y first, which would give wrong results silently
+        advice = f"river's losses take their arguments in the opposite order. {advice}"
     else:
         found = {part: getattr(loss, part, None) for part in ("dual", "gradient", "value")}
         parts = {part: method if callable(method) else None for part, method in found.items()}
         if parts["dual"] or parts["gradient"]:
             return _core.Loss.python(**parts)
     raise TypeError(
-        f"loss must be one of odca's, or an object with dual(p, s, y) or gradient(z, y); got {loss!r}. {advice}"
+        f"loss must be one of odca's losses, or an object with dual(p, s, y) or gradient(z, y); got {loss!r}. {advice}"
     )
 
 
 def label_rule(loss: object) -> tuple[str, str]:
-    """Which labels a loss is defined for, and what to do with others: the two halves of an error."""
+    """The two parts of an error message: which labels a loss is defined for, and what to do with others."""
     kind = type(loss) if isinstance(loss, Loss) else Loss
     return f"{type(loss).__name__} needs {kind.labels}", kind.label_hint
 
 
 def _elementwise(function: Callable[..., Array], *arguments: npt.ArrayLike) -> Values:
-    """`function` of equally long 1-D arrays, applied to arguments of any shapes that broadcast."""
+    """Apply a function of 1-D arrays of equal length to arguments of any shapes that broadcast."""
     arrays = np.broadcast_arrays(*(np.asarray(argument, dtype=np.float64) for argument in arguments))
     shape = arrays[0].shape
     result = np.asarray(function(*(np.ascontiguousarray(array).ravel() for array in arrays)))
@@ -380,7 +384,7 @@ def _elementwise(function: Callable[..., Array], *arguments: npt.ArrayLike) -> V
 def _check(
     loss: Loss, name: str, *, above: float = -math.inf, least: float = -math.inf, below: float = math.inf, advice: str
 ) -> None:
-    """Make the parameter `name` of a new loss a float within its range, or say what is wrong."""
+    """Convert the parameter `name` of a new loss to a float; ValueError if it is out of range."""
     given = getattr(loss, name)
     number = real(given)
     if not (above < number < below and least <= number):
@@ -411,13 +415,13 @@ def _address(function: Any, role: str, *, arity: int) -> int:
         address = function.address
     if not isinstance(address, int) or address <= 0:
         raise ValueError(
-            f"CompiledLoss needs for {role} an address, a ctypes function, a numba.cfunc or a "
-            f"scipy.LowLevelCallable of signature {signature}; got {function!r}."
+            f"{role} of CompiledLoss must be an address, a ctypes function, a numba.cfunc or a "
+            f"scipy.LowLevelCallable with the signature {signature}; got {function!r}."
         )
     if declared.replace(" ", "") != signature.replace(" ", ""):
         raise ValueError(
-            f"CompiledLoss needs for {role} a function of signature {signature}; got one declared "
-            f"{declared}. Declare it so (for ctypes: restype and argtypes)."
+            f"{role} of CompiledLoss must be a function with the signature {signature}; got one declared as "
+            f"{declared}. Correct the declaration (for ctypes: restype and argtypes)."
         )
     return address
 

@@ -1,14 +1,14 @@
-"""Penalties R(w): what the model is drawn to when the data do not say otherwise.
+"""Penalties (regularisers) R(w): which weights are preferred as far as the data allow.
 
 O-DCA keeps a dual sum S and a strength A; the model is w = ∇R*(S/A), where R*(x) = sup_w {xᵀw - R(w)}
 (the paper's table of regularisers). Each class below states R, R* and ∇R* for one coordinate of weight 1
-and prior mean 0; soft(x, δ) = sgn(x)·max(0, |x| - δ), and clip(x, a, b) is x moved into [a, b].
+and prior mean 0; soft(x, δ) = sgn(x)·max(0, |x| - δ), and clip(x, a, b) is x clipped to [a, b].
 
-With the Learner's `penalty_weights` a and `prior_mean` w0 the separable ones (all but KL) become
+With the Learner's `penalty_weights` a and `prior_mean` w0, the separable penalties (all but KL) become
 
     R(w) = Σ_j a_j·r(w_j - w0_j),    w_j = clip(w0_j + soft(x_j / a_j, δ), lo, hi)
 
-where the bounds stay bounds on w_j itself.
+where the bounds still apply to w_j itself.
 """
 
 import math
@@ -24,7 +24,7 @@ from odca.validation.numbers import real
 
 
 class Penalty:
-    """A penalty R(w), strongly convex, so that ∇R* exists everywhere."""
+    """The base class of penalties: R(w) is strongly convex, so that ∇R* exists everywhere."""
 
     __slots__ = ()
 
@@ -36,13 +36,13 @@ class Penalty:
         return True
 
     def native(self, n_features: int | None = None) -> _core.Penalty:
-        """The penalty as the core has it; only KL asks how many features there are."""
+        """The native penalty; only KL needs the number of features."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class L2(Penalty):
-    """Ridge: small weights, none of them exactly zero. The default, and the fastest.
+    """Ridge: weights are small, but not exactly zero. The default, and the fastest.
 
     R(w) = ½w²
     R*(x) = ½x²
@@ -58,7 +58,7 @@ class L2(Penalty):
 
 @dataclass(frozen=True, slots=True)
 class ElasticNet(Penalty):
-    """Ridge and lasso: weights of little use are exactly zero.
+    """Ridge and lasso: the weights of unimportant features are exactly zero.
 
     R(w) = δ|w| + ½w²
     R*(x) = ½soft(x, δ)²
@@ -81,7 +81,7 @@ class ElasticNet(Penalty):
 
 @dataclass(frozen=True, slots=True)
 class NonNegative(Penalty):
-    """Weights that cannot be negative, as for mixtures and for effects of known sign; sparse if δ > 0.
+    """Non-negative weights, for mixtures or for effects of known sign; sparse if δ > 0.
 
     R(w) = δ|w| + ½w² for w ≥ 0, and +∞ below
     R*(x) = ½max(0, x - δ)²
@@ -112,7 +112,7 @@ class Box(Penalty):
     R*(x) = x·w - R(w) at w = ∇R*(x)
     ∇R*(x) = clip(soft(x, δ), lo, hi)
 
-    The bounds hold zero because a feature that was never seen has weight zero.
+    The bounds must include zero because the weight of a feature that was never seen is zero.
     """
 
     lo: float
@@ -126,7 +126,7 @@ class Box(Penalty):
         if not (lo <= 0.0 <= hi and lo < hi):
             raise ValueError(
                 f"Box needs bounds lo <= 0 <= hi with lo < hi; got lo={self.lo!r}, hi={self.hi!r}. "
-                "For weights around another point give the Learner a prior_mean."
+                "For weights near another point, give the Learner a prior_mean."
             )
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
@@ -144,14 +144,14 @@ class Box(Penalty):
 
 @dataclass(frozen=True, slots=True)
 class KL(Penalty):
-    """Weights on the probability simplex, drawn to a prior π: mixtures of experts, portfolios, mixing rates.
+    """Weights on the probability simplex, close to a prior π: for mixtures of experts, portfolios, mixing rates.
 
     R(w) = Σ_j w_j·log(w_j / π_j) for w ≥ 0 with Σ_j w_j = 1, and +∞ elsewhere
     R*(x) = log Σ_j π_j·e^(x_j)
     ∇R*(x) = softmax(x + log π)
 
-    `prior` holds one positive number per feature and is scaled to sum to one; without it π is uniform,
-    and the Learner must be told `n_features`. Every event moves every weight, so a step costs O(M).
+    `prior` holds one positive number per feature and is scaled to sum to one. Without it π is uniform,
+    and the Learner needs `n_features`. Every event changes every weight, so a step costs O(M) for M features.
     """
 
     prior: Sequence[float] | npt.NDArray[np.float64] | None = None
@@ -165,13 +165,13 @@ class KL(Penalty):
         if not prior:
             raise ValueError(
                 f"KL needs a prior with one positive number per feature; got prior={self.prior!r}. "
-                "For a uniform prior leave it out and give the Learner n_features."
+                "For a uniform prior, leave it out and give the Learner n_features."
             )
         for j, value in enumerate(prior):
             if not 0.0 < value < math.inf:
                 raise ValueError(
                     f"KL needs positive finite numbers in prior; entry {j} is {self.prior[j]!r}. "
-                    "A feature of prior zero would keep weight zero: leave it out of the rows."
+                    "A feature with prior zero would always have weight zero: leave it out of the data."
                 )
         object.__setattr__(self, "prior", prior)
 
@@ -185,7 +185,7 @@ class KL(Penalty):
         if self.prior is None:
             if n_features is None:
                 raise ValueError(
-                    "KL needs to know its features; got neither a prior nor n_features. Give the Learner n_features."
+                    "KL needs the number of features; got neither a prior nor n_features. Give the Learner n_features."
                 )
             return _core.Penalty.kl(np.full(n_features, -math.log(n_features)))
         if n_features not in {None, len(self.prior)}:

@@ -1,16 +1,16 @@
-"""O-DCA from its definitions: slow, literal, in NumPy alone. The executable specification of `odca`.
+"""O-DCA written down from its definitions, slow and literal, in plain NumPy: the executable specification of `odca`.
 
-Read it beside the paper; labels such as eq.primal_problem are the paper's. Tests compare the native core
-with it and the documentation quotes it; nothing in `odca` imports it, and it imports nothing of `odca`.
+Read it side by side with the paper; labels such as eq.primal_problem are the paper's. Tests compare the native core
+with it and the documentation quotes it; nothing in `odca` imports it, and it imports nothing from `odca`.
 
     h_n, y_n     features and label of event n = 1..N (the paper's h_n and γ(n)), with
     c_n, b_n     its sample weight (1) and its offset (0): the loss sees z_n = b_n + h_nᵀw
     t_n          its time, where the window needs one; the clock is max_n t_n
-    δ_{n,N}      the weight of event n after N events, and Δ_N = Σ_n δ_{n,N} the mass
-    λ(n)         the dual variable of event n, found once, when it arrives, and then fixed
+    δ_{n,N}      the weight of event n after N events, and Δ_N = Σ_n δ_{n,N} the total weight (mass)
+    λ(n)         the dual variable of event n, computed when it arrives, and fixed from then on
     S, A         Σ_n δ_{n,N} λ(n) h_n, and ρΔ_N + a₀; with a₀ = 0, S/A is w'_N of eq.primal_dual_var
 
-Nothing is recursive here: every event and every λ(n) is kept, and S, Δ and w̄ are summed anew each time.
+Nothing is recursive here: all events and all λ(n) are kept, and S, Δ and w̄ are recomputed as sums each time.
 """
 
 import math
@@ -32,27 +32,27 @@ INF = math.inf
 
 
 class Loss(Protocol):
-    """What the algorithm needs of a loss."""
+    """What the algorithm needs from a loss."""
 
     def value(self, z: float, y: float) -> float:
         """Q(z; y)."""
 
     def subgradient(self, z: float, y: float, dz: float = 0.0) -> Interval:
-        """∂Q(z + dz; y). The two parts stay apart so that y - z - dz loses no digits beside a kink."""
+        """∂Q(z + dz; y). The two parts are separate so that y - z - dz loses no digits near a kink."""
 
     def conjugate(self, x: float, y: float) -> float:
         """Q*(x; y), +∞ outside its domain."""
 
     def saturated(self, dual: float, y: float) -> bool:
-        """Whether λ = `dual` pulls as hard as it may: it is not 0, and at an end of its domain."""
+        """Whether λ = `dual` is as large as possible: it is not 0, and at an end of its domain."""
 
 
 @dataclass(frozen=True)
 class OfOneVariable:
-    """Q(z; y) = ψ(y - z); or, of a `classifier` with y = ±1, Q(z; y) = ψ(1 - yz).
+    """Q(z; y) = ψ(y - z); or, for a `classifier` with y = ±1, Q(z; y) = ψ(1 - yz).
 
-    With k = 1, or k = y, that is ∂Q = -k·∂ψ and Q*(x; y) = xy + ψ*(-kx). `slope(v, d)` is ∂ψ(v - d);
-    `star` is ψ* on `ends`, outside of which it is +∞.
+    With k = 1, or k = y for a classifier, ∂Q = -k·∂ψ and Q*(x; y) = xy + ψ*(-kx). `slope(v, d)` is ∂ψ(v - d);
+    `star` is ψ* within `ends`, outside of which it is +∞.
     """
 
     psi: Callable[[float], float]
@@ -258,7 +258,7 @@ class Separable:
         return np.minimum(np.maximum(self.w0 + soft, self.lo), self.hi)
 
     def along(self, x: Array, g: Array, h: Array) -> Callable[[float], float]:
-        """A straight line for l2, and else made of straight pieces."""
+        """A straight line for l2; for other penalties it is piecewise linear."""
         if np.all(self.delta == 0.0) and np.all(self.lo == -INF) and np.all(self.hi == INF):
             s = float(np.sum(h * g / self.a))
             return lambda t: t * s
@@ -354,7 +354,7 @@ def _half_life(c: Array, t: Array, *, tau: float) -> Array:
 def _sliding(c: Array, t: Array, *, length: int | None = None, duration: float | None = None) -> Array:
     if length is not None:
         return np.where(np.arange(len(c)) >= len(c) - length, c, 0.0)
-    # The clock never goes back, so what has expired on arrival never counts.
+    # The clock never goes back, so an event that has expired on arrival never counts.
     return np.where(t > _clock(t) - duration, c, 0.0)
 
 
@@ -376,10 +376,10 @@ WINDOWS: dict[str, Callable[..., Array]] = {
 
 
 def solve(loss: Loss, y: float, z: float, moved: Callable[[float], float]) -> float:
-    """The λ with 0 ∈ λ + ∂Q(z + moved(λ); y), by bisection to the last float; eq.mainAlgorithm1.
+    """The λ with 0 ∈ λ + ∂Q(z + moved(λ); y), by bisection down to neighbouring floats; eq.mainAlgorithm1.
 
     λ + ∂Q(z + moved(λ)) is increasing in λ, and λ lies between 0 and the end of -∂Q(z) nearest to 0. Floats
-    of one sign are ordered as their bits are when read as integers: halving those reaches a λ of any size.
+    of one sign have the order of their bits read as integers, so bisecting these integers finds a λ of any magnitude.
     """
     lo, hi = loss.subgradient(z, y)
     if lo <= 0.0 <= hi:
@@ -414,20 +414,19 @@ def _float(bits: int) -> float:
 
 
 def _named(table: Mapping[str, Callable[..., Any]], given: Any) -> Callable[..., Any]:
-    """The table's entry for a name, or for one of odca's descriptions: a dataclass with a `name`."""
+    """The table's entry for a name, or for one of odca's loss, penalty or window objects: a dataclass with a `name`."""
     if isinstance(given, str):
         return table[given]
     return partial(table[given.name], **{f.name: getattr(given, f.name) for f in fields(given)})
 
 
 class ReferenceLearner:
-    """One model, with the options of `odca.Learner`; a loss, penalty or window is a name or a description.
+    """One model, with the options of `odca.Learner`; a loss, penalty or window is given by name or as one of odca's objects.
 
     A loss may also be any object with the methods of `Loss` above. An intercept is one more coordinate of w, the
-    last: its feature is always 1, its weight a_j is `intercept_penalty`, its prior mean `prior_intercept`, and it is
-    under l2 whatever the penalty of the others. Per event, `margins`
-    holds the progressive prediction, `lambdas` λ(n) (0 for an event of weight 0), and `slopes`
-    s = δ_{n,n}·Σ_j h_j²/(A·a_j), the slope of z(t) when R is quadratic.
+    last: its feature is always 1, its weight a_j is `intercept_penalty`, its prior mean is `prior_intercept`, and its
+    penalty is always l2. For each event, `margins` holds the prediction made before learning, `lambdas` holds
+    λ(n) (0 for an event of weight 0), and `slopes` holds s = δ_{n,n}·Σ_j h_j²/(A·a_j), the slope of z(t) for quadratic R.
     """
 
     def __init__(
@@ -454,7 +453,7 @@ class ReferenceLearner:
         self._mean = np.asarray(0.0 if prior_mean is None else prior_mean, dtype=np.float64)
         self._intercept, self._intercept_mean = (intercept_penalty if intercept else None), prior_intercept
         if intercept and getattr(penalty, "name", penalty) == "kl":
-            raise ValueError("an intercept has no place on the simplex of KL; add a constant to the offset instead")
+            raise ValueError("KL cannot have an intercept, which is not on the simplex; use an offset instead")
         self._rows: list[Array] = []  # h_n; the last coordinate is the intercept's 1, where there is one
         self._events: list[tuple[float, float, float, float]] = []  # y_n, c_n, b_n, t_n
         self._w: list[Array] = []  # w_n, after event n
@@ -482,7 +481,7 @@ class ReferenceLearner:
         offset: npt.ArrayLike = 0.0,
         time: npt.ArrayLike = math.nan,
     ) -> Array:
-        """Learn the rows of X one by one; their margins from before."""
+        """Learn the rows of X one by one; return the margin of each from before it was learned."""
         rows = np.asarray(X, dtype=np.float64)
         columns = np.broadcast_arrays(np.zeros(len(rows)), y, sample_weight, offset, time)[1:]
         events = zip(rows, *(column.tolist() for column in columns), strict=True)
@@ -491,7 +490,7 @@ class ReferenceLearner:
     def learn_one(
         self, h: npt.ArrayLike, y: float, weight: float = 1.0, offset: float = 0.0, time: float | None = None
     ) -> float:
-        """Learn one event; its margin b + hᵀw (with smoothing b + hᵀw̄) from before that."""
+        """Learn one event; return its margin b + hᵀw (with smoothing b + hᵀw̄) from before it was learned."""
         row = np.asarray(h, dtype=np.float64)
         if not self._rows:
             self._set_features(len(row))
@@ -499,7 +498,7 @@ class ReferenceLearner:
         self.margins.append(offset + float(row @ self._average(self.smoothing)))
         self._rows.append(row)
         self._events.append((y, weight, offset, math.nan if time is None else time))
-        self.lambdas.append(0.0)  # until it is found: S/A is now f_N(w'_{N-1}) of eq.primal_update
+        self.lambdas.append(0.0)  # until it is computed: S/A is now f_N(w'_{N-1}) of eq.primal_update
         self.slopes.append(0.0)
         _, c, _, t = np.array(self._events).T
         deltas = self._window(c, t)
@@ -517,7 +516,7 @@ class ReferenceLearner:
         return np.asarray((self.deltas * self.lambdas) @ np.array(self._rows)) if self._rows else 0.0 * self._a
 
     def _x(self) -> Array:
-        """S/A, which is w'_N of eq.primal_dual_var when a₀ = 0; 0 when nothing weighs anything."""
+        """S/A, which is w'_N of eq.primal_dual_var when a₀ = 0; 0 if the total weight is 0."""
         return self._sum() / self.strength if self.mass > 0.0 else 0.0 * self._a
 
     def _average(self, kappa: float) -> Array:
@@ -559,7 +558,7 @@ class ReferenceLearner:
         return self._last(self._average(0.0))
 
     def w_bar(self, kappa: float | None = None) -> Array:
-        """w̄_N for this κ (the learner's own unless given), without the intercept."""
+        """w̄_N for this κ (by default the learner's own), without the intercept."""
         return self._features(self._average(self.smoothing if kappa is None else kappa))
 
     def intercept_bar(self, kappa: float | None = None) -> float:
@@ -578,17 +577,17 @@ class ReferenceLearner:
 
     @property
     def effective_sample_size(self) -> float:
-        """(Σδ)²/Σδ²; 0 when nothing weighs anything."""
+        """(Σδ)²/Σδ²; 0 if the total weight is 0."""
         return self.mass**2 / float(self.deltas @ self.deltas) if self.mass > 0.0 else 0.0
 
     @property
     def saturation(self) -> float:
-        """The share of the mass whose λ is at an end of its domain, and not 0."""
+        """The share of the total weight that belongs to events whose λ is at an end of its domain, and not 0."""
         full = [self.loss.saturated(dual, y) for dual, (y, *_) in zip(self.lambdas, self._events, strict=True)]
         return float(np.where(full, self.deltas, 0.0).sum()) / self.mass if self.mass > 0.0 else 0.0
 
     def dual_objective(self) -> float:
-        """D_N of eq.dual_problem, (1/Δ)(-Σδ·Q*(-λ) - A·R*(S/A)); 0 when nothing weighs anything.
+        """D_N of eq.dual_problem, (1/Δ)(-Σδ·Q*(-λ) - A·R*(S/A)); 0 if the total weight is 0.
 
         An event with an offset b has the loss Q(b + ·) of hᵀw, whose conjugate at -λ is Q*(-λ) + bλ.
         """
@@ -598,7 +597,7 @@ class ReferenceLearner:
         return total / self.mass if self.mass > 0.0 else 0.0
 
     def primal_objective(self) -> float:
-        """The cost of eq.primal_problem at w_N, (1/Δ)(Σδ·Q(b + hᵀw) + A·R(w)); 0 when nothing weighs anything."""
+        """The cost of eq.primal_problem at w_N, (1/Δ)(Σδ·Q(b + hᵀw) + A·R(w)); 0 if the total weight is 0."""
         w = self._average(0.0)
         total = self.strength * self.penalty.value(w)
         for delta, h, (y, _, b, _) in zip(self.deltas.tolist(), self._rows, self._events, strict=True):

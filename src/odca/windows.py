@@ -1,11 +1,10 @@
-"""Windows: how much each event of the past weighs, δ_{n,N} after N events (the paper's C1, C2, C3).
+"""Windows: the weights δ_{n,N} of past events n after N events (the paper's C1, C2, C3).
 
-The problem solved is  min_w (1/Δ) Σ_n δ_{n,N}·Q(h_nᵀw; y_n) + ρ·R(w)  with the mass Δ = Σ_n δ_{n,N}, so only
-the ratios δ/Δ matter. c_n is the weight the event came with (`sample_weight`, 1 unless given), t_n its time,
-and the clock is the latest time seen so far. An event whose weight is zero still ticks: it counts in N
-and moves the clock.
+The problem solved is  min_w (1/Δ) Σ_n δ_{n,N}·Q(h_nᵀw; y_n) + ρ·R(w)  with the total weight Δ = Σ_n δ_{n,N},
+so only the ratios δ/Δ matter. c_n is the event's own weight (`sample_weight`, 1 unless given), t_n its time,
+and the clock is the latest time seen so far. An event of weight zero still counts in N and advances the clock.
 
-A parameter given as a sequence has one value per lane (one model per value, all reading the same events).
+A parameter given as a sequence has one value per lane (one model per value, all learning from the same events).
 """
 
 import math
@@ -28,7 +27,7 @@ Durations: TypeAlias = Duration | Sequence[Duration] | npt.NDArray[np.float64] |
 
 
 class Window:
-    """How the past is weighted. `uses_time`: events must come with a time. `lanes`: length of its sequences."""
+    """The base class of windows, which weight past events."""
 
     __slots__ = ()
 
@@ -41,7 +40,7 @@ class Window:
 
     @property
     def lanes(self) -> int | None:
-        """How many lanes its parameters name; None if they are plain numbers."""
+        """The number of lanes that its parameters have values for; None if they are plain numbers."""
         return None
 
     def native(self) -> _core.Window:
@@ -51,7 +50,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Infinite(Window):
-    """Every event weighs the same forever: for a stream that does not change (C1).
+    """All events count equally, forever: for a stream that does not change (C1).
 
     δ_{n,N} = c_n
     """
@@ -65,12 +64,12 @@ class Infinite(Window):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Exponential(Window):
-    """The past fades by a factor β per event: for a stream that drifts (C2).
+    """The weight of past events decays by a factor β per event: for a stream that drifts (C2).
 
     δ_{n,N} = c_n·β^(N-n),  0 < β < 1
 
-    Say it once: `beta`; or `half_life`, the events after which a weight has halved, β = 2^(-1/half_life);
-    or `span`, in pandas' sense, β = 1 - 2/(span + 1). The mass tends to 1/(1 - β) events.
+    Give exactly one of `beta`; `half_life`, the number of events after which a weight has halved, β = 2^(-1/half_life);
+    and `span`, as in pandas, β = 1 - 2/(span + 1). The total weight tends to 1/(1 - β) events.
 
     >>> Exponential(half_life=1)
     Exponential(beta=0.5)
@@ -101,7 +100,7 @@ class Exponential(Window):
 
     @property
     def lanes(self) -> int | None:
-        """How many lanes `beta` names; None if it is one number."""
+        """The number of values in `beta`; None if it is a plain number."""
         return _length(self.beta)
 
     def native(self) -> _core.Window:
@@ -111,12 +110,12 @@ class Exponential(Window):
 
 @dataclass(frozen=True, slots=True, init=False)
 class HalfLife(Window):
-    """The past fades with event time: a weight halves every τ, however many events come in between.
+    """The weight of past events decays with event time: it halves every τ, however many events arrive in between.
 
     δ_{n,N} = c_n·2^(-(clock_N - t_n)/τ)
 
-    `tau` is a number in the unit of the event times, or a timedelta (seconds). A late event, t_n before
-    the clock, enters with the weight its own time gives it.
+    `tau` is a number in the unit of the event times, or a timedelta (then these are in seconds). A late event,
+    with t_n before the clock, starts with the weight that an event of that time has by now.
 
     >>> HalfLife(timedelta(minutes=1))
     HalfLife(tau=60.0)
@@ -136,12 +135,12 @@ class HalfLife(Window):
 
     @property
     def uses_time(self) -> bool:
-        """True: the weights follow event time."""
+        """True: the weights depend on event time."""
         return True
 
     @property
     def lanes(self) -> int | None:
-        """How many lanes `tau` names; None if it is one number."""
+        """The number of values in `tau`; None if it is a plain number."""
         return _length(self.tau)
 
     def native(self) -> _core.Window:
@@ -151,14 +150,14 @@ class HalfLife(Window):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Sliding(Window):
-    """Only the newest events count, all alike: the last `length`, or those of the last `duration` (C3).
+    """Only the newest events count, all equally: the last `length` events, or those of the last `duration` (C3).
 
     δ_{n,N} = c_n if n > N - length, else 0
     δ_{n,N} = c_n if t_n > clock_N - duration, else 0
 
-    `duration` is a number in the unit of the event times, or a timedelta (seconds). The window's rows are
-    kept, so memory is O(rows in the window · non-zeros); in return the learner can `refine` and `unlearn`.
-    A late event that has already expired counts in N and changes nothing else.
+    `duration` is a number in the unit of the event times, or a timedelta (then these are in seconds). The rows of the
+    window are kept, so memory is O(rows in the window · non-zeros per row); in return the learner can `refine` and
+    `unlearn`. A late event that has already expired counts in N and has no other effect.
 
     >>> Sliding(1000)
     Sliding(length=1000, duration=None)
@@ -217,11 +216,11 @@ _BETA_RANGE = {
 
 
 def _seconds(value: object) -> float:
-    """A duration as a float, in seconds if it has a unit; NaN if it is no duration."""
+    """A duration as a float, in seconds if it has a unit; NaN if it is not a duration."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, np.timedelta64):
-        # Months and years have no fixed length, and NumPy refuses to convert them.
+        # Months and years have no fixed length, so NumPy cannot convert them.
         calendar = np.datetime_data(value.dtype)[0] in {"Y", "M"}
         return math.nan if calendar else float(value / np.timedelta64(1, "s"))
     return real(value)
@@ -235,7 +234,7 @@ def _per_lane(value: object, read: Callable[[object], float]) -> PerLane:
 
 
 def _all(value: PerLane, holds: Callable[[float], bool]) -> bool:
-    """Whether `holds` of the number, or of every lane's (of which there is at least one)."""
+    """Whether a condition holds for the number, or for those of all lanes (at least one)."""
     lanes = value if isinstance(value, tuple) else (value,)
     return bool(lanes) and all(holds(one) for one in lanes)
 
@@ -251,7 +250,7 @@ def _length_of_window(given: Any) -> int:
     if not 1 <= length < 2**62:
         raise ValueError(
             f"Sliding needs a whole number of events, 1 <= length < 2**62; got length={given!r}. "
-            "For a stretch of event time use Sliding(duration=...)."
+            "For a period of event time use Sliding(duration=...)."
         )
     return length
 

@@ -91,7 +91,7 @@ def test_automatic_regression_is_learned_and_inspected(tmp_path: Path, capsys: p
     plot = tmp_path / "r.png"
     assert cli.main(["inspect", str(model), "--plot", str(plot)]) == 0
     shown = capsys.readouterr().out
-    assert "what carries the weight" in shown
+    assert "experts, by their weight in the prediction" in shown
     assert "diagonal Newton" in shown
     assert plot.read_bytes()[:4] == b"\x89PNG"
     assert cli.main(["evaluate", str(model), str(data)]) == 0
@@ -116,9 +116,9 @@ def test_memories_can_count_in_events_or_in_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--rho", "0.1"], "argument --rho: --auto decides that"),
-        (["--window", "0.99"], "argument --window: --auto decides that"),
-        (["--no-intercept"], "argument --no-intercept: --auto decides that"),
+        (["--rho", "0.1"], "argument --rho: --auto chooses this itself"),
+        (["--window", "0.99"], "argument --window: --auto chooses this itself"),
+        (["--no-intercept"], "argument --no-intercept: --auto chooses this itself"),
     ],
 )
 def test_automatic_training_refuses_model_options(
@@ -143,4 +143,4 @@ def test_what_an_automatic_model_cannot_do_is_a_clear_error(tmp_path: Path, caps
     assert "has no weights to list" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         cli.main(["train", str(data), "--memory", "time", "--label", "label", "-o", str(tmp_path / "y")])
-    assert "--memory: it goes with --auto" in capsys.readouterr().err
+    assert "--memory: needs --auto" in capsys.readouterr().err

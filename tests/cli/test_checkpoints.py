@@ -129,7 +129,7 @@ def test_a_resumed_training_ends_with_the_same_bytes(
         assert not (tmp_path / "model").exists()
         code, told = train(*data, "--checkpoint", tmp_path / "state", "--resume", "--threads", 3)
         assert code == 0
-        assert f"Going on behind {state.model.metrics.events:,} events." in told
+        assert f"Resuming after {state.model.metrics.events:,} events." in told
         assert (tmp_path / "model").read_bytes() == expected
         (tmp_path / "model").unlink()
         (tmp_path / "state").unlink()
@@ -141,7 +141,7 @@ def test_resuming_a_finished_training_does_nothing(train, tmp_path: Path) -> Non
     expected, state = (tmp_path / "model").read_bytes(), (tmp_path / "state").read_bytes()
     code, told = train(*data)
     assert code == 0
-    assert "Going on behind 2,000 events." in told
+    assert "Resuming after 2,000 events." in told
     assert ((tmp_path / "model").read_bytes(), (tmp_path / "state").read_bytes()) == (expected, state)
 
 
@@ -218,7 +218,7 @@ def test_without_resume_a_training_starts_afresh(train, crash, tmp_path: Path) -
     data = [*files(tmp_path, "vw"), *SMALL]
     crash(2, *data, "--every", "200")
     code, told = train(*data, "--checkpoint", tmp_path / "state")
-    assert (code, "Going on" in told) == (0, False)
+    assert (code, "Resuming" in told) == (0, False)
     assert StreamModel.load(tmp_path / "model").metrics.events == 2000
 
 

@@ -90,7 +90,7 @@ def test_every_command_matches_its_table_entry_and_shows_its_examples(
     ("words", "message"),
     [
         (["dmeo"], "there is no command 'dmeo'. Did you mean 'demo'?"),
-        (["study"], f"there is no command 'study'. There are {', '.join(cli.COMMANDS)}."),
+        (["study"], f"there is no command 'study'. The commands are {', '.join(cli.COMMANDS)}."),
         (["--fast"], "--fast"),
         (["completion"], "shell"),
         (["completion", "cmd"], "'cmd'"),

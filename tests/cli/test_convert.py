@@ -94,7 +94,7 @@ def test_names_become_indices_from_1_and_are_listed_in_a_table(
     warnings = capsys.readouterr().err
     for lost, count in {"weight": 1, "offset": 1, "tag": 2}.items():
         assert f"the {lost} of events, which is lost: {count}." in warnings
-    assert "events without one got 0: 1." in warnings
+    assert "events without a label were given the label 0, because the format needs one: 1." in warnings
     assert "time" not in warnings
 
 
@@ -156,7 +156,7 @@ def test_damaged_input_leaves_the_old_output_unchanged(tmp_path: Path, capsys: p
 def test_an_unknown_output_format_must_be_stated(vw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["convert", str(vw), "-o", str(tmp_path / "a.onnx")])
-    assert "Say which with --to" in capsys.readouterr().err
+    assert "Choose one with --to" in capsys.readouterr().err
 
 
 def test_tables_on_standard_input_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_a_category_is_a_name_in_the_namespace_of_its_field(
         '1 | price:0 country_is_missing |at e_"f" |when 2024-05-03',
         "0 | price:1e-07 |country NZ |at c_d |when 2024-05-03",
     ]
-    assert "which became '_': 3." in capsys.readouterr().err
+    assert "which were replaced by '_': 3." in capsys.readouterr().err
 
 
 def test_lists_become_columns_of_numbers(tmp_path: Path) -> None:

@@ -161,11 +161,11 @@ def test_with_json_the_demo_writes_nothing_but_json(capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["demo", "--events", "12"], "at least 400 is needed; got '12'"),
-        (["demo", "--events", "many"], "at least 400 is needed; got 'many'"),
-        (["demo", "--seed", "-1"], "at least 0 is needed; got '-1'"),
-        (["demo", "--rho", "0"], "above 0 is needed; got '0'"),
-        (["demo", "--rho", "nan"], "above 0 is needed; got 'nan'"),
+        (["demo", "--events", "12"], "must be a whole number >= 400; got '12'"),
+        (["demo", "--events", "many"], "must be a whole number >= 400; got 'many'"),
+        (["demo", "--seed", "-1"], "must be a whole number >= 0; got '-1'"),
+        (["demo", "--rho", "0"], "must be a finite number > 0; got '0'"),
+        (["demo", "--rho", "nan"], "must be a finite number > 0; got 'nan'"),
         (["demo", "--fast"], "--fast"),
     ],
 )

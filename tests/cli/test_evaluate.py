@@ -99,7 +99,7 @@ def test_a_class_unknown_to_the_model_counts_as_wrong_and_is_reported(evaluate, 
     assert summary["predictions"]["loss"] > without["predictions"]["loss"]
     assert "auc" not in summary["predictions"]
     assert [each["text"] for each in told if each["event"] == "warning"] == [
-        "events of classes that the model does not know count as predicted wrongly: 7 (10)."
+        "events of classes that the model does not know count as wrong predictions: 7 (10)."
     ]
     shown = [each["label"] for each in told if each["event"] == "progress"]
     assert shown == [each["label"] for each in rows]
@@ -147,7 +147,7 @@ def test_the_readable_output_shows_the_same_scores(
     data = write(tmp_path / "test.vw", [vw(each) for each in events(64, 2)])
     assert cli.main(["evaluate", model, data]) == 0
     shown = capsys.readouterr().out
-    assert "predictions, by the model as it is" in shown
+    assert "predictions, without learning from these events" in shown
     assert "since" in shown
     assert cli.main(["evaluate", model, data, "--quiet"]) == 0
     assert "since" not in capsys.readouterr().out
@@ -157,4 +157,4 @@ def test_evaluating_no_events_is_an_error(evaluate, tmp_path: Path) -> None:
     trained(write(tmp_path / "a.svm", [libsvm(each) for each in events(50)])).save(tmp_path / "model.safetensors")
     code, _, _, told = evaluate(tmp_path / "model.safetensors", write(tmp_path / "empty.svm", ["# nothing\n"]))
     assert code == cli.REFUSED
-    assert "there are no events to be judged" in told
+    assert "the data hold no labelled events to evaluate the model on" in told

@@ -1,5 +1,6 @@
 """What a new user meets first: what is said when something was forgotten or mistaken."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_the_error_mentions_files_swallowed_by_an_option_with_many_values(capsys
     with pytest.raises(SystemExit) as end:
         main(["train", "-o", "model", "--ignore", "a", "data.csv"])
     assert end.value.code == 2
-    assert "DATA. They go before options that take several names" in capsys.readouterr().err
+    assert "DATA. Put DATA before options that take several names" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["-o", "--checkpoint"])
@@ -73,7 +74,7 @@ def test_a_missing_output_folder_is_reported_before_the_work(
     assert main(["train", table, "--label", "sold", *words]) == cli.REFUSED
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert f"there is no directory '{tmp_path / 'no'}'. Make it, or name another one." in captured.err
+    assert f"there is no directory '{tmp_path / 'no'}'. Create it, or name another one." in captured.err
 
 
 def test_a_file_of_another_kind_is_not_called_truncated(table: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +140,7 @@ def test_a_training_may_be_resumed_with_another_table_interval(table: str, tmp_p
 
 def test_bench_uses_the_given_number_of_threads(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", table, "--label", "sold", "--seconds", "0.01", "--threads", "1"]) == 0
-    assert capsys.readouterr().out.count("parse") == 1
+    assert len(re.findall(r"^parse +1 ", capsys.readouterr().out, flags=re.MULTILINE)) == 1
 
 
 def test_a_tag_column_may_not_be_a_feature_of_the_model(
@@ -149,7 +150,7 @@ def test_a_tag_column_may_not_be_a_feature_of_the_model(
     assert main(["train", table, "--label", "sold", "-o", model, "--quiet", "--ignore", "size"]) == 0
     with pytest.raises(SystemExit):
         main(["predict", model, table, "--tag", "kind"])
-    assert "the model has learned from the column 'kind' and would miss it" in capsys.readouterr().err
+    assert "the model uses the column 'kind' as a feature" in capsys.readouterr().err
     assert main(["predict", model, table, "--tag", "size"]) == 0
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["1.5", "2.5", "3.5", "0.5"]
 
@@ -162,7 +163,7 @@ def test_a_column_that_does_not_exist_is_reported(
         main(["train", table, "--label", "sold", "-o", str(tmp_path / "model"), option, "kind", "siez"])
     assert end.value.code == 2
     said = capsys.readouterr().err
-    assert f"argument {option}: there is no column 'siez'. There are size, kind, sold" in said
+    assert f"argument {option}: there is no column 'siez'. The columns are size, kind, sold" in said
 
 
 @pytest.mark.parametrize(
@@ -177,4 +178,4 @@ def test_options_fixed_by_the_model_being_continued_are_refused(
     with pytest.raises(SystemExit) as end:
         main(["train", table, "-i", model, "-o", model, *words])
     assert end.value.code == 2
-    assert f"argument {words[0]}: the model of --initial has decided that" in capsys.readouterr().err
+    assert f"argument {words[0]}: is fixed by the model of --initial" in capsys.readouterr().err

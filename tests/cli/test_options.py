@@ -21,14 +21,8 @@ from odca import (
     Sliding,
     SmoothHinge,
 )
-from odca.cli.learner_options import (
-    LearningOptions,
-    add_learning_options,
-    learning_options,
-    number,
-    takes_file,
-    whole_number,
-)
+from odca.cli.learner_options import LearningOptions, add_learning_options, learning_options
+from odca.cli.option_types import number, takes_file, whole_number
 from odca.names import LOSS_NAMES
 
 
@@ -135,13 +129,13 @@ def test_the_error_for_an_unknown_name_lists_the_choices(words: list[str], messa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--rho", "-1"], "argument --rho: a finite number from 0 is needed; got '-1'"),
-        (["--rho", "much"], "argument --rho: a finite number from 0 is needed; got 'much'"),
+        (["--rho", "-1"], "argument --rho: must be a finite number >= 0; got '-1'"),
+        (["--rho", "much"], "argument --rho: must be a finite number >= 0; got 'much'"),
         (
             ["--smoothing", "1.5"],
-            "argument --smoothing: a finite number from 0 up to 1 is needed; got '1.5'",
+            "argument --smoothing: must be a finite number >= 0 and <= 1; got '1.5'",
         ),
-        (["--prior-strength", "nan"], "argument --prior-strength: a finite number from 0 is needed; got 'nan'"),
+        (["--prior-strength", "nan"], "argument --prior-strength: must be a finite number >= 0; got 'nan'"),
     ],
 )
 def test_numbers_out_of_range_are_refused_by_the_parser(
@@ -154,18 +148,20 @@ def test_numbers_out_of_range_are_refused_by_the_parser(
 
 
 @pytest.mark.parametrize(
-    ("read", "right", "wrong"),
+    ("read", "right", "wrong", "rule"),
     [
-        (number(above=0.0), "1e-9", "0"),
-        (number(most=5.0), "5", "5.1"),
-        (number(), "-3", "inf"),
-        (whole_number(3), "3", "2"),
-        (whole_number(3), "30", "3.0"),
+        (number(above=0.0), "1e-9", "0", "a finite number > 0"),
+        (number(most=5.0), "5", "5.1", "a finite number <= 5"),
+        (number(), "-3", "inf", "a finite number"),
+        (whole_number(3), "3", "2", "a whole number >= 3"),
+        (whole_number(3), "30", "3.0", "a whole number >= 3"),
     ],
 )
-def test_range_limits_are_inclusive_or_exclusive(read: Callable[[str], float], right: str, wrong: str) -> None:
+def test_range_limits_are_inclusive_or_exclusive(
+    read: Callable[[str], float], right: str, wrong: str, rule: str
+) -> None:
     assert read(right) == float(right)
-    with pytest.raises(argparse.ArgumentTypeError, match=f"is needed; got '{wrong}'"):
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^must be {rule}; got '{wrong}'$"):
         read(wrong)
 
 

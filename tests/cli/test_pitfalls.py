@@ -85,7 +85,7 @@ def test_a_guessed_task_is_reported_when_all_labels_are_equal_so_far(
 ) -> None:
     (tmp_path / "zeros.svm").write_text("0 1:1\n" * 5)
     words = ["train", str(tmp_path / "zeros.svm"), "-o", str(tmp_path / "m")]
-    assert "are all 0, and taken for numbers" in run(capsys, *words)[1]
+    assert "are all 0, so they are treated as numbers" in run(capsys, *words)[1]
     assert "taken for numbers" not in run(capsys, *words, "--task", "numbers")[1]
 
 
@@ -98,7 +98,7 @@ def test_a_bad_line_is_reported_before_its_consequences(tmp_path: Path, capsys: 
 def test_columns_that_do_not_exist_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = trained(tmp_path, "sold.csv", "price,colour,y\n1,red,a\n2,blue,b\n", "--label", "y")
     (tmp_path / "new.csv").write_text("Price,colour\n1,red\n")
-    assert "that these data do not have: price." in run(capsys, "predict", model, str(tmp_path / "new.csv"))[1]
+    assert "that are missing from these data: price." in run(capsys, "predict", model, str(tmp_path / "new.csv"))[1]
     (tmp_path / "new.csv").write_text("colour,price\nred,1\n")
     assert not run(capsys, "predict", model, str(tmp_path / "new.csv"))[1]
 
@@ -115,7 +115,7 @@ def test_no_command_overwrites_its_input(tmp_path: Path, capsys: pytest.CaptureF
     ):
         with pytest.raises(SystemExit):
             main(words)
-        assert "is to be read. Name another file" in capsys.readouterr().err
+        assert "is an input file. Name another file" in capsys.readouterr().err
     assert Path(model).read_bytes() == before
 
 
@@ -187,4 +187,7 @@ def test_the_label_may_be_used_as_the_tag_of_predictions(tmp_path: Path, capsys:
 def test_evaluating_data_without_any_known_feature_warns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = trained(tmp_path, "a.vw", "1 | a\n-1 | b\n")
     (tmp_path / "b.vw").write_text("1 | c\n-1 | d\n")
-    assert "knows none of the features" in run(capsys, "evaluate", model, str(tmp_path / "b.vw"))[1]
+    assert (
+        "none of the features of these events occurred in the training data"
+        in run(capsys, "evaluate", model, str(tmp_path / "b.vw"))[1]
+    )

@@ -161,7 +161,7 @@ def test_a_warning_is_printed_if_no_feature_is_known(predict, path: Path, tmp_pa
     two_classes(path)
     code, lines, told = predict(path, write(tmp_path / "other.vw", ["|x y:1\n"]))
     assert (code, len(lines)) == (0, 1)
-    assert "the model knows none of the features" in told
+    assert "none of the features of these events occurred in the training data" in told
 
 
 def test_events_too_large_to_be_predicted_follow_on_error(predict, path: Path, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_model_that_does_not_know_how_to_read_data_is_refused(predict, path: P
     Learner(loss=LogLoss()).save(path)
     code, _, told = predict(path, write(tmp_path / "a.vw", ["1 |n a\n"]))
     assert code == cli.REFUSED
-    assert "holds a Learner, which does not know how data are read" in told
+    assert "holds a Learner, which does not know how to read data files" in told
     assert predict(tmp_path / "none.safetensors", "a.vw")[0] == cli.REFUSED
 
 

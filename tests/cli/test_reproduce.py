@@ -15,7 +15,7 @@ def test_the_same_seeds_write_the_same_bytes(tmp_path: Path, capsys: pytest.Capt
     for folder in folders:
         assert cli.main(["reproduce", "sparse", "--seeds", "2", "--out", str(folder)]) == 0
     printed = capsys.readouterr().out
-    assert "report.md has the report" in printed
+    assert "report.md; figures and curves are in the same folder" in printed
     assert "one pass comes within 5%" in printed
     names = sorted(path.name for path in folders[0].iterdir())
     assert names == sorted(
@@ -33,7 +33,7 @@ def test_the_same_seeds_write_the_same_bytes(tmp_path: Path, capsys: pytest.Capt
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
     text = (folders[0] / "report.md").read_text(encoding="utf-8")
     assert "Seeds: seeds 0, 1." in text
-    assert "fit, which makes more passes, is the batch solution to 0.01% | odca" in text
+    assert "fit, which makes more passes, matches the batch solution to within 0.01% | odca" in text
 
 
 def test_the_command_line_lists_every_experiment() -> None:
@@ -53,8 +53,8 @@ def test_an_experiment_without_its_data_is_skipped(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert cli.main(["reproduce", "portfolio", "--out", str(tmp_path / "out")]) == 1
     captured = capsys.readouterr()
-    assert "portfolio is left out. nyse_o.csv.gz is nowhere to be found" in captured.err
-    assert "set ODCA_DATA to a folder that has it" in captured.err
+    assert "portfolio is left out. nyse_o.csv.gz was not found" in captured.err
+    assert "set ODCA_DATA to a folder that contains it" in captured.err
     assert not (tmp_path / "out" / "report.md").exists()
 
 
@@ -67,7 +67,7 @@ def test_the_report_names_skipped_experiments(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert cli.main(["reproduce", "portfolio", "sparse", "--seeds", "2", "--out", str(tmp_path / "out")]) == 1
     assert "portfolio is left out" in capsys.readouterr().err
-    assert "**Left out**: portfolio. nyse_o.csv.gz is nowhere" in (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "**Left out**: portfolio. nyse_o.csv.gz was not found" in (tmp_path / "out" / "report.md").read_text("utf-8")
 
 
 def test_the_output_must_be_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -198,7 +198,7 @@ def test_continuing_from_a_model_accepts_no_model_options(train, bytes_of, tmp_p
     for option in (["--loss", "hinge"], ["--bits", 10], ["--no-intercept"], ["--classes", "1,2"], ["--ignore", "n"]):
         code, _, told = train(data, "-i", tmp_path / "model.safetensors", "-o", tmp_path / "on.safetensors", *option)
         assert code == 2
-        assert f"argument {option[0]}: the model of --initial has decided that" in told
+        assert f"argument {option[0]}: is fixed by the model of --initial" in told
     assert not (tmp_path / "on.safetensors").exists()
 
 
@@ -391,7 +391,7 @@ def test_a_table_a_summary_and_baselines_are_printed(train, tmp_path: Path) -> N
     code, lines, told = train(text_file(tmp_path, "vw", events(300)))
     assert (code, told) == (0, "")
     assert [line.split()[2] for line in lines[2:11]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
-    for part in ("learned", "accuracy", "AUC", "baselines", "no change (the label before)", "the majority so far"):
+    for part in ("learned", "accuracy", "AUC", "baselines", "no change (the previous label)", "majority class so far"):
         assert any(part in line for line in lines)
 
 

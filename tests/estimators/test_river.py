@@ -128,7 +128,7 @@ def test_event_times_work_in_progressive_validation() -> None:
 
 @pytest.mark.parametrize("face", [ODCAClassifier, ODCARegressor])
 def test_rivers_losses_are_refused(face) -> None:
-    with pytest.raises(TypeError, match="other way round"):
+    with pytest.raises(TypeError, match="opposite order"):
         face(optim.losses.Hinge())
 
 

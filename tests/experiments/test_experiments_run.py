@@ -41,7 +41,7 @@ def test_the_random_walk_uses_the_parameters_that_theory_calls_best() -> None:
     check(finding)
     best = random_walk.tuned()
     assert best.best_rho == 0.003
-    assert "0.003: 0.00353" in best.told
+    assert "0.003: 0.00353" in best.grids
     names = [line.label for line in finding.panel.lines]
     assert random_walk.BEST in names
     assert f"{random_walk.EXPONENTIAL}: theory" in names
@@ -51,7 +51,7 @@ def test_a_learner_that_has_not_recovered_from_a_jump_is_noted() -> None:
     finding = abrupt_change.find(JOB, after=100)
     check(finding)
     assert any(
-        note.startswith(f"After the jump {random_walk.INFINITE} was not back within 100 events in 2 of 2")
+        note.startswith(f"After the jump, {random_walk.INFINITE} had not recovered within 100 events in 2 of 2")
         for note in finding.notes
     )
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from odca.research.experiments import Claim, Interval, Job, Line, Panel, Study, report, tuning
-from odca.research.experiments.study import beside, over_seeds
+from odca.research.experiments.study import in_background, over_seeds
 
 BELOW, ABOVE, AROUND = Interval(-2.0, -3.0, -1.0), Interval(2.0, 1.0, 3.0), Interval(0.5, -1.0, 2.0)
 
@@ -66,7 +66,7 @@ def test_a_best_value_at_the_end_of_its_grid_is_refused() -> None:
     for scores in ([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], [np.nan, 3.0, 2.0, 1.0]):
         with pytest.raises(ValueError, match=r"the best μ, .*, is at an end of its grid"):
             tuning.lowest("μ", rates, scores)
-    assert tuning.told(rates, [3.0, 1.0, 2.0, np.inf]) == "1: 3, 2: 1, 4: 2, 8: diverges"
+    assert tuning.listed(rates, [3.0, 1.0, 2.0, np.inf]) == "1: 3, 2: 1, 4: 2, 8: diverges"
 
 
 @pytest.mark.parametrize(
@@ -95,15 +95,15 @@ def test_a_claim_holds_only_if_the_whole_interval_agrees(
 
 
 def test_results_are_in_the_order_of_the_seeds() -> None:
-    told: list[str] = []
-    assert over_seeds(lambda seed: seed**2, Job(range(8), told.append), "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
-    assert sorted(told) == [f"squares, seed {seed}" for seed in range(8)]
+    reported: list[str] = []
+    assert over_seeds(lambda seed: seed**2, Job(range(8), reported.append), "squares") == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert sorted(reported) == [f"squares, seed {seed}" for seed in range(8)]
 
 
 def test_an_error_in_a_parallel_seed_is_raised_in_the_caller() -> None:
-    assert beside(lambda: 3).result() == 3
+    assert in_background(lambda: 3).result() == 3
     with pytest.raises(ZeroDivisionError):
-        beside(lambda: 1 // 0).result()
+        in_background(lambda: 1 // 0).result()
 
 
 def test_a_report_states_data_parameters_claims_and_results(tmp_path: Path) -> None:

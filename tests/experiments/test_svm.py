@@ -21,8 +21,8 @@ def test_the_first_experiment_reproduces_the_papers_figures(monkeypatch: pytest.
     assert errors["SGD, averaged"] == pytest.approx(15.4, abs=0.3)
     for noisy in ("O-DCA", "SGD", "S-DCA"):
         assert 15.2 < errors[noisy] < 24.0
-    verdicts = {claim.says: claim.verdict for claim in study.claims}
-    assert "11,220 events to learn from, 21,341 to be judged by, as many as the paper's" in study.data
+    verdicts = {claim.statement: claim.verdict for claim in study.claims}
+    assert "11,220 events for training and 21,341 for testing, as in the paper" in study.data
     assert "1/(ρΔ_N) = 0.116" in study.parameters["last step of O-DCA"]
     assert errors["LIBLINEAR, no intercept"] == pytest.approx(15.3, abs=0.2)
     assert errors["SGD, last step of O-DCA"] > errors["SGD"]

@@ -198,12 +198,12 @@ def test_utf16_is_refused_with_a_remedy(tmp_path: Path, encoding: str) -> None:
 
 
 def test_invalid_positions_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="before the beginning"):
+    with pytest.raises(ValueError, match="file, offset and line >= 0"):
         Position(offset=-1)
-    with pytest.raises(ValueError, match="in file 2, counted from 0, but there are only 1"):
+    with pytest.raises(ValueError, match="in file number 2, counted from 0, but the number of files is only 1"):
         Chunks(write(tmp_path, b"a\n"), start=Position(file=2))
     assert list(Chunks(write(tmp_path, b"a\n"), start=Position(file=1))) == []
-    with pytest.raises(ValueError, match="size must be at least 1 and max_line at least 4"):
+    with pytest.raises(ValueError, match="size must be >= 1 and max_line >= 4"):
         Chunks(write(tmp_path, b"a\n"), max_line=0)
 
 

@@ -15,7 +15,7 @@ HEADER = {"csv": b"y,a\n"}
 VALUE = {"libsvm": b"1 1:%b\n", "vw": b"1 | a:%b\n", "csv": b"1,%b\n", "jsonl": b'{"y": 1, "a": %b}\n'}
 AT_VALUE = {"libsvm": 5, "vw": 7, "csv": 3, "jsonl": 15}
 LONGEST = 64
-WIDE = "the file is UTF-16 (or UTF-32), as its first bytes say. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8."
+WIDE = "the file is encoded in UTF-16 or UTF-32. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8."
 
 
 def opened(path: Path, content: bytes, format_: str, **how: Any) -> stream.Stream:

@@ -1,10 +1,11 @@
-"""The command line: `odca <command>`. It finds the command, parses, and turns the command's end into an exit code.
+"""The command line: `odca <command>`. It finds the command, parses its arguments, runs it and returns an exit code.
 
-A command is a module with the parts of `Command`; a new one is a line in `COMMANDS`. Only the module of the command
-that is asked for is imported, so that no command waits for what another one needs.
+A command is a module with the attributes of `Command`; to add one, add a line to `COMMANDS`. Only the module of the
+requested command is imported, so that no command waits for imports that only another one needs.
 
-A command refuses by raising ValueError, OSError or ImportError, whose message is all that a user sees, with the options that
-it names written as flags (see `flags`); ODCA_DEBUG=1 shows where it came from. What is wrong with its arguments and shows only later it raises as argparse.ArgumentTypeError.
+A command fails by raising ValueError, OSError or ImportError. The user sees only the message, with the options that it names
+written as flags (see `flags`), or with ODCA_DEBUG=1 the traceback too. Invalid arguments that are found after parsing are raised
+as argparse.ArgumentTypeError.
 """
 
 import argparse
@@ -20,50 +21,53 @@ REFUSED = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-# Their modules and what they do, in the order of the help.
+# Each command's module and summary, in the order of the help.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("odca.cli.commands.train", "learn a model from files, in one pass"),
-    "predict": ("odca.cli.commands.predict", "predict events by a model, one line for each"),
-    "evaluate": ("odca.cli.commands.evaluate", "tell how well a model predicts labelled data, beside baselines"),
-    "inspect": ("odca.cli.commands.inspect", "tell what a model is, what it has seen, and its weights by name"),
-    "merge": ("odca.cli.commands.merge", "make one model of several that learned from different data"),
+    "train": ("odca.cli.commands.train", "train a model on files, in one pass"),
+    "predict": ("odca.cli.commands.predict", "print a model's prediction for each event, one per line"),
+    "evaluate": (
+        "odca.cli.commands.evaluate",
+        "measure how well a model predicts labelled data, compared with baselines",
+    ),
+    "inspect": ("odca.cli.commands.inspect", "show a model's settings, its history, and its weights by feature name"),
+    "merge": ("odca.cli.commands.merge", "merge models that were trained on different data into one"),
     "convert": ("odca.cli.commands.convert", "convert data to another format, or a model to JSON or ONNX"),
     "demo": (
         "odca.cli.commands.demo",
-        "stream a drifting problem through three windows, side by side, in a few seconds",
+        "compare three windows on a drifting stream, in a few seconds",
     ),
     "reproduce": (
         "odca.cli.commands.reproduce",
-        "run the paper's experiments, and ours: figures, curves, a verdict for each claim",
+        "run the paper's experiments and some of our own: figures, curves, a verdict on each claim",
     ),
-    "bench": ("odca.cli.commands.bench", "measure how fast data are parsed and learned here"),
+    "bench": ("odca.cli.commands.bench", "measure how fast this machine parses data and learns from them"),
     "completion": ("odca.cli.commands.completion", "print a script that completes commands and options in your shell"),
 }
 
-DESCRIPTION = "Linear models from streams by online dual coordinate ascent."
+DESCRIPTION = "Learn linear models from streams of data by online dual coordinate ascent."
 EXIT_CODES = """\
 exit codes:
-  0    done
-  1    refused: bad data, a bad model file (ODCA_DEBUG=1 shows where)
-  2    wrong arguments
+  0    success
+  1    failure: bad data or a bad model file, for example (ODCA_DEBUG=1 shows the traceback)
+  2    invalid arguments
   130  interrupted with Ctrl-C
-  141  the reader of our output went away
+  141  the program that read the output has closed the pipe
 """
 
 
 class Command(Protocol):
-    """What a module must have to be a command."""
+    """The attributes that a command's module must have."""
 
     NAME: str
     SUMMARY: str
     EPILOG: str
-    """Examples, shown below the help."""
+    """Notes and examples, shown below the help."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the command's own arguments."""
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Do it; return the exit code."""
+        """Run the command; return the exit code."""
 
 
 def command(name: str) -> Command:
@@ -75,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Wrong arguments leave through SystemExit(2), as argparse does."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in COMMANDS:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's threads would start, and wait in vain
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that have nothing to do
         try:
             return _run(command(words[0]), words[1:])
         except KeyboardInterrupt:
@@ -91,14 +95,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def top_parser() -> argparse.ArgumentParser:
-    """The parser of `odca` itself, which knows its commands by name alone."""
+    """The parser of `odca` itself, which knows the names of the commands but not their arguments."""
     width = max(map(len, COMMANDS))
     listed = "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
     top = argparse.ArgumentParser(
         prog="odca",
         usage="odca [-h] [--version] <command> ...",
         description=f"{DESCRIPTION}\n\ncommands:\n{listed}",
-        epilog=f"{EXIT_CODES}\n`odca <command> --help` explains a command.",
+        epilog=f"{EXIT_CODES}\n`odca <command> --help` shows the options of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"odca {__version__}")
@@ -117,7 +121,7 @@ def prepare(parser: argparse.ArgumentParser, command: Command) -> argparse.Argum
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
-    """What must be given; the options that may be are listed below it, and are too many to be read here."""
+    """The usage line, with the required arguments only: there are too many options to list here, and the help lists them below."""
     formatter = argparse.HelpFormatter(parser.prog, width=1000)
     needed = [action for action in parser._actions if action.required or not action.option_strings]  # noqa: SLF001 - argparse has no other way
     formatter.add_usage(None, needed, [], prefix="")
@@ -128,7 +132,7 @@ def _usage(parser: argparse.ArgumentParser) -> str:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if message.endswith("required: DATA"):
-            message += ". They go before options that take several names, such as --interact"
+            message += ". Put DATA before options that take several names, such as --interact"
         super().error(message)
 
 
@@ -165,8 +169,8 @@ def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: 
 
 
 def _unknown(word: str) -> str:
-    import difflib  # noqa: PLC0415 - for those who mistype
+    import difflib  # noqa: PLC0415 - only needed after a typing mistake
 
     close = difflib.get_close_matches(word, COMMANDS, n=1)
-    meant = f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(COMMANDS)}."
+    meant = f"Did you mean {close[0]!r}?" if close else f"The commands are {', '.join(COMMANDS)}."
     return f"there is no command {word!r}. {meant}"

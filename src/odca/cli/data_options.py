@@ -1,10 +1,10 @@
-"""Options that say what data are and how they are read; several commands have them."""
+"""The options that say where the data are and how to read them. Several commands share them."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.flags import explain
-from odca.cli.learner_options import takes_file, whole_number
+from odca.cli.option_types import takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
 
@@ -19,67 +19,79 @@ FORMATS = ("auto", "libsvm", "vw", "csv", "jsonl", "arrow", "parquet")
 COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 
 
-def add_data_options(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    """DATA, --format, --compression, --label, ..., --on-error, --threads. DATA may be left out if it is not `needed`."""
+def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add DATA, --format, --compression, --label, ..., --on-error, --threads. DATA may be left out unless `required`."""
     takes_file(
         parser.add_argument(
             "data",
-            nargs="+" if needed else "*",
+            nargs="+" if required else "*",
             metavar="DATA",
-            help="files or globs, as one stream; - is standard input",
+            help="files or glob patterns, read as one stream; - is standard input",
         )
     )
-    group = parser.add_argument_group("how data are read")
+    group = parser.add_argument_group("how to read the data")
     group.add_argument(
-        "--format", choices=FORMATS, default="auto", help="what DATA are (default: by the name and the first bytes)"
+        "--format",
+        choices=FORMATS,
+        default="auto",
+        help="the format of DATA (default: detected from the file name and the first bytes)",
     )
     group.add_argument(
         "--compression",
         choices=COMPRESSIONS,
         default="auto",
-        help="how DATA are compressed (default: by the first bytes)",
+        help="how DATA are compressed (default: detected from the first bytes)",
     )
-    group.add_argument("--label", metavar="COL", help="the column or key that holds the label; -1 is the last column")
+    group.add_argument("--label", metavar="COL", help="the column or key of the label; -1 is the last column")
     for role, what in (
-        ("weight", "that holds the weight of an event"),
-        ("offset", "that holds what is added to the prediction's margin, known beforehand"),
-        ("time", "that holds the event's time: seconds, or dates (default: the first column of dates)"),
-        ("tag", "that names an event: predictions carry it"),
+        ("weight", "of the event's weight"),
+        ("offset", "of a known term to add to the model's output (the margin)"),
+        ("time", "of the event's time, in seconds or as dates (default: the first column of dates)"),
+        ("tag", "of a name or id for the event, which is printed with its prediction"),
     ):
         group.add_argument(f"--{role}", metavar="COL", help=f"the column {what}")
-    group.add_argument("--delimiter", metavar="CHAR", help="of CSV; tab for a tab (default: by the first lines)")
+    group.add_argument(
+        "--delimiter",
+        metavar="CHAR",
+        help="the separator of CSV columns; write tab for a tab (default: detected from the first lines)",
+    )
     group.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="whether CSV begins with the names of its columns (default: by the first lines)",
+        help="whether CSV files begin with the names of their columns (default: detected from the first lines)",
     )
     group.add_argument(
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
-        help="what to do with a line that cannot be read: stop, or count it, skip it and tell in the end (default: stop)",
+        help="what to do with a line that cannot be read: stop, or skip it and report the number of skipped lines at the end "
+        "(default: stop)",
     )
     group.add_argument(
-        "--max-line", type=whole_number(16), default=16 << 20, metavar="BYTES", help="the longest line (default: 16 MB)"
+        "--max-line",
+        type=whole_number(16),
+        default=16 << 20,
+        metavar="BYTES",
+        help="the longest line allowed (default: 16 MB)",
     )
     group.add_argument(
         "--threads",
         type=whole_number(1),
         metavar="N",
-        help="how many parse; the model does not depend on it (default: all cores)",
+        help="the number of threads that parse; it does not affect the model (default: one per core)",
     )
 
 
 def add_feature_options(parser: argparse.ArgumentParser) -> None:
-    """--bits, --interact, --ignore, ..."""
+    """Add --bits, --interact, --ignore, ..."""
     group = parser.add_argument_group(
-        "what becomes a feature", "A field is a column of CSV, a key of JSON, a namespace of VW's text."
+        "features", "A FIELD is a column of CSV, a key of JSON, or a namespace of VW's text format."
     )
     group.add_argument(
         "--bits",
         type=whole_number(1),
         metavar="B",
-        help="hash the names of features to so many bits (default: keep the names)",
+        help="hash feature names to B bits (default: keep the names)",
     )
     group.add_argument(
         "--interact",
@@ -87,29 +99,33 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FIELD",
-        help="multiply the features of these fields; may be repeated",
+        help="add the products of these fields' features; may be repeated",
     )
     for option, what in (
-        ("ignore", "fields that do not count"),
-        ("keep", "the only fields that count"),
-        ("text", "fields that hold text: lower-cased words are features"),
-        ("categorical", "fields whose numbers are names of categories"),
+        ("ignore", "leave out these fields"),
+        ("keep", "use only these fields"),
+        ("text", "fields that hold text: each lower-cased word is a feature"),
+        ("categorical", "fields whose numbers are codes of categories"),
         ("numeric", "fields that must hold numbers"),
     ):
         group.add_argument(f"--{option}", nargs="+", action="extend", default=[], metavar="FIELD", help=what)
     group.add_argument(
-        "--ngrams", type=whole_number(1), default=1, metavar="N", help="series of up to N words of texts (default: 1)"
+        "--ngrams",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="in text, also use sequences of up to N words as features (default: 1)",
     )
     group.add_argument(
         "--missing",
         choices=("indicate", "ignore", "error"),
         default="indicate",
-        help="what a missing value is: a feature of its own, nothing, an error (default: indicate)",
+        help="a missing value becomes a feature of its own (indicate), is left out (ignore), or is an error (default: indicate)",
     )
 
 
 def features_of(arguments: argparse.Namespace) -> "Features":
-    """What `add_feature_options` asked for."""
+    """The values of the options that `add_feature_options` declares."""
     from odca.stream import Features  # noqa: PLC0415 - after parsing
 
     try:
@@ -146,7 +162,7 @@ def open_stream(
     _core.keep_freed_memory()
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
     if delimiter is not None and len(delimiter.encode()) != 1:
-        raise argparse.ArgumentTypeError(f"argument --delimiter: one character is needed; got {arguments.delimiter!r}")
+        raise argparse.ArgumentTypeError(f"argument --delimiter: must be one character; got {arguments.delimiter!r}")
     opened = stream.open(
         arguments.data,
         format=arguments.format,
@@ -178,13 +194,13 @@ def open_stream(
             raise
     if opened.absent:
         Output.of(arguments).warn(
-            f"the model has learned from columns that these data do not have: {', '.join(opened.absent)}."
+            f"the model was trained on columns that are missing from these data: {', '.join(opened.absent)}."
         )
     return opened
 
 
 def _require_fields(features: "Features", schema: "Schema") -> None:
-    """ArgumentTypeError for a field that a table does not have. Of text and JSON nobody knows what may come."""
+    """ArgumentTypeError for a field that a table does not have. In text and JSON, fields may appear at any time."""
     columns = [column.name for column in schema.columns]
     wanted = {
         "--ignore": features.ignore, "--keep": features.keep, "--text": features.text, "--categorical": features.categorical,
@@ -194,23 +210,23 @@ def _require_fields(features: "Features", schema: "Schema") -> None:
         for name in names if columns else ():
             if name not in columns and name.rpartition(".")[0] not in columns:  # at.hour is a part of the date at
                 raise argparse.ArgumentTypeError(
-                    f"argument {option}: there is no column {name!r}. There are {', '.join(columns)}"
+                    f"argument {option}: there is no column {name!r}. The columns are {', '.join(columns)}"
                 )
 
 
-def tell_unknown_features(output: Output, model: "StreamModel") -> None:
-    """Of events whose features the model does not know."""
+def warn_about_unknown_features(output: Output, model: "StreamModel") -> None:
+    """Warn that the model has seen none of the features of these events."""
     if model.learner.n_features:
         output.warn(
-            "the model knows none of the features of these events. Are they named as in the data it learned from?"
+            "none of the features of these events occurred in the training data. Do the features have the same names there?"
         )
 
 
-def tell_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:
-    """Say how many lines were skipped, and show the first of them."""
+def warn_about_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:
+    """Report how many lines were skipped, and show the first few."""
     if not bad.count + before:
         return
     count = bad.count + before
-    output.warn(f"{formatting.several(count, 'line')} could not be read and {'was' if count == 1 else 'were'} skipped:")
+    output.warn(f"{formatting.plural(count, 'line')} could not be read and {'was' if count == 1 else 'were'} skipped:")
     for sample in bad.samples:
         output.warn(explain(sample))

@@ -1,4 +1,4 @@
-"""Model files that commands take, and files that they write."""
+"""The model files that commands read, and the files that they write."""
 
 import argparse
 import glob
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from odca.cli.learner_options import takes_file
+from odca.cli.option_types import takes_file
 from odca.cli.views.console import Output
 from odca.io.atomic import replacing
 
@@ -20,69 +20,69 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = "-"
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """MODEL."""
-    takes_file(parser.add_argument("model", metavar="MODEL", help="a model that `odca train` wrote, or a checkpoint"))
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add MODEL."""
+    takes_file(parser.add_argument("model", metavar="MODEL", help="a model or checkpoint written by `odca train`"))
 
 
-def add_output(parser: argparse.ArgumentParser, what: str) -> None:
-    """-o, for data that go to standard output otherwise."""
+def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add -o, for data that go to standard output by default."""
     takes_file(
         parser.add_argument(
             "-o",
             "--output",
             metavar="FILE",
             default=STANDARD_OUTPUT,
-            help=f"where {what} go (default: -, standard output)",
+            help=f"the file to write {what} to (default: -, standard output)",
         )
     )
 
 
 def load_any(path: str, output: Output) -> Any:
-    """The model of a file, whatever its kind; of a checkpoint, its model."""
+    """Load a model of any kind; from a checkpoint, the model in it."""
     import odca  # noqa: PLC0415 - after parsing
 
     model = odca.load(path)
     if type(model).__name__ != "Checkpoint":
         return model
-    output.note(f"{path} is a checkpoint, in the middle of a training: its model is taken.")
+    output.note(f"{path} is a checkpoint of an unfinished training; using the model in it.")
     return model.model
 
 
 def load_stream_model(path: str, output: Output) -> "StreamModel":
-    """The same, of a kind that knows how to read data."""
+    """Load a model that knows how its data are read."""
     from odca.stream.model import StreamModel  # noqa: PLC0415 - after parsing
 
     model = load_any(path, output)
     if not isinstance(model, StreamModel):
         raise ValueError(  # noqa: TRY004 - the file's fault
-            f"{path} holds a {type(model).__name__}, which does not know how data are read. "
-            "Name a model that `odca train` wrote."
+            f"{path} holds a {type(model).__name__}, which does not know how to read data files. "
+            "Use a model written by `odca train`."
         )
     return model
 
 
 def refuse_overwriting(options: Mapping[str, str | None], read: Sequence[str]) -> None:
-    """ArgumentTypeError if a file that is to be written is one of those that are to be read."""
+    """ArgumentTypeError if an output file is also one of the input files."""
     paths = [path for each in read for path in glob.glob(each, recursive=True) or [each]]  # noqa: PTH207 - as `expand` does
     for option, path in options.items():
         is_file = path not in {None, STANDARD_OUTPUT} and (Path(str(path)).is_file() or not Path(str(path)).exists())
         if is_file and any(same_file(str(path), each) for each in paths):
-            raise argparse.ArgumentTypeError(f"argument {option}: {path} is to be read. Name another file")
+            raise argparse.ArgumentTypeError(f"argument {option}: {path} is an input file. Name another file")
 
 
 def same_file(one: str, other: str) -> bool:
-    """Whether two paths are one file, be it there or not."""
+    """Whether two paths name the same file, which need not exist."""
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 @contextmanager
-def writing(path: str) -> Iterator[TextIO]:
-    """A text file, all of it or nothing: it is written beside its destination and then renamed. "-" is standard output."""
+def open_output(path: str) -> Iterator[TextIO]:
+    """Open a text file that is replaced only once it is complete; "-" is standard output."""
     if path == STANDARD_OUTPUT:
         yield sys.stdout
         return
     with replacing(Path(path)) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         yield text
-        text.detach()  # what it has yet to write goes first
+        text.detach()  # this flushes the text first

@@ -1,4 +1,4 @@
-"""Options of the library as the command line writes them: errors name the first, and a user there needs the second."""
+"""The library's options as command-line flags: its errors name options, and a user of the command line needs flags."""
 
 import shlex
 from typing import Any
@@ -16,17 +16,17 @@ FLAGS = {
     "task": "--task",
     "time": "--time",
 }
-"""The flag of each option that an error may name."""
+"""The flags of the options that errors may name."""
 FLAGS_OF_VALUES = {
     ("auto", "events"): "--memory events",
     ("scale", False): "--no-scale",
     ("scale", True): "--scale",
 }
-"""Those whose flag depends on the value."""
+"""The flags that depend on the value."""
 
 
 def as_flag(option: str, value: Any = None) -> str:
-    """An option as it is written on the command line.
+    """An option as a flag of the command line.
 
     >>> as_flag("task", "numbers"), as_flag("ignore", ["price per piece"]), as_flag("scale", False)
     ('--task numbers', "--ignore 'price per piece'", '--no-scale')
@@ -40,5 +40,5 @@ def as_flag(option: str, value: Any = None) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """What an error says, its options written as flags."""
+    """The message of an error, with its options written as flags."""
     return error.explain(as_flag) if isinstance(error, InputError) else str(error)

@@ -22,7 +22,7 @@ SUMS = ("no_change", "majority", "surprise", "informed")
 class ClassMetrics:
     """Progressive validation of a classifier. Classes may appear at any time.
 
-    every: a row for every so many events; else for 1, 2, 4, 8, ...
+    every: return a row every `every` events (default: at events 1, 2, 4, 8, ...).
     """
 
     def __init__(self, *, every: int | None = None) -> None:
@@ -41,11 +41,11 @@ class ClassMetrics:
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
     ) -> list[Row]:
-        """Count events; return the rows that fall among them.
+        """Evaluate events; return the rows that are due among them.
 
-        label: the class that came. predicted: the one that was chosen, or -1 for none. margin: of the second class
-        against the first, where there are two. probability: of the second class (n,), or of every class (n, k), where the
-        columns that are missing are zero. features: how many each event has, for the rows.
+        label: the actual class. predicted: the predicted one, or -1 for none. margin: that of the second class
+        against the first, if there are two. probability: that of the second class (n,), or of every class (n, k); missing
+        columns count as zero. features: the number of features of each event, for the rows.
         """
         n = len(label)
         c = as_weights(weight, n)
@@ -54,10 +54,10 @@ class ClassMetrics:
             check_lengths(n, probability=probability if probability.ndim == 1 else probability[:, 0])
             if n and not (probability.min() >= 0.0 and probability.max() <= 1.0):
                 raise ValueError("probabilities must lie in [0, 1].")
-        came, chosen = _codes(label, "label", 0), _codes(predicted, "predicted", -1)
+        actual, chosen = _codes(label, "label", 0), _codes(predicted, "predicted", -1)
         of_second = probability is not None and probability.ndim == 1
         weights, losses = self._tally.add(
-            came,
+            actual,
             chosen,
             _contiguous(loss),
             _contiguous(c),
@@ -66,7 +66,7 @@ class ClassMetrics:
             of_second=of_second,
         )
         begin, self._events = self._events, self._events + n
-        return self._rows.within(begin, weights, losses, came, chosen, features)
+        return self._rows.within(begin, weights, losses, actual, chosen, features)
 
     def add_margins(
         self,
@@ -78,9 +78,9 @@ class ClassMetrics:
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
     ) -> list[Row]:
-        """The same of two classes, from the margins of the second one against the first; `label` may be beyond the two.
+        """Evaluate events of two classes by the margins of the second class against the first. Labels of further classes are allowed.
 
-        The probability of the second class is that of log-odds, unless it is given.
+        Unless given, the probability of the second class is that of the margin as log-odds.
         """
         n, margin = len(label), _contiguous(margin)
         c = None if weight is None else _contiguous(as_weights(weight, n))
@@ -90,10 +90,10 @@ class ClassMetrics:
         return self._rows.within(begin, weights, losses, label, (margin > 0.0).view(np.int8), features)
 
     def show_every(self, events: int | None) -> None:
-        """From now on a row for every so many events; None for 1, 2, 4, 8, ..."""
+        """From now on, return a row every `events` events; None: at events 1, 2, 4, 8, ..."""
         self._rows.every = events
 
-    # What came of it
+    # Results
 
     @property
     def events(self) -> int:
@@ -112,7 +112,7 @@ class ClassMetrics:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes so far, those in between that have not come included."""
+        """The number of classes so far: the largest code plus one."""
         return len(self._tally.class_weight)
 
     @property
@@ -122,36 +122,36 @@ class ClassMetrics:
 
     @property
     def accuracy(self) -> float:
-        """The share of events whose class was predicted."""
+        """The share of events whose class was predicted correctly."""
         return ratio(self._tally.hits, self.weight)
 
     @property
     def auc(self) -> float:
-        """The probability that an event of the second class has a larger margin than one of the first, ties half."""
+        """The probability that an event of the second class has a larger margin than one of the first; ties count as half."""
         negative, positive = self._tally.rank_weight.reshape(2, -1)
         below = np.cumsum(negative) - 0.5 * negative
         return ratio(float(positive @ below), float(positive.sum() * negative.sum()))
 
     @property
     def log_loss(self) -> float:
-        """The mean of -log P(the class that came)."""
+        """The mean of -log P(actual class)."""
         return ratio(self._tally.surprise, self._tally.informed)
 
     @property
     def calibration_error(self) -> float:
-        """ECE: how far stated probabilities are from observed shares."""
+        """The expected calibration error (ECE): how far predicted probabilities are from observed frequencies."""
         of_second, of_chosen = self._tally.gaps.reshape(2, -1)
         return ratio(float(np.abs(of_chosen if self.n_classes > 2 else of_second).sum()), self._tally.informed)
 
     def scores(self) -> dict[str, float]:
-        """All of them; what cannot be told is NaN."""
+        """All scores by name; NaN for one that is undefined."""
         names = ("loss", "accuracy", "auc", "log_loss", "calibration_error")
         return {name: float(getattr(self, name)) for name in names}
 
     def baselines(self, value: Value | None = None) -> dict[str, dict[str, float]]:
-        """What those without features reach on the same events; before the first label they are wrong.
+        """The scores of baselines that use no features, on the same events. They count as wrong before the first label.
 
-        With the loss's `value`, Q(z; ±1), the best constant also has its least mean loss, where there are two classes.
+        With the loss's `value`, Q(z; ±1), the best constant also has its mean loss, if there are at most two classes.
         """
         class_weight = self._tally.class_weight
         share = class_weight / max(self.weight, 1e-300)
@@ -169,9 +169,9 @@ class ClassMetrics:
         }
 
     def merge(self, other: "ClassMetrics", codes: Sequence[int]) -> "ClassMetrics":
-        """The metrics of both, the other's as if its events had come later. `codes` are those of its classes here.
+        """The metrics of both, as if the other's events had come later. `codes` are the codes of its classes in this one.
 
-        Baselines stay those of two streams.
+        The baselines are those of two separate streams.
         """
         merged = ClassMetrics(every=self._rows.every)
         mine, theirs, both = self.tally, other.tally, merged.tally
@@ -198,7 +198,7 @@ class ClassMetrics:
     # Files
 
     def as_arrays(self) -> Arrays:
-        """Its state, for a file. How often rows come is not part of it."""
+        """The state, for a file, without the interval of the rows."""
         tally = self._tally
         ranks = tally.rank_weight
         occupied = np.flatnonzero(ranks)
@@ -215,7 +215,7 @@ class ClassMetrics:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], *, every: int | None = None) -> "ClassMetrics":
-        """The reverse; ValueError for what `as_arrays` cannot have written."""
+        """The metrics from their state; ValueError for arrays that `as_arrays` cannot have written."""
         self = cls(every=every)
         tally, progress = self._tally, Progress.from_array(arrays["progress"])
         self._events, tally.weight, tally.loss, tally.hits = astuple(progress)
@@ -230,7 +230,7 @@ class ClassMetrics:
         known = max(last, leader) < self.n_classes <= MOST_CLASSES
         ordered = places.ndim == 1 and np.all(places[:-1] < places[1:]) and places.dtype == np.int32
         if not known or not ordered or (len(places) and not 0 <= places[0] <= places[-1] < len(ranks)):
-            raise ValueError("its metrics do not fit together.")
+            raise ValueError("its metrics are inconsistent.")
         tally.last, tally.leader = int(last), int(leader)
         ranks[places] = weights
         tally.rank_weight = ranks
@@ -244,6 +244,6 @@ def _contiguous(numbers: Array) -> Array:
 def _codes(classes: npt.NDArray[Any], name: str, least: int) -> Codes:
     if classes.dtype.kind not in "iu" or (len(classes) and not least <= classes.min() <= classes.max() < MOST_CLASSES):
         raise ValueError(
-            f"{name} must hold classes as whole numbers from {least} to {MOST_CLASSES - 1}; got {classes}."
+            f"{name} must hold the codes of classes, whole numbers from {least} to {MOST_CLASSES - 1}; got {classes}."
         )
     return np.ascontiguousarray(classes, np.int32)

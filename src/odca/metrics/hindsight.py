@@ -1,10 +1,10 @@
-"""The constant that would have been best: min over c of the mean of Q(c; y) over the labels of a stream.
+"""The best constant prediction in hindsight: min over c of the mean of Q(c; y) over the labels of a stream.
 
-`LabelSummary` remembers the labels in bounded memory. It is exact while there are at most 4,096 different ones. From then
-on they are grouped into cells of equal width, a power of two that is doubled whenever more than 4,096 cells hold a label;
-a cell is remembered by its weight and its mean. Labels far from the others take a cell each, and do not widen the cells of
-the many. Means of absolute errors are then off by less than a width times the share of the cell that holds the best
-constant, means of squares by less than a quarter of the width squared: parts of a thousand at worst, where tails are heavy.
+`LabelSummary` stores the labels in bounded memory. It is exact while there are at most 4,096 different ones. After that
+they are grouped into cells of equal width, a power of two that is doubled whenever more than 4,096 cells hold a label;
+a cell stores the weight and the mean of its labels. Outliers take a cell each and do not widen the cells of
+the others. The error of a mean absolute error is then less than the width times the share of the cell with the best
+constant, that of a mean square less than a quarter of the squared width: at worst a few parts in a thousand, for heavy tails.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ Value = Callable[[npt.ArrayLike, npt.ArrayLike], npt.ArrayLike]
 """Q(z; y), over arrays: the `value` of a loss."""
 
 MOST_CELLS = 4096
-EXACT = -(2**15)  # stands for the level of a summary whose cells are single labels
+EXACT = -(2**15)  # the level of a summary whose cells are single labels
 LONGEST_TABLE = 2**16
 FINEST = 60  # the first cells are 2^60 times narrower than the largest label
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 
 class LabelSummary:
-    """Labels and their weights, in event order: no split of the stream into calls shows."""
+    """Labels and their weights, added in event order, so that the result does not depend on how the stream is split into calls."""
 
     def __init__(self) -> None:
         self._level = EXACT  # cells have the width 2^level
@@ -36,21 +36,21 @@ class LabelSummary:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every label is remembered as it was."""
+        """Whether every label is stored exactly."""
         return self._level == EXACT
 
     def add(self, labels: Array, weight: Array) -> None:
-        """Remember labels. Those without weight do not matter to a mean."""
+        """Add labels. Those of weight zero are ignored."""
         matters = weight > 0.0
         y, c = (labels, weight) if matters.all() else (labels[matters], weight[matters])
         while len(y):
-            added = self._add_while_there_is_room(y, c)
+            added = self._add_until_full(y, c)
             y, c = y[added:], c[added:]
             if len(y):
                 self._widen(y[0])
 
-    def _add_while_there_is_room(self, y: Array, c: Array) -> int:
-        """Add events up to the one that needs a cell too many; return how many that were."""
+    def _add_until_full(self, y: Array, c: Array) -> int:
+        """Add labels up to the first that needs one cell too many; return how many were added."""
         cells = self._cells_of(y)
         at, known = self._find(cells)
         if not known.all():
@@ -70,7 +70,7 @@ class LabelSummary:
         return y if self.is_exact else _cells(y, self._level)
 
     def _find(self, cells: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Where each cell is, and whether it is there: by table where the cells lie close together, else by search."""
+        """The place of each cell, and whether it exists: by a table if the cells are close together, otherwise by search."""
         if len(self._places):
             index = np.clip(cells - self._cells[0], -1.0, len(self._places) - 1.0).astype(np.intp)
             at = self._places[index]
@@ -99,7 +99,7 @@ class LabelSummary:
         self._tabulate()
 
     def _widen(self, label: float) -> None:
-        """Make the cells as wide as they must be for one label more."""
+        """Widen the cells until there is room for one more label."""
         if self.is_exact:
             largest = max(float(np.abs(self._cells).max()), abs(label))
             level = int(np.frexp(largest)[1]) - FINEST
@@ -140,7 +140,7 @@ class LabelSummary:
         return float(np.average(np.abs(labels - median), weights=weight))
 
     def as_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Its state, for a file."""
+        """The state, for a file."""
         return {
             "label_level": np.array([self._level]),
             "label_cells": self._cells.copy(),
@@ -150,28 +150,28 @@ class LabelSummary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[np.generic]]) -> "LabelSummary":
-        """The reverse; ValueError for what `as_arrays` cannot have written."""
+        """The summary from its state; ValueError for arrays that `as_arrays` cannot have written."""
         summary = cls()
         level, cells, weight, moment = (
             arrays[name] for name in ("label_level", "label_cells", "label_weight", "label_moment")
         )
         sound = level.shape == (1,) and level.dtype == np.int64 and cells.shape == weight.shape == moment.shape
         if not sound or cells.ndim != 1 or len(cells) > MOST_CELLS:
-            raise ValueError("its labels are not a summary.")
+            raise ValueError("its summary of labels is invalid.")
         summary._level = int(level[0])
         summary._cells, summary._weight, summary._moment = (np.array(a, np.float64) for a in (cells, weight, moment))
         ascending = np.all(summary._cells[:-1] < summary._cells[1:])
         finite = np.isfinite(summary._cells).all() and np.isfinite(summary._weight).all()
         in_range = summary.is_exact or -2000 < summary._level < 2000
         if not (ascending and finite and in_range and np.all(summary._weight > 0.0)) or np.isnan(summary._moment).any():
-            raise ValueError("its labels are not a summary.")
+            raise ValueError("its summary of labels is invalid.")
         if len(summary._cells):
             summary._tabulate()
         return summary
 
 
 def _cells(y: Array, level: int) -> Array:
-    """The cells of width 2^level in which labels lie. Absurdly distant ones share the last."""
+    """The cells of width 2^level that contain the labels. Extremely distant labels share the last cell."""
     with np.errstate(over="ignore"):
         return np.clip(np.floor(np.ldexp(y, -level)), -1e300, 1e300)
 
@@ -187,16 +187,16 @@ def mean_of(value: Value, labels: Array, weight: Array) -> Callable[[float], flo
 
 
 def least(function: Callable[[float], float], centre: float, scale: float) -> float:
-    """The least value of a convex function of one number that is finite at `centre`, by golden sections.
+    """The least value of a convex function of one number that is finite at `centre`, by golden-section search.
 
-    Some fall for ever, as log loss does where there is one class: of these it is the value far out, where it hardly falls.
+    Some functions decrease forever, as log loss does for a single class: for these it is a value far out, where they hardly decrease.
     """
     found = function(centre)
 
     def at(t: float) -> float:
         nonlocal found
         result = function(centre + t * scale)
-        if not np.isfinite(result):  # too large to tell: the further out the larger
+        if not np.isfinite(result):  # an overflow: treat it as larger the further out it is
             return 1e300 * (1.0 + abs(t))
         found = min(found, result)
         return result
@@ -204,7 +204,7 @@ def least(function: Callable[[float], float], centre: float, scale: float) -> fl
     ends = []
     for side in (-1.0, 1.0):
         while abs(side) < 2.0**60 and at(2.0 * side) < at(side):
-            side *= 2.0  # noqa: PLW2901 - as far as it falls
+            side *= 2.0  # noqa: PLW2901 - as far as the function decreases
         ends.append(2.0 * side)
     low, high = ends
     while high - low > 1e-15 * (1.0 + abs(low) + abs(high)):

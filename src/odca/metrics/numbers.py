@@ -15,16 +15,16 @@ from odca.validation.arrays import Array
 class NumberMetrics:
     """Progressive validation of a regression.
 
-    value: Q(z; y) of the loss. With it the baselines are also judged by the loss. That needs margins that are predictions; where
-    they are not (Poisson), say margin_is_prediction=False, and only the best constant is.
-    every: a row for every so many events; else for 1, 2, 4, 8, ...
+    value: the loss's Q(z; y). If given, the baselines are also evaluated by the loss. That requires margins that are predictions; if
+    they are not (Poisson), use margin_is_prediction=False, and only the best constant is evaluated by the loss.
+    every: return a row every `every` events (default: at events 1, 2, 4, 8, ...).
     """
 
     def __init__(
         self, value: Value | None = None, *, margin_is_prediction: bool = True, every: int | None = None
     ) -> None:
         self._value = value
-        self._judges_by_loss = value is not None and margin_is_prediction
+        self._baselines_have_loss = value is not None and margin_is_prediction
         self._rows = Rows(every)
         self._progress = Progress()
         self._first = self._last = 0.0  # labels
@@ -43,7 +43,7 @@ class NumberMetrics:
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
     ) -> list[Row]:
-        """Count events; return the rows that fall among them. `features` is how many each event has, for the rows."""
+        """Evaluate events; return the rows that are due among them. `features`: the number of features of each event, for the rows."""
         n = len(label)
         c = as_weights(weight, n)
         check_lengths(n, prediction=prediction, loss=loss, features=features)
@@ -62,7 +62,7 @@ class NumberMetrics:
         return rows
 
     def _compare_to_baselines(self, label: Array, c: Array, weights: Array) -> None:
-        """No change and the mean so far, and (Welford) the spread around it."""
+        """Add to the sums of the baselines no change and mean so far, and of the squares around the mean (Welford)."""
         moments = running_sum(self._moment, c * (label - self._first))
         means = np.where(weights > 0.0, self._first + moments / np.where(weights > 0.0, weights, 1.0), 0.0)
         spreads = np.where(weights[:-1] > 0.0, c * (label - means[:-1]) * (label - means[1:]), 0.0)
@@ -71,14 +71,14 @@ class NumberMetrics:
         self._last = float(label[-1])
         for sums, prediction in zip(self._baselines, (before, means[:-1]), strict=True):
             sums[0] = running_sum(sums[0], c * np.abs(label - prediction))[-1]
-            if self._judges_by_loss and self._value is not None:
+            if self._baselines_have_loss and self._value is not None:
                 sums[1] = running_sum(sums[1], c * np.asarray(self._value(prediction, label), np.float64))[-1]
 
     def show_every(self, events: int | None) -> None:
-        """From now on a row for every so many events; None for 1, 2, 4, 8, ..."""
+        """From now on, return a row every `events` events; None: at events 1, 2, 4, 8, ..."""
         self._rows.every = events
 
-    # What came of it
+    # Results
 
     @property
     def events(self) -> int:
@@ -107,16 +107,16 @@ class NumberMetrics:
 
     @property
     def r2(self) -> float:
-        """1 - (squared errors)/(squares around the mean): 1 is perfect, 0 no better than the mean of all labels."""
+        """1 - (squared errors)/(squares around the mean): 1 is perfect, 0 is as good as the mean of all labels."""
         return 1.0 - ratio(self._squares, self._spread)
 
     def scores(self) -> dict[str, float]:
-        """All of them; what cannot be told is NaN."""
+        """All scores by name; NaN for one that is undefined."""
         return {name: float(getattr(self, name)) for name in ("loss", "mae", "rmse", "r2")}
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """What those without features reach on the same events; before the first label they predict 0."""
-        shown = self._baselines[:, : 1 + self._judges_by_loss]
+        """The scores of baselines that use no features, on the same events. They predict 0 before the first label."""
+        shown = self._baselines[:, : 1 + self._baselines_have_loss]
         found = {
             name: dict(zip(("mae", "loss"), (ratio(each, self.weight) for each in sums), strict=False))
             for name, sums in zip(("no_change", "mean"), shown, strict=True)
@@ -127,7 +127,7 @@ class NumberMetrics:
         return found
 
     def merge(self, other: "NumberMetrics") -> "NumberMetrics":
-        """The metrics of both, the other's as if its events had come later. Baselines stay those of two streams."""
+        """The metrics of both, as if the other's events had come later. The baselines are those of two separate streams."""
         mine, theirs = self.as_arrays(), other.as_arrays()
         sums = mine["sums"] if self.weight else theirs["sums"]
         both = {**(mine if self.weight else theirs), "progress": mine["progress"] + theirs["progress"]}
@@ -141,19 +141,19 @@ class NumberMetrics:
         sums[1] = (theirs if other.events else mine)["sums"][1]
         both["sums"] = sums
         return NumberMetrics.from_arrays(
-            both, self._value, margin_is_prediction=self._judges_by_loss, every=self._rows.every
+            both, self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every
         )
 
     def copy(self) -> "NumberMetrics":
         """Return independent metrics in the same state."""
         return NumberMetrics.from_arrays(
-            self.as_arrays(), self._value, margin_is_prediction=self._judges_by_loss, every=self._rows.every
+            self.as_arrays(), self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every
         )
 
     # Files
 
     def as_arrays(self) -> Arrays:
-        """Its state, for a file. How often rows come, and the loss, are not part of it."""
+        """The state, for a file, without the interval of the rows and the loss."""
         return {
             "progress": self._progress.as_array(),
             "baselines": self._baselines.copy(),
@@ -171,7 +171,7 @@ class NumberMetrics:
         margin_is_prediction: bool = True,
         every: int | None = None,
     ) -> "NumberMetrics":
-        """The reverse; ValueError for what `as_arrays` cannot have written."""
+        """The metrics from their state; ValueError for arrays that `as_arrays` cannot have written."""
         self = cls(value, margin_is_prediction=margin_is_prediction, every=every)
         self._progress = Progress.from_array(arrays["progress"])
         self._baselines = from_file(arrays, "baselines", (2, 2))
@@ -179,7 +179,7 @@ class NumberMetrics:
         sums = from_file(arrays, "sums", (5,)).tolist()
         self._first, self._last, self._squares, self._moment, self._spread = sums
         if min(self._squares, self._spread) < 0.0:
-            raise ValueError("its metrics do not fit together.")
+            raise ValueError("its metrics are inconsistent.")
         self._labels = LabelSummary.from_arrays(arrays)
         return self
 

@@ -1,4 +1,4 @@
-"""What the metrics of classes and of numbers share: the rows of a table, and checks."""
+"""What the metrics of classes and of numbers share: the rows of the progress table, and checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,45 +16,45 @@ Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of VW's table: the state after `events` events, and the last of them."""
+    """A row of the progress table, as in VW: the state after `events` events, and the last of these events."""
 
     events: int
     weight: float
     loss: float
     """The mean loss so far."""
     since_last: float
-    """The mean loss since the row before, from the difference of the sums."""
+    """The mean loss since the previous row, from the difference of the sums."""
     label: Any
     prediction: Any
     features: int | None
 
 
 class Rows:
-    """When a row is due, and what the sums were at the one before."""
+    """When a row is due, and the sums at the previous one."""
 
     def __init__(self, every: int | None) -> None:
         self.every = None if every is None else whole(every, "every")
         self.last = np.zeros(3)  # events, weight, loss_sum
 
     def due(self, events: int) -> int:
-        """The event count of the first row after so many events."""
+        """The event count of the first row after this many events."""
         return 1 << events.bit_length() if self.every is None else (events // self.every + 1) * self.every
 
     def restore(self, last: npt.NDArray[Any]) -> None:
-        """Go on after a row that a file holds. ValueError if it holds none."""
+        """Continue after the row stored in a file. ValueError if it is invalid."""
         if last.shape != (3,):
             raise ValueError("its last row is not three numbers.")
         sums = Progress.from_array(np.array([*last, 0.0]))
         self.last = np.array([sums.events, sums.weight, sums.loss_sum])
 
     def begin_at(self, events: int, weight: float, loss_sum: float) -> None:
-        """Let the next row tell what comes from now on."""
+        """Let the next row be about the events from now on."""
         self.last = np.array([events, weight, loss_sum])
 
     def within(
         self, begin: int, weights: Array, losses: Array, labels: Any, predictions: Any, features: Any
     ) -> list[Row]:
-        """The rows of a block that follows `begin` events, from the sums before it and after each of its events."""
+        """The rows due in a block that follows `begin` events, from the sums before it and after each of its events."""
         rows: list[Row] = []
         while (at := self.due(rows[-1].events if rows else begin) - begin) < len(weights):
             weight, loss = float(weights[at]), float(losses[at])
@@ -75,7 +75,7 @@ class Rows:
 
 
 def ratio(part: float, whole: float) -> float:
-    """A mean from two sums; NaN where there is none."""
+    """A mean from two sums; NaN if the second is 0."""
     return float(part) / float(whole) if whole else float("nan")
 
 
@@ -89,17 +89,17 @@ def as_weights(weight: Array | None, n: int) -> Array:
 
 
 def check_lengths(n: int, **arrays: npt.NDArray[Any] | None) -> None:
-    """Refuse what does not say one thing about every event."""
+    """ValueError for an array that does not have one entry per event."""
     for name, array in arrays.items():
         if array is not None and array.shape != (n,):
-            raise ValueError(f"{name} must have one entry for each of {n} events; got shape {array.shape}.")
+            raise ValueError(f"{name} must have one entry for each of the {n} events; got shape {array.shape}.")
 
 
 def from_file(
     arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...], least: float = -np.inf
 ) -> Array:
-    """A copy of an array of a file, which must be of this shape, without NaN, and nowhere below `least`."""
+    """A copy of an array from a file, which must have this shape, no NaN, and no number below `least`."""
     array = np.array(arrays[name], np.float64)
     if array.shape != shape or np.isnan(array).any() or not np.all(array >= least):
-        raise ValueError(f"its {name} are not those of metrics.")
+        raise ValueError(f"its metrics have an invalid array {name!r}.")
     return array

@@ -1,12 +1,12 @@
-"""What O-DCA is compared with, on the same rows and by the same loop: stochastic (sub)gradient and proximal steps, and RLS.
+"""The baselines that O-DCA is compared with, in the same native loop: stochastic (sub)gradient and proximal steps, S-DCA, and RLS.
 
-All of them but RLS are one recursion in the primal,
+SGD, SPG and NLMS are one recursion in the primal,
 
     w_N = (1 - μρ)·w_{N-1} + μ·λ·h_N,    λ = -Q'(z; y_N),
 
-where z is the margin before the step, h_Nᵀw_{N-1} (`SGD`, the paper's eq. SGD), or behind it, h_Nᵀw_N (`SPG`, eq. SPG), which makes λ the
+where z is the margin before the step, h_Nᵀw_{N-1} (`SGD`, the paper's eq. SGD), or after it, h_Nᵀw_N (`SPG`, eq. SPG), which makes λ the
 solution of the same scalar problem as O-DCA's, λ(p, s; y) with p = (1 - μρ)·h_Nᵀw_{N-1} and s = μ‖h_N‖². At a kink λ is the element of -∂Q nearest
-to 0, as everywhere in odca. What comes first is `start`, or w = 0. Like the `Learner`'s, weights are smoothed by κ if one is given.
+to 0, as everywhere in odca. The first w is `start`, or 0. As in the `Learner`, weights are smoothed by κ if it is given.
 
     eq. SGD_SVM      SGD(Hinge(), rate=μ, rho=ρ)
     leaky LMS        SGD(SquaredError(), rate=μ, rho=ρ)
@@ -14,8 +14,8 @@ to 0, as everywhere in odca. What comes first is `start`, or w = 0. Like the `Le
     averaged SGD     SGD(..., smoothing=1.0): `smoothed_coef` is the mean of w_1 ... w_N
     NLMS             NLMS(rate=μ): μ/(ε + ‖h‖²)
 
-S-DCA ascends the dual of a finite set, a row at a time (`SDCA`; `Learner.fit` and `refine` are odca's own, and faster). LIBSVM and LIBLINEAR
-are scikit-learn's.
+S-DCA maximises the dual objective of a finite set, one row at a time (`SDCA`; `Learner.fit` and `refine` do the same faster). For LIBSVM and
+LIBLINEAR use scikit-learn.
 """
 
 import math
@@ -57,14 +57,14 @@ class _Primal:
         if not 0.0 <= real(rho) < math.inf or (pegasos and rho == 0.0):
             raise ValueError(f"rho must be a number {'> 0' if pegasos else '>= 0'}; got {rho!r}.")
         if size * rho > 1.0:
-            raise ValueError(f"rate times rho must be at most 1, or w would change its sign; got {size * rho!r}.")
+            raise ValueError(f"rate times rho must be <= 1, or each step would flip the sign of w; got {size * rho!r}.")
         if epsilon is not None and not 0.0 < real(epsilon) < math.inf:
             raise ValueError(f"epsilon must be a number > 0; got {epsilon!r}.")
         if not 0.0 <= real(smoothing) <= 1.0:
             raise ValueError(f"smoothing must lie in [0, 1]; got {smoothing!r}.")
         begin = as_floats([] if start is None else start, "start")
         if begin.ndim != 1 or not np.isfinite(begin).all():
-            raise ValueError(f"start must be one finite weight for each feature; got {start!r}.")
+            raise ValueError(f"start must hold one finite weight per feature; got {start!r}.")
         self.loss, self.rate, self.rho, self.smoothing = loss, rate, float(rho), float(smoothing)
         self._loss = as_native(loss)
         self._core = _core.PrimalLearner(
@@ -92,7 +92,7 @@ class _Primal:
 
     @property
     def count(self) -> int:
-        """How many events were learned."""
+        """The number of events learned."""
         return self._core.count
 
     @property
@@ -122,7 +122,7 @@ class SGD(_Primal):
 
 
 class SPG(_Primal):
-    """Stochastic proximal steps: w_N = prox_{μQ}((1 - μρ)·w_{N-1}). Under l2 and β = 1 - μρ this is what O-DCA tends to."""
+    """Stochastic proximal steps: w_N = prox_{μQ}((1 - μρ)·w_{N-1}). O-DCA with l2 and β = 1 - μρ converges to this recursion."""
 
     def __init__(
         self,
@@ -153,8 +153,9 @@ class NLMS(_Primal):
 class SDCA:
     """Stochastic dual coordinate ascent on a finite set: min (1/N) Σ Q(h_nᵀw; y_n) + ρ/2·‖w‖².
 
-    Each step solves for the dual of one row, with all others held. order: "random" draws every row anew, "permuted" draws an order of all
-    rows for each epoch. Steps may be taken in any portions: the rows drawn are the same. X and y are copied.
+    Each step solves for the dual variable of one row, with all others fixed. order: "random" draws each row independently, "permuted"
+    draws a new permutation of all rows for each epoch. The rows drawn do not depend on how the steps are split into calls. X and y are
+    copied.
     """
 
     def __init__(
@@ -182,7 +183,7 @@ class SDCA:
         self._core = _core.DualAscent(loss=native, rho=self.rho, rows=self._rows, features=features)
 
     def ascend(self, steps: int) -> None:
-        """Take so many steps; as many as there are rows are an epoch. An error leaves w and the duals as they were."""
+        """Take this many steps; an epoch is one step per row. An error leaves w and the duals unchanged."""
         count = whole(steps, "steps", least=0)
         epochs = max(0, -(-(count - len(self._drawn)) // self._rows))
         self._drawn = np.concatenate([self._drawn, *(self._draw_epoch() for _ in range(epochs))])
@@ -206,30 +207,30 @@ class SDCA:
 
     @property
     def duals(self) -> Array:
-        """λ, one for each row."""
+        """λ of each row."""
         return self._core.duals()
 
 
 class RLS:
     """Recursive least squares: after N events w minimises Σ_n β^(N-n)·(y_n - h_nᵀw)² + β^N·δ·‖w‖², exactly.
 
-    An event costs the square of the number of features.
+    The cost per event is quadratic in the number of features.
     """
 
     def __init__(self, features: int, *, beta: float = 1.0, delta: float = 1e-2) -> None:
         if not 0.0 < real(beta) <= 1.0 or not 0.0 < real(delta) < math.inf:
-            raise ValueError(f"beta must lie in (0, 1] and delta be > 0; got {beta!r} and {delta!r}.")
+            raise ValueError(f"beta must lie in (0, 1] and delta must be > 0; got {beta!r} and {delta!r}.")
         self.beta, self.delta, self.count = float(beta), float(delta), 0
         count = whole(features, "features")
         self.coef: Array = np.zeros(count)
         self._inverse = np.eye(count) / self.delta
 
     def learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """Learn from events in order, which are dense; return each event's prediction from before it was learned."""
+        """Learn from dense events in order; return each event's prediction from before it was learned."""
         rows, labels = as_floats(X, "X"), as_floats(y, "y")
         if rows.ndim != 2 or rows.shape[1] != len(self.coef) or labels.shape != (len(rows),):
             raise ValueError(
-                f"X must have {len(self.coef)} columns and y a label for each of its rows; got {rows.shape} and {labels.shape}."
+                f"X must have {len(self.coef)} columns and y one label per row; got shapes {rows.shape} and {labels.shape}."
             )
         if not (np.isfinite(rows).all() and np.isfinite(labels).all()):
             raise ValueError("X and y must hold finite numbers.")
@@ -240,7 +241,7 @@ class RLS:
             gain = spread / (self.beta + h @ spread)
             self.coef = self.coef + gain * (label - margins[n])
             self._inverse = (self._inverse - np.outer(gain, spread)) / self.beta
-            self._inverse = 0.5 * (self._inverse + self._inverse.T)  # rounding must not make it lopsided
+            self._inverse = 0.5 * (self._inverse + self._inverse.T)  # keep it symmetric in spite of rounding
         self.count += len(rows)
         return margins
 
@@ -259,7 +260,7 @@ def _labels(y: npt.ArrayLike, rows: int, loss: Loss, native: _core.Loss) -> Arra
 
 
 def _copied(X: Any) -> Any:
-    """What nobody else can change."""
+    """A copy that the caller cannot change."""
     if isinstance(X, _core.TextBlock):
         return X
     return X.tocsr(copy=True) if hasattr(X, "tocsr") else as_floats(X, "X").copy()
@@ -269,6 +270,6 @@ def _margins(X: Any, w: Array) -> Array:
     rows: Any = X.tocsr() if hasattr(X, "tocsr") else as_floats(X, "X")
     if len(rows.shape) != 2:
         raise ValueError(f"X must have two dimensions, events by features; got shape {rows.shape}.")
-    used = min(rows.shape[1], len(w))  # features that were never seen weigh nothing
+    used = min(rows.shape[1], len(w))  # features that were never seen have weight zero
     margins: Array = np.asarray(rows[:, :used] @ w[:used], dtype=np.float64)
     return margins

@@ -1,7 +1,8 @@
-"""`odca bench`: how fast is it here?
+"""`odca bench`: measure how fast this machine parses data and learns from them.
 
-Text that is like RCV1's (events of about 70 words out of 47,000, in libsvm's form) is made in memory, or the beginning of a file is read.
-It is parsed, by one thread and by all, and learned, under several losses, a few times each: the fastest counts. Nothing is left behind.
+The data are synthetic text like RCV1's (events of about 70 words out of 47,000, in the libsvm format), made in memory, or the beginning of
+the user's own files. They are parsed with one thread and with all, and learned with several losses. Each measurement is repeated a few
+times and the fastest counts. No files are written.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream
-from odca.cli.learner_options import number
+from odca.cli.option_types import number
 from odca.cli.views import formatting
 from odca.cli.views.console import Column, Output
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from odca.stream.read.chunks import Chunk
 
 NAME = "bench"
-SUMMARY = "measure how fast data are parsed and learned here"
+SUMMARY = "measure how fast this machine parses data and learns from them"
 EPILOG = """\
 examples:
   odca bench
@@ -35,7 +36,7 @@ MOST_ROUNDS = 5
 CLASS_LOSSES = ("log_loss", "hinge", "squared_hinge", "modified_huber")
 NUMBER_LOSSES = ("squared_error", "huber", "absolute_error", "quantile:0.9")
 COLUMNS = (
-    Column("work", "work", 22, is_text=True),
+    Column("work", "work", 29, is_text=True),
     Column("threads", "threads", 7),
     Column("bytes_per_second", "text", 10, lambda value: formatting.rate(value, "B")),
     Column("events_per_second", "events", 10, formatting.rate),
@@ -45,28 +46,28 @@ COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
-    add_data_options(parser, needed=False)
+    add_data_options(parser, required=False)
     add_feature_options(parser)
     parser.add_argument(
         "--seconds",
         type=number(above=0.0),
         default=SECONDS,
         metavar="S",
-        help="how long it may take, about (default: 15)",
+        help="roughly how long the benchmark may take (default: 15)",
     )
-    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; return the exit code."""
+    """Measure and print the speeds; return the exit code."""
     output = Output.of(arguments)
-    sample = given_sample(arguments) if arguments.data else made_sample(EVENTS)
+    sample = user_sample(arguments) if arguments.data else synthetic_sample(EVENTS)
     output.note(
         f"{sample.origin}: {formatting.size(sample.size)} of {sample.schema.format}, {formatting.count(sample.events)} events, "
         f"{formatting.count(sample.features)} features."
     )
     table = output.table(COLUMNS, "measured")
-    for each in measured(sample, arguments.seconds, arguments.threads):
+    for each in measure(sample, arguments.seconds, arguments.threads):
         table.row(
             each.work,
             each.threads,
@@ -77,11 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# What is measured
+# The data
 
 
 class Sample:
-    """Data in memory, and how they are read."""
+    """Data in memory, and the schema to parse them with."""
 
     def __init__(self, origin: str, chunks: "Sequence[Chunk]", schema: "Schema", *, skip_bad: bool) -> None:
         self.origin, self.schema = origin, schema
@@ -90,10 +91,10 @@ class Sample:
         self.blocks = list(self.parsed(1))
         self.events = sum(map(len, self.blocks))
         self.features = sum(len(block.rows.indices) for block in self.blocks)
-        """All that the events have, together."""
+        """The number of features of all events together."""
 
     def parsed(self, threads: int) -> "Iterator[Block]":
-        """The blocks, with names that are numbered anew."""
+        """Parse the data into blocks, starting with an empty vocabulary."""
         from odca import _core  # noqa: PLC0415 - after parsing
         from odca.stream.read.parallel import Reading, read_blocks  # noqa: PLC0415 - the same
         from odca.stream.read.stream import parser_of  # noqa: PLC0415 - the same
@@ -107,19 +108,19 @@ class Sample:
             lines_before=0,
             threads=threads,
         )
-        return read_blocks(_InMemory(self._chunks), reading)
+        return read_blocks(_InMemoryChunks(self._chunks), reading)
 
     @property
     def losses(self) -> list[str]:
-        """Those that go with the labels."""
+        """The losses that are defined for the labels."""
         labels = {label for block in self.blocks for label in block.y.tolist()}
         if any(isinstance(label, str) for label in labels):
             return list(CLASS_LOSSES)
         return [*CLASS_LOSSES, *NUMBER_LOSSES] if len(labels) == 2 else list(NUMBER_LOSSES)
 
 
-class _InMemory:
-    """Chunks that are there already."""
+class _InMemoryChunks:
+    """A source of chunks that are in memory already."""
 
     def __init__(self, chunks: "Sequence[Chunk]") -> None:
         self._chunks = chunks
@@ -135,11 +136,11 @@ class _InMemory:
 
 
 def _size(chunk: "Chunk") -> int:
-    """In bytes; that of a table is what it takes in memory."""
+    """The size in bytes; for a table, its size in memory."""
     return int(getattr(chunk.data, "nbytes", None) or len(chunk.data))
 
 
-def given_sample(arguments: argparse.Namespace) -> Sample:
+def user_sample(arguments: argparse.Namespace) -> Sample:
     """The beginning of the user's own data."""
     chunks: list[Chunk] = []
     with open_stream(arguments, features=features_of(arguments)) as stream:
@@ -150,23 +151,23 @@ def given_sample(arguments: argparse.Namespace) -> Sample:
         return Sample(", ".join(arguments.data), chunks, stream.schema, skip_bad=arguments.on_error == "skip")
 
 
-def made_sample(events: int) -> Sample:
-    """Text that is like RCV1's, always the same."""
+def synthetic_sample(events: int) -> Sample:
+    """Text like RCV1's, the same in every run."""
     from odca.stream import Features, Schema  # noqa: PLC0415 - after parsing
     from odca.stream.read.chunks import SIZE, Chunk  # noqa: PLC0415 - the same
 
     schema = Schema(format="libsvm", features=Features())
-    lines, chunks, size = made_lines(events), list[Chunk](), 0
+    lines, chunks, size = synthetic_lines(events), list[Chunk](), 0
     while lines:
         count = max(1, SIZE // len(lines[0]))
         data, lines = "".join(lines[:count]).encode(), lines[count:]
         chunks.append(Chunk(data, "made", 0, size, first=not size, last=not lines))
         size += len(data)
-    return Sample("made in memory, like RCV1", chunks, schema, skip_bad=False)
+    return Sample("synthetic data like RCV1", chunks, schema, skip_bad=False)
 
 
-def made_lines(events: int) -> list[str]:
-    """Events of two classes. Few words are in many of them, most words in few."""
+def synthetic_lines(events: int) -> list[str]:
+    """Events of two classes. A few words are frequent, and most are rare."""
     import numpy as np  # noqa: PLC0415 - after parsing
 
     from odca.stream.write.text import number_texts  # noqa: PLC0415 - the same
@@ -185,31 +186,33 @@ def made_lines(events: int) -> list[str]:
     return [f"{sign}{''.join(tokens[begin:end])}\n" for sign, begin, end in spans]
 
 
-# How it is measured
+# The measurements
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Some work, on so many threads, and how long it took."""
+class Measurement:
+    """A piece of work, its number of threads, and how long it took."""
 
     work: str
     threads: int
     seconds: float
 
 
-def measured(sample: Sample, seconds: float, most_threads: int | None = None) -> Iterator[Measured]:
-    """Each kind of work, within about so many seconds in all, on one thread and on the most (as many as there are cores)."""
+def measure(sample: Sample, seconds: float, most_threads: int | None = None) -> Iterator[Measurement]:
+    """Measure each kind of work with one thread and with `most_threads` (default: one per core), in about `seconds` altogether."""
     from odca.stream.read.parallel import cores  # noqa: PLC0415 - after parsing
 
     losses = sample.losses
     threads = sorted({1, most_threads or cores()})
     share = seconds / (2 * len(threads) + len(losses))
     for count in threads:
-        yield Measured("parse", count, _fastest(partial(_parse, sample, count), share))
+        yield Measurement("parse", count, _fastest(partial(_parse, sample, count), share))
     for loss in losses:
-        yield Measured(f"learn {loss}", 1, _fastest(partial(_learn, sample, loss), share))
+        yield Measurement(f"learn {loss}", 1, _fastest(partial(_learn, sample, loss), share))
     for count in threads:
-        yield Measured(f"both, {losses[0]}", count, _fastest(partial(_learn, sample, losses[0], count), share))
+        yield Measurement(
+            f"parse and learn {losses[0]}", count, _fastest(partial(_learn, sample, losses[0], count), share)
+        )
 
 
 def _fastest(work: Callable[[], None], seconds: float) -> float:
@@ -229,7 +232,7 @@ def _parse(sample: Sample, threads: int) -> None:
 
 
 def _learn(sample: Sample, loss: str, threads: int | None = None) -> None:
-    """With so many threads that parse; None if that is done."""
+    """Learn all events; they are parsed by `threads` threads, or have been parsed already if it is None."""
     from odca.models.problem import Problem  # noqa: PLC0415 - the same
     from odca.names import as_loss  # noqa: PLC0415 - after parsing
     from odca.stream.model import StreamModel  # noqa: PLC0415 - the same

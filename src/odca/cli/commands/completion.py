@@ -1,4 +1,4 @@
-"""`odca completion`: what a shell needs to complete our commands and options."""
+"""`odca completion`: print a script that lets a shell complete odca's commands and options."""
 
 import argparse
 
@@ -16,14 +16,14 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell that completes")
+    """Add the shell."""
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
     try:
-        import shtab  # noqa: PLC0415 - of an extra
+        import shtab  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise ImportError("completion needs shtab: pip install 'odca[cli]'.") from error
     print(shtab.complete(full_parser(), shell=arguments.shell))
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def full_parser() -> argparse.ArgumentParser:
-    """The parser of `odca` with those of all commands inside: it imports them all."""
+    """The parser of `odca` with the arguments of all commands, which are all imported for it."""
     top = cli.top_parser()
     parsers = top.add_subparsers(metavar="<command>")
     for name, (_, summary) in cli.COMMANDS.items():

@@ -1,13 +1,13 @@
-"""`odca convert`: data to another format, a model to JSON or ONNX."""
+"""`odca convert`: convert data to another format, or a model to JSON or ONNX."""
 
 import argparse
 import time
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
-from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, tell_bad_lines
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
 from odca.cli.files import refuse_overwriting
-from odca.cli.learner_options import takes_file
+from odca.cli.option_types import takes_file
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 
@@ -41,31 +41,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--output",
             metavar="OUT",
             required=True,
-            help="where it is written; compressed if it ends in .gz, .zst, .bz2 or .xz. - is standard output",
+            help="the file to write to; compressed if its name ends in .gz, .zst, .bz2 or .xz. - is standard output",
         )
     )
     parser.add_argument(
-        "--to", choices=(*DATA_FORMATS, *MODEL_FORMATS), help="the format (default: by the ending of OUT)"
+        "--to",
+        choices=(*DATA_FORMATS, *MODEL_FORMATS),
+        help="the format to convert to (default: chosen from the extension of OUT)",
     )
     takes_file(
         parser.add_argument(
-            "--names", metavar="FILE", help="where the names of libsvm's indices are written: index, tab, name"
+            "--names",
+            metavar="FILE",
+            help="with libsvm: write the names of the features to this file, as lines of index, tab, name",
         )
     )
     add_feature_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="no summary")
-    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+    parser.add_argument("--quiet", action="store_true", help="print no summary")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; return the exit code."""
+    """Convert data or a model; return the exit code."""
     arguments.data_on_stdout = arguments.output == STANDARD
     refuse_overwriting({"--output": arguments.output, "--names": arguments.names}, arguments.data)
     if len(arguments.data) == 1 and is_model(arguments.data[0]):
         return _convert_model(arguments)
     to = _format(arguments, DATA_FORMATS)
     if arguments.names is not None and to != "libsvm":
-        raise argparse.ArgumentTypeError(f"argument --names: only libsvm has indices instead of names, {to} has names")
+        raise argparse.ArgumentTypeError(f"argument --names: is only for libsvm; {to} holds the names of its features")
     _Conversion(arguments, to).run()
     return 0
 
@@ -87,11 +91,13 @@ def _format(arguments: argparse.Namespace, formats: tuple[str, ...]) -> str:
     by_name = suffix[1:] if suffix[1:] in formats else SUFFIXES.get(suffix)
     to = arguments.to or by_name
     if to not in formats:
-        came = f"{suffix or arguments.output!r} is none of them" if arguments.to is None else f"got {to}"
-        what = "a model becomes" if formats is MODEL_FORMATS else "data become"
-        raise argparse.ArgumentTypeError(f"argument --to: {what} {', '.join(formats)}; {came}. Say which with --to")
+        came = f"{suffix or arguments.output!r} is not one of them" if arguments.to is None else f"got {to}"
+        what = "a model" if formats is MODEL_FORMATS else "data"
+        raise argparse.ArgumentTypeError(
+            f"argument --to: {what} can be converted to {', '.join(formats)}; {came}. Choose one with --to"
+        )
     if to in {"parquet", "arrow"} and compression_of(arguments.output):
-        raise argparse.ArgumentTypeError(f"argument -o: {to} is compressed in itself; leave out {path.suffix}")
+        raise argparse.ArgumentTypeError(f"argument -o: {to} files are compressed already; leave out {path.suffix}")
     return str(to)
 
 
@@ -130,7 +136,7 @@ def _convert_model(arguments: argparse.Namespace) -> int:
 
 
 class _Conversion:
-    """Files in, one file out, a block at a time."""
+    """Converts files into one file, a block at a time."""
 
     def __init__(self, arguments: argparse.Namespace, to: str) -> None:
         self._arguments, self._to = arguments, to
@@ -139,15 +145,15 @@ class _Conversion:
         self._events = 0
 
     def run(self) -> None:
-        """Convert all there is."""
+        """Convert all events."""
         from odca.stream.write.sinks import open_sink  # noqa: PLC0415 - after parsing
 
         columns = None
         if self._to in TABLES:
             if STANDARD in self._arguments.data:
                 raise ValueError(
-                    f"{self._to} begins with its columns, so the data are read twice, which standard input cannot be. "
-                    "Name a file, or convert to jsonl or vw."
+                    f"{self._to} files begin with a list of all columns, so the data must be read twice, which is not possible "
+                    "for standard input. Name a file, or convert to jsonl or vw."
                 )
             columns = self._columns()
         with self._opened(columns) as stream, open_sink(self._arguments.output) as file:
@@ -159,7 +165,7 @@ class _Conversion:
                     live.update(self._events, stream.consumed)
             writer.close()
             self._write_names(stream, keys)
-        self._tell(stream, writer)
+        self._show_summary(stream, writer)
 
     def _opened(self, columns: "Columns | None") -> "Stream":
         vocabulary = None if columns is None else columns.vocabulary
@@ -172,17 +178,17 @@ class _Conversion:
         )
 
     def _columns(self) -> "Columns":
-        """A first pass over the data."""
+        """Find all columns, in a first pass over the data."""
         from odca.stream.write.tables import Columns  # noqa: PLC0415 - after parsing
 
         with self._opened(None) as stream, self._output.progress(stream.total) as live:
             columns = Columns(stream.schema, stream.vocabulary)
             events = 0
             for block in stream:
-                columns.look(block)
+                columns.add(block)
                 events += len(block)
                 live.update(events, stream.consumed)
-        columns.settle()
+        columns.finish()
         return columns
 
     def _writer(self, stream: "Stream", file: BinaryIO, columns: "Columns | None") -> "tuple[Writer, Keys]":
@@ -206,18 +212,19 @@ class _Conversion:
         from odca.stream.write.sinks import open_sink  # noqa: PLC0415 - the same
 
         if stream.vocabulary is None:
-            raise ValueError("the features have no names, only indices. Leave out --names.")
+            raise ValueError("the features of these data have no names, only indices. Leave out --names.")
         with open_sink(self._arguments.names) as file:
             for index in range(len(stream.vocabulary)):
                 file.write(f"{index + 1}\t{feature_name(keys(index))}\n".encode())
 
-    def _tell(self, stream: "Stream", writer: "Writer") -> None:
+    def _show_summary(self, stream: "Stream", writer: "Writer") -> None:
         for what, count in (+writer.lost).items():
             self._output.warn(f"{what}: {count:,}.")
         numbers = getattr(writer, "label_numbers", {})
         if numbers:
             shown = ", ".join(f"{label} is {number}" for label, number in list(numbers.items())[:20])
-            self._output.warn(f"labels of {self._to} are numbers: {shown}{', ...' if len(numbers) > 20 else ''}.")
+            more = ", ..." if len(numbers) > 20 else ""
+            self._output.warn(f"labels in {self._to} files are numbers, so classes are numbered: {shown}{more}.")
         if not self._arguments.quiet:
             seconds = time.monotonic() - self._started
             facts = [
@@ -228,4 +235,4 @@ class _Conversion:
                 Fact("output", self._arguments.output),
             ]
             self._output.summary({"converted": facts})
-        tell_bad_lines(self._output, stream.bad)
+        warn_about_bad_lines(self._output, stream.bad)

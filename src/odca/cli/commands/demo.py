@@ -1,13 +1,13 @@
-"""`odca demo`: one drifting stream through three windows, side by side.
+"""`odca demo`: compare three windows on a drifting stream.
 
-A label is the side of a hyperplane on which the event lies, except for one in twenty, which is wrong. The hyperplane
-turns slowly all the time, and by a third of a circle at once half-way. The three learners differ in their
-window alone. Every event is predicted before it is learned.
+The label of an event says on which side of a hyperplane it lies; one label in twenty is wrong. The hyperplane turns slowly all
+the time, and half-way it suddenly turns by a third of a circle. The three learners differ only in their window. Each event is
+predicted before it is learned.
 
-They share one rho, and the picture depends on it: at the default the infinite window is left behind, at a hundredth of
-it the infinite window follows and the finite ones are noisy. `--rho` shows that; README.md has the figures.
+All three share one rho, and the outcome depends on it: at the default, the infinite window cannot follow the turn; at a hundredth
+of it, the infinite window follows, and the finite ones are noisy. Try `--rho`; README.md has the figures.
 
-The stream is cut into equal stretches, each as long as the finite windows, and errors are counted per stretch.
+The stream is divided into equal stretches, each as long as the finite windows, and errors are counted per stretch.
 `race` computes and returns data, the view_* functions turn data into text, and only `run` prints.
 """
 
@@ -26,13 +26,13 @@ from typing import TextIO
 import numpy as np
 import numpy.typing as npt
 
-from odca.cli.learner_options import number, whole_number
+from odca.cli.option_types import number, whole_number
 from odca.learner import Learner
 from odca.losses import LogLoss
 from odca.windows import Exponential, Infinite, Sliding
 
 NAME = "demo"
-SUMMARY = "stream a drifting problem through three windows, side by side, in a few seconds"
+SUMMARY = "compare three windows on a drifting stream, in a few seconds"
 EPILOG = """\
 examples:
   odca demo
@@ -65,7 +65,7 @@ class Problem:
     flipped: float = 0.05
     slow: float = math.pi
     turn: float = 2.0 * math.pi / 3.0
-    rho: float = RHO  # of all three learners
+    rho: float = RHO  # for all three learners
 
     def edge(self, stretch: int) -> int:
         """The number of the first event of a stretch."""
@@ -96,7 +96,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How one predictor fares: its error in each stretch (the last may be unfinished), in all, and its speed."""
+    """The results of one predictor: its error in each stretch (the last may be unfinished), its error so far, and its speed."""
 
     name: str
     errors: tuple[float, ...]
@@ -133,7 +133,7 @@ class _Tally:
 
 
 def _learners(stretch: int, rho: float) -> dict[str, Learner]:
-    # Under span=L the events of the past are as old, on average, as in a sliding window of L.
+    # With span=L the average age of the past events is that of a sliding window of L events.
     windows = dict(zip(LEARNERS, (Infinite(), Exponential(span=max(stretch, 2)), Sliding(stretch)), strict=True))
     return {name: Learner(loss=LogLoss(), rho=rho, window=w, intercept=True) for name, w in windows.items()}
 
@@ -161,7 +161,7 @@ def race(problem: Problem) -> Iterator[Standing]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the final table: the errors over the last stretch before the turn, the first after it, the last."""
+    """A line of the final table: the errors in the last stretch before the turn, the first after it, and the last of all."""
 
     name: str
     errors: tuple[float, float, float]
@@ -169,7 +169,7 @@ class Row:
 
 
 def table(standing: Standing) -> tuple[Row, ...]:
-    """The final table of a race that is over."""
+    """The final table of a finished race."""
     half = STRETCHES // 2
     return tuple(
         Row(score.name, (score.errors[half - 1], score.errors[half], score.errors[-1]), score.events_per_second)
@@ -188,31 +188,31 @@ class Style:
     colour: bool = False
 
     def paint(self, text: str, code: str) -> str:
-        """`text` in an ANSI style, where there are styles."""
+        """`text` in an ANSI style, if the output has colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
 
 
 PLAIN = Style()
 BOLD, DIM, GREEN, YELLOW, RED = "1", "2", "32", "33", "31"
 HIGHEST = 0.64  # the error of a full bar
-LIVE_COLUMNS, LIVE_LINES = 13 + STRETCHES + 20, 10  # the room that the live view needs
+LIVE_COLUMNS, LIVE_LINES = 13 + STRETCHES + 20, 10  # the size of terminal that the live view needs
 HIDE_CURSOR, SHOW_CURSOR, CLEAR_REST = "\x1b[?25l", "\x1b[?25h", "\x1b[K"
 SECONDS_PER_FRAME = 0.04
 
 
 def view_header(problem: Problem) -> str:
-    """What is about to happen."""
+    """The description of the problem and the learners."""
     return (
-        f"{problem.events:,} events in {problem.features} dimensions, labelled by a hyperplane that turns:\n"
-        f"by {math.degrees(problem.slow):.0f} degrees over the stream, and half-way by "
-        f"{math.degrees(problem.turn):.0f} degrees at once.\n"
-        f"{problem.flipped:.0%} of the labels are wrong. Three learners (log loss, rho = {problem.rho:g}) differ in\n"
-        f"their window alone: infinite, exponential (span {problem.stretch:,}), sliding ({problem.stretch:,} events).\n"
+        f"{problem.events:,} events in {problem.features} dimensions, labelled by a hyperplane that turns\n"
+        f"slowly by {math.degrees(problem.slow):.0f} degrees over the stream, and half-way suddenly by "
+        f"{math.degrees(problem.turn):.0f} degrees.\n"
+        f"{problem.flipped:.0%} of the labels are wrong. Three learners (log loss, rho = {problem.rho:g}) differ only in\n"
+        f"their window: infinite, exponential (span {problem.stretch:,}), sliding ({problem.stretch:,} events).\n"
     )
 
 
 def view_live(problem: Problem, standing: Standing, style: Style) -> list[str]:
-    """The race so far, as lines to be drawn over those of the standing before."""
+    """The race so far, as lines that are drawn over the previous ones."""
     half = STRETCHES // 2
     sign = f"{'▼' if style.blocks else 'v'} the turn"
     lines = [style.paint(f"{'error':{13 + half}}{sign:{half}}{'now':>10}{'so far':>10}", DIM)]
@@ -236,7 +236,7 @@ def view_plain(problem: Problem, standing: Standing) -> str:
 
 
 def view_table(problem: Problem, standing: Standing, style: Style = PLAIN) -> str:
-    """The final table. The best learner of each column is bold."""
+    """The final table. The best learner in each column is bold."""
     rows = table(standing)
     learners = rows[: len(LEARNERS)]
     least = [min(row.errors[k] for row in learners) for k in range(3)]
@@ -252,16 +252,16 @@ def view_table(problem: Problem, standing: Standing, style: Style = PLAIN) -> st
         speed = "-" if row.events_per_second is None else f"{row.events_per_second:,.0f}"
         lines.append(f"{row.name:13}{''.join(cells)}{speed:>14}")
     return "\n".join(lines) + (
-        f"\n\nEach error is over {problem.stretch:,} events, every one predicted before it was learned.\n"
-        f"{NO_CHANGE}: the label before; {MAJORITY}: the more frequent label so far;\n"
-        f"{TRUTH}: the hyperplane itself, which errs on the wrong labels only.\n"
-        "There is no step size, but rho matters as much as the window: with --rho 0.001\n"
-        "the infinite window follows the turn, and the other two are noisy."
+        f"\n\nEach error is over {problem.stretch:,} events, each predicted before it was learned.\n"
+        f"{NO_CHANGE}: the previous label; {MAJORITY}: the more frequent label so far;\n"
+        f"{TRUTH}: the hyperplane itself, which only errs on the wrong labels.\n"
+        "There is no step size to tune, but rho matters as much as the window: with\n"
+        "--rho 0.001 the infinite window follows the turn and the other two are noisy."
     )
 
 
 def view_json(problem: Problem, standing: Standing) -> str:
-    """Everything, for a machine."""
+    """The problem and the results, as JSON."""
     document = {
         "problem": {**asdict(problem), "turn_at": problem.edge(STRETCHES // 2)},
         "learners": {"loss": LogLoss.name, "span": problem.stretch, "length": problem.stretch},
@@ -283,7 +283,7 @@ def _percent(error: float) -> str:
 
 
 def _bar(error: float, style: Style) -> tuple[str, str]:
-    """A bar two characters high, as its upper and its lower one."""
+    """A bar two characters high: its upper and its lower character."""
     ramp = " ▁▂▃▄▅▆▇█" if style.blocks else " _.:-=+*#"
     steps = len(ramp) - 1
     height = 1 + min(int(error / HIGHEST * 2 * steps), 2 * steps - 1)
@@ -295,7 +295,7 @@ def _bar(error: float, style: Style) -> tuple[str, str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--events, --seed, --rho, --json."""
+    """Add --events, --seed, --rho, --json."""
     parser.add_argument(
         "--events",
         type=whole_number(FEWEST_EVENTS),
@@ -304,20 +304,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the length of the stream (default: 1000000, a few seconds)",
     )
     parser.add_argument(
-        "--seed", type=whole_number(0), default=0, metavar="N", help="another stream for every seed (default: 0)"
+        "--seed", type=whole_number(0), default=0, metavar="N", help="the seed of the random stream (default: 0)"
     )
     parser.add_argument(
         "--rho",
         type=number(above=0.0),
         default=RHO,
         metavar="X",
-        help=f"the penalty's strength, of all three (default: {RHO})",
+        help=f"the strength of the penalty, for all three learners (default: {RHO})",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the race and show it, as the output allows: live on a terminal, as a few lines elsewhere."""
+    """Run the race and show it: live on a terminal, as a few lines elsewhere."""
     problem = Problem(events=arguments.events, seed=arguments.seed, rho=arguments.rho)
     standings = race(problem)
     if arguments.json:
@@ -332,7 +332,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _style_of(out: TextIO) -> tuple[Style, bool]:
-    """What `out` can show, and whether lines can be drawn over each other there."""
+    """What `out` can show, and whether it can redraw lines."""
     if not out.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return PLAIN, False
     try:

@@ -1,12 +1,12 @@
-"""`odca evaluate`: how well a model predicts labelled data."""
+"""`odca evaluate`: measure how well a model predicts labelled data."""
 
 import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.data_options import add_data_options, open_stream, tell_bad_lines, tell_unknown_features
-from odca.cli.files import add_model, load_stream_model, refuse_overwriting, writing
-from odca.cli.learner_options import takes_file, whole_number
+from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
+from odca.cli.files import add_model_argument, load_stream_model, open_output, refuse_overwriting
+from odca.cli.option_types import takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import BEFORE_LEARNING, COLUMNS, WITHOUT_LEARNING, metrics_facts, row_values
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from odca.stream.read.stream import BadLines
 
 NAME = "evaluate"
-SUMMARY = "tell how well a model predicts labelled data, beside baselines"
+SUMMARY = "measure how well a model predicts labelled data, compared with baselines"
 EPILOG = """\
-The model file is not changed. Labels of classes that the model does not know count as predicted wrongly; with --progressive a model
-of more than two classes learns them as they come, and to one of two classes they are errors (see --on-error).
+The model file is not changed. Events of a class that the model does not know count as wrong predictions. With --progressive, a
+model of more than two classes learns a new class when it appears; for a model of two classes it is an error (see --on-error).
 
 examples:
   odca evaluate model.safetensors test.csv
@@ -35,56 +35,56 @@ CURVE = ("events", "weight", "loss", "since_last")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
-    add_model(parser)
+    add_model_argument(parser)
     add_data_options(parser)
     parser.add_argument(
         "--progressive",
         action="store_true",
-        help="learn from each event behind its prediction: how well would the model do if it went on? Nothing is saved",
+        help="learn from each event after predicting it, to see how the model would do if training continued; nothing is saved",
     )
     takes_file(
         parser.add_argument(
-            "--curve", metavar="FILE", help="where the rows of the table are written, as CSV, for a plot"
+            "--curve", metavar="FILE", help="also write the rows of the table to this file, as CSV, to plot them"
         )
     )
     parser.add_argument(
         "--table",
         type=whole_number(1),
         metavar="N",
-        help="a line of the table every N events (default: at 1, 2, 4, 8, ...)",
+        help="print a row of the table every N events (default: at events 1, 2, 4, 8, ...)",
     )
-    parser.add_argument("--quiet", action="store_true", help="no table, only the summary")
-    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+    parser.add_argument("--quiet", action="store_true", help="print no table, only the summary")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; return the exit code."""
+    """Evaluate the model and print the scores; return the exit code."""
     output = Output.of(arguments)
     refuse_overwriting({"--curve": arguments.curve}, [arguments.model, *arguments.data])
     model = load_stream_model(arguments.model, output)
-    judge = _Progressive(model) if arguments.progressive else _Plain(model)
-    judge.metrics.show_every(arguments.table)
+    evaluator = _Progressive(model) if arguments.progressive else _Plain(model)
+    evaluator.metrics.show_every(arguments.table)
     started = time.monotonic()
     stream = open_stream(arguments, schema=model.schema, vocabulary=model.vocabulary, grow=arguments.progressive)
     with stream:
-        rows = _judged(stream, judge, arguments, output)
-    if not judge.metrics.events:
-        raise ValueError("there are no events to be judged.")
+        rows = _evaluate(stream, evaluator, arguments, output)
+    if not evaluator.metrics.events:
+        raise ValueError("the data hold no labelled events to evaluate the model on.")
     if arguments.curve is not None:
         _write_curve(arguments.curve, rows)
     facts = [
-        Fact("events", judge.metrics.events, formatting.count),
+        Fact("events", evaluator.metrics.events, formatting.count),
         Fact("time", time.monotonic() - started, formatting.duration, "seconds"),
         Fact("model", arguments.model),
     ]
-    output.summary({"evaluated": facts, **metrics_facts(model, judge.metrics, judge.title)})
-    judge.tell(output)
-    tell_bad_lines(output, stream.bad)
+    output.summary({"evaluated": facts, **metrics_facts(model, evaluator.metrics, evaluator.title)})
+    evaluator.show_warnings(output)
+    warn_about_bad_lines(output, stream.bad)
     return 0
 
 
-def _judged(
-    stream: "Stream", judge: "_Plain | _Progressive", arguments: argparse.Namespace, output: Output
+def _evaluate(
+    stream: "Stream", evaluator: "_Plain | _Progressive", arguments: argparse.Namespace, output: Output
 ) -> "list[Row]":
     from odca.stream.read.refused import without_refused  # noqa: PLC0415 - after parsing
 
@@ -92,22 +92,22 @@ def _judged(
     with output.progress(stream.total) as live:
         for block in stream:
             if arguments.on_error == "skip":
-                judge.drop_faulty(block, stream.bad)
-                found = without_refused(judge.add, block, stream.bad)
+                evaluator.drop_faulty(block, stream.bad)
+                found = without_refused(evaluator.add, block, stream.bad)
             else:
-                found = judge.add(block)
+                found = evaluator.add(block)
             features += int(block.rows.indptr[-1])
             for row in found if not arguments.quiet else ():
-                table.row(*row_values(judge.classes, row))
+                table.row(*row_values(evaluator.classes, row))
             rows += found
-            live.update(judge.metrics.events, stream.consumed)
-    if judge.metrics.events and not features:
-        tell_unknown_features(output, judge.model)
+            live.update(evaluator.metrics.events, stream.consumed)
+    if evaluator.metrics.events and not features:
+        warn_about_unknown_features(output, evaluator.model)
     return rows
 
 
 class _Plain:
-    """Judges without learning."""
+    """Evaluates the model as it is."""
 
     title = WITHOUT_LEARNING
 
@@ -122,11 +122,11 @@ class _Plain:
 
     @property
     def classes(self) -> Any:
-        """By their codes."""
+        """The classes, in the order of their codes."""
         return self._evaluation.classes
 
-    def tell(self, output: Output) -> None:
-        """What else there is to know."""
+    def show_warnings(self, output: Output) -> None:
+        """Report events of unknown classes."""
         from odca.models.problem import show  # noqa: PLC0415 - after parsing
 
         if unknown := self._evaluation.unknown:
@@ -134,11 +134,11 @@ class _Plain:
                 f"{show(label)} ({formatting.count(count)})" for label, count in list(unknown.items())[:10]
             )
             more = ", ..." if len(unknown) > 10 else ""
-            output.warn(f"events of classes that the model does not know count as predicted wrongly: {shown}{more}.")
+            output.warn(f"events of classes that the model does not know count as wrong predictions: {shown}{more}.")
 
 
 class _Progressive:
-    """Judges each event, then learns from it."""
+    """Evaluates the prediction of each event, then learns from the event."""
 
     title = BEFORE_LEARNING
 
@@ -150,14 +150,14 @@ class _Progressive:
 
     @property
     def classes(self) -> Any:
-        """By their codes."""
+        """The classes, in the order of their codes."""
         return self.model.classes
 
-    def tell(self, output: Output) -> None:
-        """Nothing more."""
+    def show_warnings(self, output: Output) -> None:
+        """There are none: new classes are learned."""
 
 
 def _write_curve(path: str, rows: "list[Row]") -> None:
-    with writing(path) as file:
+    with open_output(path) as file:
         file.write(",".join(CURVE) + "\n")
         file.writelines(",".join(repr(getattr(row, name)) for name in CURVE) + "\n" for row in rows)

@@ -1,13 +1,13 @@
-"""`odca inspect`: what a model is, what it has seen, and its weights by name."""
+"""`odca inspect`: show a model's settings, its history, and its weights by feature name."""
 
 import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.files import add_output, load_any, writing
-from odca.cli.learner_options import takes_file, whole_number
+from odca.cli.files import add_output_option, load_any, open_output
+from odca.cli.option_types import takes_file, whole_number
 from odca.cli.views import formatting
-from odca.cli.views.comparison import tell_changes
+from odca.cli.views.comparison import show_changes
 from odca.cli.views.console import Column, Fact, Output
 from odca.cli.views.metrics import metrics_facts
 from odca.cli.views.weights import INTERCEPT, Weights, automatic_report, learner_of, weights_of
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from odca.validation.arrays import Array
 
 NAME = "inspect"
-SUMMARY = "tell what a model is, what it has seen, and its weights by name"
+SUMMARY = "show a model's settings, its history, and its weights by feature name"
 EPILOG = """\
-Weights are those that predictions use (the smoothed ones, where there are any), in the units of the data. Two classes share one
-row of weights: they speak for the second.
+The weights are those used for predictions (the smoothed ones, if smoothing is on), in the units of the data. A model of two classes
+has one set of weights: positive weights speak for the second class.
 
 examples:
   odca inspect model.safetensors --top 50
@@ -36,57 +36,71 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     takes_file(parser.add_argument("model", metavar="MODEL", help="a model file of any kind"))
     parser.add_argument(
-        "--top", type=whole_number(0), default=20, metavar="N", help="the N largest weights (default: 20)"
+        "--top", type=whole_number(0), default=20, metavar="N", help="show the N largest weights (default: 20)"
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--all", action="store_true", help="only the weights, all that are not zero, with tabs in between (or as JSON)"
+        "--all",
+        action="store_true",
+        help="print only the weights, all that are not zero, separated by tabs (or as JSON)",
     )
-    takes_file(what.add_argument("--since", metavar="MODEL", help="tell what has changed since it was this model"))
     takes_file(
-        parser.add_argument(
-            "--data", nargs="+", metavar="FILE", help="of a model with hashed features: find their names in these data"
+        what.add_argument(
+            "--since", metavar="MODEL", help="show what has changed since this earlier version of the model"
         )
     )
     takes_file(
         parser.add_argument(
-            "--plot", metavar="FILE", help="of a model of --auto: what carried the weight over the stream, as a picture"
+            "--data",
+            nargs="+",
+            metavar="FILE",
+            help="for a model with hashed features: find the names of the features in these data",
         )
     )
-    add_output(parser, "the weights of --all")
-    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+    takes_file(
+        parser.add_argument(
+            "--plot",
+            metavar="FILE",
+            help="for a model trained with --auto: plot the weights of its experts over the stream",
+        )
+    )
+    add_output_option(parser, "the weights of --all")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; return the exit code."""
+    """Show the model; return the exit code."""
     arguments.data_on_stdout = arguments.all
     output = Output.of(arguments)
     model = load_any(arguments.model, output)
     if (report := automatic_report(model)) is not None:
-        return _tell_automatic(model, report, arguments, output)
+        return _show_automatic(model, report, arguments, output)
     if arguments.plot is not None:
-        raise argparse.ArgumentTypeError("argument --plot: only an automatic model has something to plot")
+        raise argparse.ArgumentTypeError("argument --plot: needs a model trained with --auto")
     weights = weights_of(model)
     if arguments.data is not None:
         _find_names(model, arguments, weights)
     if arguments.all:
         _write(weights, arguments)
     elif arguments.since is not None:
-        tell_changes(model, weights, load_any(arguments.since, output), arguments.top, output)
+        show_changes(model, weights, load_any(arguments.since, output), arguments.top, output)
     else:
         output.summary(_facts(model, arguments.model) | _sizes_of_one(weights))
-        _tell_sizes_of_several(weights, output)
-        _tell_top(weights, arguments.top, output)
+        _show_sizes_by_output(weights, output)
+        _show_top_weights(weights, arguments.top, output)
     return 0
 
 
-def _tell_automatic(model: Any, report: "AutoReport", arguments: argparse.Namespace, output: Output) -> int:
-    """What an automatic model found out about its stream. It has no weights of its own: it is a mixture."""
+def _show_automatic(model: Any, report: "AutoReport", arguments: argparse.Namespace, output: Output) -> int:
+    """Show what an automatic model has found out about its stream. It mixes many models and has no weights of its own."""
     if arguments.all or arguments.since is not None or arguments.data is not None:
-        raise argparse.ArgumentTypeError("an automatic model is a mixture of many, and has no weights to list")
+        raise argparse.ArgumentTypeError(
+            "a model trained with --auto mixes the predictions of many models, so it has no weights to list. "
+            "Leave out --all, --since and --data"
+        )
     sections = {"model": [Fact("file", arguments.model), Fact("kind", model.kind)]}
     if model.kind == "StreamModel":
-        facts = [Fact("task", model.problem.task), Fact("memories count in", model.problem.auto, name="memory")]
+        facts = [Fact("task", model.problem.task), Fact("memory measured in", model.problem.auto, name="memory")]
         facts += [Fact("events learned", model.learner.count, formatting.count, "events")]
         facts += [Fact("features", model.learner.n_features, formatting.count)]
         sections["model"] += facts
@@ -96,7 +110,7 @@ def _tell_automatic(model: Any, report: "AutoReport", arguments: argparse.Namesp
     lanes = [
         Fact(name, share, formatting.percent) for name, share in sorted(report.lanes.items(), key=lambda each: -each[1])
     ]
-    output.summary({**sections, "what carries the weight": lanes})
+    output.summary({**sections, "experts, by their weight in the prediction": lanes})
     output.note(report.in_words())
     if arguments.plot is not None:
         report.plot(arguments.plot)
@@ -108,12 +122,12 @@ def _find_names(model: Any, arguments: argparse.Namespace, weights: Weights) -> 
     from odca.stream.hashed_names import names_in  # noqa: PLC0415 - after parsing
 
     if model.kind != "StreamModel":
-        raise argparse.ArgumentTypeError(f"argument --data: a {model.kind} does not know how data are read")
+        raise argparse.ArgumentTypeError(f"argument --data: a {model.kind} does not know how to read data files")
     for place, keys in names_in(arguments.data, model.schema).items():
         weights.names.found[place] = " or ".join(map(feature_name, keys))
 
 
-# What it is
+# Settings and history
 
 
 def _facts(model: Any, path: str) -> dict[str, list[Fact]]:
@@ -152,9 +166,9 @@ def _window(learner: "Learner") -> list[Fact]:
     facts = [
         Fact("window", repr(learner.window)),
         Fact("events learned", learner.count, formatting.count, "events"),
-        Fact("their mass in the window", _one_or_all(learner.mass), _number, "mass"),
+        Fact("total weight in the window", _one_or_all(learner.mass), _number, "mass"),
         Fact("effective sample size", _one_or_all(learner.effective_sample_size), _number),
-        Fact("saturated share of it", _one_or_all(learner.saturation), _number, "saturation"),
+        Fact("saturated share of the weight", _one_or_all(learner.saturation), _number, "saturation"),
     ]
     return facts if learner.clock is None else [*facts, Fact("clock", learner.clock, _number)]
 
@@ -164,7 +178,7 @@ def _data(model: "StreamModel") -> list[Fact]:
     kind = (
         "indices" if schema.has_indices else "names" if schema.has_names else f"hashed to {schema.features.bits} bits"
     )
-    facts = [Fact("format", schema.format), Fact("features are", kind, name="features")]
+    facts = [Fact("format", schema.format), Fact("features stored as", kind, name="features")]
     facts += [Fact(role, name) for role, name in schema.as_options()["roles"].items() if name is not None]
     if schema.columns:
         facts.append(Fact("columns", [f"{column.name} ({column.kind})" for column in schema.columns], _listed))
@@ -174,7 +188,7 @@ def _data(model: "StreamModel") -> list[Fact]:
     return facts
 
 
-# Its weights
+# Weights
 
 
 def _sizes_of_one(weights: Weights) -> dict[str, list[Fact]]:
@@ -184,7 +198,7 @@ def _sizes_of_one(weights: Weights) -> dict[str, list[Fact]]:
     return {title: _sizes(weights.values[0], weights.intercepts[0])}
 
 
-def _tell_sizes_of_several(weights: Weights, output: Output) -> None:
+def _show_sizes_by_output(weights: Weights, output: Output) -> None:
     if len(weights.outputs) == 1:
         return
     sizes = [_sizes(values, intercept) for values, intercept in zip(weights.values, weights.intercepts, strict=True)]
@@ -203,8 +217,8 @@ def _sizes(values: "Array", intercept: float) -> list[Fact]:
     occupied = int(np.count_nonzero(size))
     return [
         Fact("features", len(size), formatting.count),
-        Fact("not zero", occupied, formatting.count),
-        Fact("share", occupied / max(len(size), 1), formatting.percent),
+        Fact("non-zero", occupied, formatting.count, "not_zero"),
+        Fact("share non-zero", occupied / max(len(size), 1), formatting.percent, "share"),
         Fact("l1 norm", float(size.sum()), _number),
         Fact("l2 norm", float(np.sqrt(size @ size)), _number),
         Fact("largest", float(size.max(initial=0.0)), _number),
@@ -212,7 +226,7 @@ def _sizes(values: "Array", intercept: float) -> list[Fact]:
     ]
 
 
-def _tell_top(weights: Weights, count: int, output: Output) -> None:
+def _show_top_weights(weights: Weights, count: int, output: Output) -> None:
     by_class = [Column("of", "weight of", 16, is_text=True)] if len(weights.outputs) > 1 else []
     table = output.table(
         [*by_class, Column("feature", "feature", 40, is_text=True), Column("weight", "weight", 14, _number)], "weight"
@@ -228,7 +242,7 @@ def _write(weights: Weights, arguments: argparse.Namespace) -> None:
     import numpy as np  # noqa: PLC0415 - after parsing
 
     outputs = weights.outputs if len(weights.outputs) > 1 else ("weight",)
-    with writing(arguments.output) as file:
+    with open_output(arguments.output) as file:
 
         def write(feature: str, values: list[float]) -> None:
             if arguments.json:
@@ -250,7 +264,7 @@ def _write(weights: Weights, arguments: argparse.Namespace) -> None:
 
 
 def _one_or_all(values: Any) -> Any:
-    """What lanes have; once, if it is the same for all."""
+    """The values of all lanes, or one number if they are equal."""
     import numpy as np  # noqa: PLC0415 - after parsing
 
     array = np.atleast_1d(values)

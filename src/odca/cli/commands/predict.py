@@ -1,4 +1,4 @@
-"""`odca predict`: a model and data to predictions."""
+"""`odca predict`: print a model's predictions for data."""
 
 import argparse
 import json
@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.data_options import add_data_options, open_stream, tell_bad_lines, tell_unknown_features
-from odca.cli.files import add_model, add_output, load_stream_model, refuse_overwriting, writing
+from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
+from odca.cli.files import add_model_argument, add_output_option, load_stream_model, open_output, refuse_overwriting
 from odca.cli.views.console import Output
 
 if TYPE_CHECKING:
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from odca.validation.arrays import Array
 
 NAME = "predict"
-SUMMARY = "predict events by a model, one line for each"
+SUMMARY = "print a model's prediction for each event, one per line"
 EPILOG = """\
-A line is the class or the number, and behind it, if the event has one, its tag. Data are read as those were that the model learned
-from, but need no labels, may have their columns in another order, or be of another format. What the model has not seen is left out.
+Each line holds the predicted class or number, followed by the event's tag if it has one. Data are read in the same way as the
+training data, but need no labels, may have their columns in a different order, and may be in a different format. Features that did
+not occur in the training data are ignored.
 
---proba writes a column for each class, also if they are two, below a line that names them. --raw writes margins: of numbers, and of
-two classes (the second against the first), there is one; else one for each class. Numbers have as many digits as it takes to
-read the same number again. Lines that --on-error skips have no prediction: tags tell which is which.
+--proba prints one column for each class (also when there are two), below a header line with the names of the classes. --raw prints
+the model's output before it becomes a class or a probability: one number per class, or a single number for two classes (positive
+for the second) and for regression. Numbers are printed with as many digits as are needed to read back the same number. Lines that
+--on-error skip has skipped have no prediction; use tags to match predictions with events.
 
 examples:
   odca predict model.safetensors new.csv
@@ -33,24 +35,28 @@ examples:
 
 
 ON_ONE_LINE = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
-"""A line is a prediction, whatever names hold."""
+"""Keeps a prediction on one line, even if a name contains a line break."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
-    add_model(parser)
+    add_model_argument(parser)
     add_data_options(parser)
-    add_output(parser, "predictions")
+    add_output_option(parser, "predictions")
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--proba", action="store_true", help="the probabilities of all classes, with tabs in between")
-    group.add_argument("--raw", action="store_true", help="margins, before they become classes or probabilities")
-    parser.add_argument("--no-names", dest="names", action="store_false", help="no line that names the classes")
-    parser.add_argument("--json", action="store_true", help="an object per line: prediction, tag, probabilities")
+    group.add_argument("--proba", action="store_true", help="print the probabilities of all classes, separated by tabs")
+    group.add_argument("--raw", action="store_true", help="print margins, before they become classes or probabilities")
+    parser.add_argument(
+        "--no-names", dest="names", action="store_false", help="print no header line with the names of the classes"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object per line: prediction, tag, probabilities"
+    )
     parser.set_defaults(data_on_stdout=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; return the exit code."""
+    """Print the predictions; return the exit code."""
     output = Output.of(arguments)
     refuse_overwriting({"--output": arguments.output}, [arguments.model, *arguments.data])
     model = load_stream_model(arguments.model, output)
@@ -59,26 +65,26 @@ def run(arguments: argparse.Namespace) -> int:
     _require_tag(model, arguments.tag)
     stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = _Writer(model, arguments)
-    with stream, writing(arguments.output) as file, output.progress(stream.total) as live:
+    with stream, open_output(arguments.output) as file, output.progress(stream.total) as live:
         for block in stream:
             margins = _margins(model, block, stream, arguments.on_error)
             file.write("".join(writer.lines(block, margins)))
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features:
-        tell_unknown_features(output, model)
-    tell_bad_lines(output, stream.bad)
+        warn_about_unknown_features(output, model)
+    warn_about_bad_lines(output, stream.bad)
     return 0
 
 
 def _require_tag(model: "StreamModel", tag: str | None) -> None:
-    """ArgumentTypeError if the tag would take a feature away from the model."""
+    """ArgumentTypeError if the column of the tag is a feature of the model."""
     schema = model.schema
     columns = {column.name for column in schema.columns if schema.roles.role_of(column.name) is None}
     kept = set(schema.features.keep) or columns
     if tag in (columns & kept) - set(schema.features.ignore):
         raise argparse.ArgumentTypeError(
-            f"argument --tag: the model has learned from the column {tag!r} and would miss it. Train with this --tag, or "
-            "with --ignore, or give the tags a column of their own"
+            f"argument --tag: the model uses the column {tag!r} as a feature. Train the model with this --tag or with "
+            "--ignore, or put the tags into a column of their own"
         )
 
 
@@ -100,9 +106,9 @@ class _Writer:
         self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
         self._header = arguments.names and not arguments.json
         self.events = 0
-        """So far."""
+        """The number of events so far."""
         self.features = 0
-        """That these events have, and the model knows."""
+        """The number of their features that the model knows."""
 
     def lines(self, block: "Block", margins: "Array") -> Iterator[str]:
         """The lines of a block."""
@@ -142,7 +148,7 @@ class _Writer:
         if self._arguments.raw:
             raw = model.shown(margins, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
-        encode = json.JSONEncoder(ensure_ascii=False).encode  # once: `dumps` would make one for each line
+        encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for each line
         for values in zip(*columns.values(), strict=True):
             found = {
                 name: value for name, value in zip(columns, values, strict=True) if name != "tag" or value is not None
@@ -154,7 +160,7 @@ class _Writer:
 
 
 def _plain(label: float | str) -> float | str | None:
-    """A label as JSON has it: whole numbers as such, and none that is not finite."""
+    """A label for JSON: whole numbers without a decimal point, and null for infinities and NaN."""
     if isinstance(label, str):
         return label
     if not math.isfinite(label):

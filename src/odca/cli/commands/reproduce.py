@@ -1,8 +1,9 @@
-"""`odca reproduce`: does what the paper says hold?
+"""`odca reproduce`: check the paper's claims by running its experiments.
 
-The experiments are `odca.research.experiments`. This command runs them, tells the verdicts as they come, and writes a folder: report.md with the
-parameters, the data, the results and a verdict for each claim; claims.csv; a figure for each study as PNG and SVG; a CSV of the curves of
-each panel. The same seeds give the same numbers. What has its data nowhere is left out, which is said, in the report too, and the exit code is 1.
+The experiments are in `odca.research.experiments`. This command runs them, prints each verdict as soon as it is known, and writes a folder:
+report.md with the parameters, the data, the results and a verdict on each claim; claims.csv; a figure for each study as PNG and SVG; a CSV
+file with the curves of each panel. The same seeds give the same numbers. An experiment whose data cannot be found is left out, with a warning
+and a note in the report, and the exit code is 1.
 """
 
 import argparse
@@ -12,25 +13,26 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from odca.cli import REFUSED
-from odca.cli.learner_options import whole_number
+from odca.cli.option_types import whole_number
 from odca.cli.views.console import Column, LiveLine, Output
 
 if TYPE_CHECKING:
     from odca.research.experiments import Study
 
 NAME = "reproduce"
-SUMMARY = "run the paper's experiments, and ours: figures, curves, a verdict for each claim"
+SUMMARY = "run the paper's experiments and some of our own: figures, curves, a verdict on each claim"
 EPILOG = """\
 experiments:
   adult      the paper's Figure 1: O-DCA, SGD, S-DCA and LIBSVM on Adult
   rcv1       the paper's Figure 2: the same on RCV1
-  tracking   targets that move: LMS, NLMS, RLS, windows, theory; an F-16
-  portfolio  weights on the simplex as a portfolio of stocks
-  sparse     the elastic net online, beside the batch solution
-  step-size  how forgiving SGD is of its step size, and O-DCA of rho
+  tracking   moving targets: LMS, NLMS, RLS, windows, theory; vibrations of an F-16
+  portfolio  a portfolio of stocks, with weights on the simplex
+  sparse     the elastic net online, compared with the batch solution
+  step-size  how sensitive SGD is to its step size, and O-DCA to rho
 
-Data are looked for in $ODCA_DATA, ../shared/data and the cache, else downloaded; where only others than the paper's are there, these are
-taken, and the report says so. --download insists on the paper's own. pip install 'odca[reproduce]' has all that is needed.
+Data are looked up in $ODCA_DATA, ../shared/data and the cache, and downloaded otherwise. If a similar data set is found but not the
+paper's, it is used and the report says so; --download insists on the paper's own. pip install 'odca[reproduce]' installs the packages that
+the experiments need.
 
 examples:
   odca reproduce all
@@ -43,7 +45,7 @@ NEEDED = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
 COLUMNS = (
     Column("study", "study", 9, is_text=True),
     Column("verdict", "verdict", 15, is_text=True),
-    Column("difference", "ours less theirs [95 %]", 32, is_text=True),
+    Column("difference", "ours minus theirs [95 %]", 32, is_text=True),
     Column("claim", "claim", 120, is_text=True),
 )
 
@@ -61,19 +63,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(least=2),
         default=SEEDS,
         metavar="N",
-        help=f"how many orders of the events, or streams, from seeds 0 to N - 1 (default: {SEEDS})",
+        help=f"repeat each experiment with seeds 0 to N - 1: other orders of the events, or other streams (default: {SEEDS})",
     )
     parser.add_argument(
-        "--download", action="store_true", help="insist on the paper's own files, and download what is not here"
+        "--download",
+        action="store_true",
+        help="use only the paper's own data sets, and download those that are missing",
     )
-    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; return the exit code."""
+    """Run the experiments and write the report; return the exit code."""
     missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
     if missing:
-        raise ImportError(f"the experiments need {' and '.join(missing)}. pip install 'odca[reproduce]' has all of it.")
+        raise ImportError(f"the experiments need {' and '.join(missing)}: pip install 'odca[reproduce]'.")
     from odca.research.datasets import MissingDataError  # noqa: PLC0415 - after parsing
     from odca.research.experiments import EXPERIMENTS, Job, figures, report  # noqa: PLC0415 - the same
 
@@ -87,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     studies: list[Study] = []
     left_out: list[str] = []
     chosen = {name: EXPERIMENTS[name] for name in names}
-    with output.progress(sum(each.per_seed * arguments.seeds + each.besides for each in chosen.values())) as line:
-        job = Job(range(arguments.seeds), _Counter(line).tell, arguments.download)
+    with output.progress(sum(each.per_seed * arguments.seeds + each.others for each in chosen.values())) as line:
+        job = Job(range(arguments.seeds), _Counter(line).count, arguments.download)
         for name, experiment in chosen.items():
             try:
                 study = experiment.run(job)
@@ -105,24 +109,24 @@ def run(arguments: argparse.Namespace) -> int:
             for claim in study.claims:
                 by_smoothing = claim.verdict == "needs smoothing" and claim.smoothed
                 shown = report.signed(by_smoothing or claim.difference)
-                table.row(study.name, claim.verdict, shown, claim.says)
+                table.row(study.name, claim.verdict, shown, claim.statement)
             report.write(studies, folder, left_out)
     if studies:
         report.write(studies, folder, left_out)
-        output.note(f"{folder / 'report.md'} has the report, with figures and curves beside it.")
+        output.note(f"The report is {folder / 'report.md'}; figures and curves are in the same folder.")
     return REFUSED if left_out or any(study.left_out for study in studies) else 0
 
 
 class _Counter:
-    """Counts what is done, from any thread."""
+    """Counts finished parts, from any thread."""
 
     def __init__(self, line: LiveLine) -> None:
         self._line = line
         self._done = 0
         self._lock = Lock()
 
-    def tell(self, what: str) -> None:
-        """One more part is done."""
+    def count(self, what: str) -> None:
+        """Count one more finished part."""
         with self._lock:
             self._done += 1
             self._line.step(self._done, what)

@@ -1,4 +1,4 @@
-"""`odca train`: files to a model."""
+"""`odca train`: train a model on files."""
 
 import argparse
 import os
@@ -10,9 +10,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, tell_bad_lines
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
 from odca.cli.files import refuse_overwriting, same_file
-from odca.cli.learner_options import AUTO, add_learning_options, learning_options, takes_file, whole_number
+from odca.cli.learner_options import add_learning_options, learning_options
+from odca.cli.option_types import AUTO, takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from odca.stream.model import StreamModel
 
 NAME = "train"
-SUMMARY = "learn a model from files, in one pass"
+SUMMARY = "train a model on files, in one pass"
 EPILOG = """\
 examples:
   odca train clicks.vw.gz -o model.safetensors
@@ -40,111 +41,114 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_options(parser)
     takes_file(
         parser.add_argument(
-            "-o", "--output", metavar="MODEL", required=True, help="where the model is written (.safetensors)"
+            "-o", "--output", metavar="MODEL", required=True, help="the file to write the model to (.safetensors)"
         )
     )
     takes_file(
         parser.add_argument(
-            "-i", "--initial", metavar="MODEL", help="a model to go on from, which knows how data are read"
+            "-i", "--initial", metavar="MODEL", help="continue training this model, with its own settings"
         )
     )
     _add_model_options(parser)
-    group = parser.add_argument_group("breaking off and going on")
-    takes_file(group.add_argument("--checkpoint", metavar="FILE", help="where the state of the training is written"))
+    group = parser.add_argument_group("checkpoints")
+    takes_file(group.add_argument("--checkpoint", metavar="FILE", help="save the state of the training to this file"))
     group.add_argument(
         "--every",
         type=_interval,
         metavar="N|30s",
         default=_interval("60s"),
-        help="how often, by events or time (default: 60s)",
+        help="how often to save it: every N events, or every 30s, 5m, 1h (default: 60s)",
     )
     group.add_argument(
         "--resume",
         action="store_true",
-        help="go on from the checkpoint, if there is one, to the same model as without a break",
+        help="continue from the checkpoint if it exists; the model is the same as without the interruption",
     )
-    parser.add_argument("--follow", action="store_true", help="at the end of the last file wait for more, until Ctrl-C")
+    parser.add_argument(
+        "--follow", action="store_true", help="wait for more data at the end of the last file, until Ctrl-C"
+    )
     parser.add_argument(
         "--table",
         type=whole_number(1),
         metavar="N",
-        help="a line of the table every N events (default: at 1, 2, 4, 8, ...)",
+        help="print a row of the table every N events (default: at events 1, 2, 4, 8, ...)",
     )
-    parser.add_argument("--quiet", action="store_true", help="no table and no summary; warnings all the same")
-    parser.add_argument("--json", action="store_true", help="tell everything as JSON, an object per line")
+    parser.add_argument("--quiet", action="store_true", help="print no table and no summary, only warnings")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    """What decides the kind of model, and is settled when it goes on from another one."""
+    """The options that define the model. With --initial, the initial model has fixed them already."""
     parser.add_argument(
-        "--task", choices=("classes", "numbers"), help="what labels are (default: by the loss and the first labels)"
+        "--task",
+        choices=("classes", "numbers"),
+        help="what the labels are (default: chosen from the loss and the first labels)",
     )
     parser.add_argument(
-        "--classes", metavar="A,B,...", help="all classes, if they are known (default: those of the first events)"
+        "--classes", metavar="A,B,...", help="all classes, if known in advance (default: those of the first events)"
     )
     parser.add_argument(
         "--auto",
         action="store_true",
-        help="choose nothing: many strengths and memories are learned side by side, and mixed as the stream decides",
+        help="choose the settings automatically: train many models with different penalties and memories side by side and "
+        "mix their predictions",
     )
     parser.add_argument(
         "--memory",
         choices=("events", "time"),
-        help="what memories count in, with --auto (default: events)",
+        help="with --auto: measure memories in events or in event time (default: events)",
     )
     add_learning_options(parser)
     add_feature_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; return the exit code."""
+    """Train and save the model; return the exit code."""
     _check(arguments)
     training = _Training(arguments)
     code = training.run()
     training.model.save(arguments.output)
     if not arguments.quiet:
-        training.tell()
+        training.show_summary()
     training.warn()
     return code
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what would fail in the end, or silently not be done, before anything is done."""
+    """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
     if arguments.resume and arguments.checkpoint is None:
-        raise argparse.ArgumentTypeError("argument --resume: say from which --checkpoint")
+        raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
     written = {"--output": arguments.output, "--checkpoint": arguments.checkpoint}
     for option, path in written.items():
         if path is not None:
             _require_writable(option, Path(path))
     refuse_overwriting(written, arguments.data)
     if arguments.checkpoint is not None and same_file(arguments.output, arguments.checkpoint):
-        raise argparse.ArgumentTypeError("argument --checkpoint: it is the file of --output. Name another file")
+        raise argparse.ArgumentTypeError("argument --checkpoint: is the same file as --output. Name another file")
     if arguments.initial is not None:
         parser = argparse.ArgumentParser()
         _add_model_options(parser)
         for name, default in vars(parser.parse_args([])).items():
             if getattr(arguments, name) != default:
                 option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
-                raise argparse.ArgumentTypeError(
-                    f"argument {option}: the model of --initial has decided that. Leave it out"
-                )
+                raise argparse.ArgumentTypeError(f"argument {option}: is fixed by the model of --initial. Leave it out")
 
 
 def _require_writable(option: str, path: Path) -> None:
-    """OSError if no file can be put there: it is written beside and renamed."""
+    """OSError if no file can be created there. (A temporary file is created in the same directory, then renamed.)"""
     folder = path.parent
     if not folder.is_dir():
         raise NotADirectoryError(
-            f"{option} {path}: there is no directory {str(folder)!r}. Make it, or name another one."
+            f"{option} {path}: there is no directory {str(folder)!r}. Create it, or name another one."
         )
     if path.is_dir():
         raise IsADirectoryError(f"{option} {path} is a directory. Name a file in it.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{option} {path}: nothing may be written to the directory {str(folder)!r}.")
+        raise PermissionError(f"{option} {path}: no permission to write to the directory {str(folder)!r}.")
 
 
 class _Training:
-    """A stream, the model that learns from it, and what is told of it."""
+    """A stream, the model that learns from it, and the output about it."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         from odca.stream.checkpoint import Checkpoint  # noqa: PLC0415 - after parsing
@@ -159,7 +163,7 @@ class _Training:
             self._stream = self._open(found.model, found.position)
             self.model = found.model
             if not arguments.quiet:
-                self._output.note(f"Going on behind {formatting.count(found.model.metrics.events)} events.")
+                self._output.note(f"Resuming after {formatting.plural(found.model.metrics.events, 'event')}.")
         else:
             self._stream, self.model = self._begin()
         self.model.metrics.show_every(arguments.table)
@@ -179,21 +183,21 @@ class _Training:
         except BaseException as error:
             stream.close()
             if isinstance(error, ValueError) and stream.sample.bad_count and self._arguments.on_error == "stop":
-                raise stream.sample.bad_lines()[0] from error  # which may be why
+                raise stream.sample.bad_lines()[0] from error  # a bad line may be the cause
             raise
-        self._tell_guess(model, stream)
+        self._warn_if_task_is_guessed(model, stream)
         if stream.vocabulary is not None:
             model.vocabulary = stream.vocabulary
         return stream, model
 
-    def _tell_guess(self, model: "StreamModel", stream: "Stream") -> None:
-        """Labels that do not differ yet could be anything."""
+    def _warn_if_task_is_guessed(self, model: "StreamModel", stream: "Stream") -> None:
+        """Labels that have all been equal so far could be classes or numbers."""
         guessed = self._arguments.task is None and self._arguments.loss is None
         labels = stream.sample.y[~stream.sample.is_unlabelled]
         if guessed and model.problem.task == "numbers" and len(labels) and (labels == labels[0]).all():
             self._output.warn(
-                f"the labels of the first events are all {labels[0]:g}, and taken for numbers. If they are classes, say "
-                "--task classes and name them all with --classes."
+                f"the labels of the first events are all {labels[0]:g}, so they are treated as numbers. If they are classes, "
+                "use --task classes and list all classes with --classes."
             )
 
     def _open(self, model: "StreamModel", start: "Position | None") -> "Stream":
@@ -206,9 +210,9 @@ class _Training:
         )
 
     def run(self) -> int:
-        """Learn all there is, or until Ctrl-C."""
+        """Learn until the data end or Ctrl-C is pressed."""
         table, arguments = self._output.table(COLUMNS), self._arguments
-        with self._stream as stream, self._output.progress(stream.total) as live, self._at_ease():
+        with self._stream as stream, self._output.progress(stream.total) as live, self._finishing_on_interrupt():
             for block in stream:
                 for row in self._learn(block):
                     if not arguments.quiet:
@@ -241,8 +245,10 @@ class _Training:
         self._saved_at, self._saved_events = time.monotonic(), self.model.metrics.events
 
     @contextmanager
-    def _at_ease(self) -> Iterator[None]:
-        """Ctrl-C (or SIGTERM) ends the training behind a block, so that what it has learned is known. A second one ends it at once."""
+    def _finishing_on_interrupt(self) -> Iterator[None]:
+        """Ctrl-C (or SIGTERM) ends the training after the current block, so that the position in the data is known. A second one
+        ends it at once.
+        """
 
         def finish(_signal: int, _frame: FrameType | None) -> None:
             if self._interrupted:
@@ -257,8 +263,8 @@ class _Training:
             for each, handler in before.items():
                 signal.signal(each, handler)
 
-    def tell(self) -> None:
-        """The summary."""
+    def show_summary(self) -> None:
+        """Print what was learned and how well it predicted."""
         from odca.stream.auto import AutoLanes  # noqa: PLC0415 - after parsing
 
         metrics, seconds = self.model.metrics, time.monotonic() - self._started
@@ -277,8 +283,8 @@ class _Training:
         self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
 
     def warn(self) -> None:
-        """Of lines that were left out: even who wants no summary must know."""
-        tell_bad_lines(self._output, self._stream.bad, self._bad_before)
+        """Report skipped lines, even with --quiet."""
+        warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
 
 
 def _problem(arguments: argparse.Namespace) -> "Problem":
@@ -286,7 +292,7 @@ def _problem(arguments: argparse.Namespace) -> "Problem":
 
     chosen = learning_options(arguments)
     if arguments.memory is not None and not arguments.auto:
-        raise argparse.ArgumentTypeError("argument --memory: it goes with --auto. Choose a --window otherwise")
+        raise argparse.ArgumentTypeError("argument --memory: needs --auto. Without --auto, use --window")
     if arguments.auto:
         _require_defaults(arguments)
     return Problem(
@@ -305,13 +311,13 @@ def _problem(arguments: argparse.Namespace) -> "Problem":
 
 
 def _require_defaults(arguments: argparse.Namespace) -> None:
-    """With --auto there is nothing to choose."""
+    """Refuse learning options beside --auto, which chooses them itself."""
     parser = argparse.ArgumentParser()
     add_learning_options(parser)
     for name, default in vars(parser.parse_args([])).items():
         if getattr(arguments, name) != default:
             option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
-            raise argparse.ArgumentTypeError(f"argument {option}: --auto decides that. Leave one of them out")
+            raise argparse.ArgumentTypeError(f"argument {option}: --auto chooses this itself. Leave out one of the two")
 
 
 def _label(text: str) -> "Label":
@@ -322,7 +328,7 @@ def _label(text: str) -> "Label":
 
 
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What decides the model: everything but how it is told and saved."""
+    """The arguments that determine the model: all but those about output and saving."""
     aside = {"output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"}
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 
@@ -334,5 +340,5 @@ def _interval(text: str) -> tuple[str, float]:
     except ValueError:
         number = 0.0
     if not 0.0 < number < 1e18:
-        raise argparse.ArgumentTypeError(f"a number of events, or a time such as 30s, 5m, 1h is needed; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number of events, or a time such as 30s, 5m, 1h; got {text!r}")
     return ("seconds", number * unit) if unit else ("events", number)

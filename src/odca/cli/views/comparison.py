@@ -1,4 +1,4 @@
-"""What has changed between two models: `odca inspect NEW --since OLD`."""
+"""What has changed between two versions of a model: `odca inspect NEW --since OLD`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,35 +12,37 @@ if TYPE_CHECKING:
 MOST_NEW = 20
 
 
-def tell_changes(model: Any, now: Weights, before: Any, top: int, output: Output) -> None:
-    """Say how far a model has come since it was another."""
+def show_changes(model: Any, now: Weights, before: Any, top: int, output: Output) -> None:
+    """Show how the weights of a model have changed since an earlier version of it."""
     import numpy as np  # noqa: PLC0415 - after parsing
 
     if model.kind != before.kind:
-        raise ValueError(f"a {model.kind} and a {before.kind} cannot be compared. Name two models of one kind.")
+        raise ValueError(f"a {model.kind} and a {before.kind} cannot be compared. Name two models of the same kind.")
     then = weights_of(before)
     if (now.names.listed is None) != (then.names.listed is None):
-        raise ValueError("the features of one model have names, those of the other have not: they cannot be compared.")
+        raise ValueError(
+            "the features of one model have names and those of the other do not, so the models cannot be compared."
+        )
     new = _new_features(now, then)
     old, old_intercepts = _aligned(then, now)
     change = now.values - old
     norm = float(np.sqrt((old * old).sum()))
     moved = float(np.sqrt((change * change).sum()))
     facts = [
-        Fact("events since", learner_of(model).count - learner_of(before).count, formatting.count, "events"),
+        Fact("events learned since", learner_of(model).count - learner_of(before).count, formatting.count, "events"),
         Fact("l2 norm of the weights before", norm, formatting.decimal, "norm_before"),
-        Fact("l2 norm of the difference", moved, formatting.decimal, "norm_of_difference"),
+        Fact("l2 norm of the change", moved, formatting.decimal, "norm_of_difference"),
         Fact("new features", len(new), formatting.count),
     ]
     if new and now.names.listed is not None:
         shown = [now.names[place] for place in new]
-        facts.append(Fact("which are", shown, _listed, "names_of_new_features"))
+        facts.append(Fact("their names", shown, _listed, "names_of_new_features"))
     output.summary({"changes": facts})
-    _tell_largest(now, old, old_intercepts, top, output)
+    _show_largest_changes(now, old, old_intercepts, top, output)
 
 
 def _aligned(then: Weights, now: Weights) -> "tuple[Array, Array]":
-    """The weights and the intercepts of before in the places of now. Those that were not there are zero."""
+    """The old weights and intercepts, in the order of the new ones; zero for those that are new."""
     import numpy as np  # noqa: PLC0415 - after parsing
 
     values, intercepts = np.zeros_like(now.values), np.zeros_like(now.intercepts)
@@ -55,7 +57,7 @@ def _aligned(then: Weights, now: Weights) -> "tuple[Array, Array]":
 
 
 def _known(then: Weights, now: Weights) -> Any:
-    """Where each feature of now was before; -1 for a new one."""
+    """The old place of each present feature; -1 for a new one."""
     import numpy as np  # noqa: PLC0415 - after parsing
 
     width, before = now.values.shape[1], then.values.shape[1]
@@ -70,7 +72,7 @@ def _new_features(now: Weights, then: Weights) -> list[int]:
     return found
 
 
-def _tell_largest(now: Weights, old: "Array", old_intercepts: "Array", top: int, output: Output) -> None:
+def _show_largest_changes(now: Weights, old: "Array", old_intercepts: "Array", top: int, output: Output) -> None:
     by_class = [Column("of", "weight of", 16, is_text=True)] if len(now.outputs) > 1 else []
     numbers = [Column(name, name, 12, formatting.decimal) for name in ("before", "now", "change")]
     table = output.table([*by_class, Column("feature", "feature", 40, is_text=True), *numbers], "change")

@@ -1,10 +1,10 @@
-"""One way for a command to tell things.
+"""The output of commands: tables, summaries, notes, warnings, errors, and a progress line.
 
-Tables, summaries and notes go to stdout, or to stderr where stdout carries data. Warnings and errors go to stderr. On a
-terminal they are coloured by rich, if it is installed and nobody objects (NO_COLOR, TERM=dumb); elsewhere they are plain
-text. With --json each becomes one object on one line, with an "event" that says what it is.
+Tables, summaries and notes go to stdout, or to stderr if stdout carries data. Warnings and errors go to stderr. On a
+terminal they are coloured by rich, if it is installed and colours are not turned off (NO_COLOR, TERM=dumb); elsewhere they
+are plain text. With --json each becomes one object on one line, with an "event" key that says what it is.
 
-A live line tells how far a command has come. It is drawn on a terminal only, and never where data are written.
+A live line shows the progress of a command. It is drawn only on a terminal, and never where data are written.
 """
 
 import argparse
@@ -36,10 +36,10 @@ class Column:
     width: int
     show: Callable[[Any], str] = str
     is_text: bool = False
-    """Text stands on the left and is cut where it is too long; numbers stand on the right."""
+    """Text is aligned left and cut where it is too long; numbers are aligned right."""
 
     def cell(self, text: str) -> str:
-        """A text as wide as the column. A number that is wider stays whole."""
+        """A text padded to the width of the column. A number that is wider is not cut."""
         if not self.is_text:
             return f"{text:>{self.width}}"
         return f"{text if len(text) <= self.width else text[: self.width - 1] + '~':{self.width}}"
@@ -47,7 +47,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line of a summary: what a person reads, the value, how it is shown, and its name in JSON."""
+    """A line of a summary: its label, its value, how the value is formatted, and its name in JSON."""
 
     label: str
     value: Any
@@ -56,12 +56,12 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """The name in JSON: the label in the manner of a variable, unless given."""
+        """The name in JSON: by default the label with underscores for spaces."""
         return self.name or self.label.replace(" ", "_")
 
 
 class Output:
-    """Where a command tells things. `Output.of(arguments)` knows --json, and `data_on_stdout` where a command sets it:
+    """Prints what a command has to say. `Output.of(arguments)` reads --json, and `data_on_stdout` if the command sets it:
 
     parser.set_defaults(data_on_stdout=True)
     """
@@ -84,7 +84,7 @@ class Output:
         return sys.stderr if self._data_on_stdout else sys.stdout
 
     def table(self, columns: Sequence[Column], event: str = "progress") -> "Table":
-        """Return a table that grows row by row. `event` is what a row is called in JSON."""
+        """Return a table that grows row by row. `event` is the name of a row in JSON."""
         return Table(self, columns, event)
 
     def progress(self, total: int | None = None) -> "LiveLine":
@@ -94,45 +94,45 @@ class Output:
         return self._line
 
     def summary(self, sections: Mapping[str, Sequence[Fact]]) -> None:
-        """Tell facts under headings. A heading may be empty."""
+        """Print facts under headings. A heading may be empty."""
         if self._json:
             self.event("summary", {_key(title): {f.key: f.value for f in facts} for title, facts in sections.items()})
             return
         width = max((len(fact.label) for facts in sections.values() for fact in facts), default=0)
         for title, facts in sections.items():
-            self.say("")
+            self.write_line("")
             if title:
-                self.say(title, HEADING)
+                self.write_line(title, HEADING)
             for fact in facts:
-                self.say(f"  {fact.label:{width}}  {fact.show(fact.value)}")
+                self.write_line(f"  {fact.label:{width}}  {fact.show(fact.value)}")
 
     def note(self, text: str) -> None:
-        """Say something worth knowing."""
+        """Print a piece of information."""
         if self._json:
             self.event("note", {"text": text})
         else:
-            self.say(_wrapped(text, self._stream), QUIET)
+            self.write_line(_wrapped(text, self._stream), QUIET)
 
     def warn(self, text: str) -> None:
-        """Say that something is not as it should be, on stderr."""
+        """Print a warning to stderr."""
         if self._json:
             self.event("warning", {"text": text})
         else:
-            self.say(_wrapped(f"warning: {text}", sys.stderr), ALARM, sys.stderr)
+            self.write_line(_wrapped(f"warning: {text}", sys.stderr), ALARM, sys.stderr)
 
     def error(self, text: str) -> None:
-        """Say why a command ends early, on stderr; with --json as an event too."""
+        """Print to stderr why a command failed; with --json as an event too."""
         if self._json:
             self.event("error", {"text": text})
-        self.say(_wrapped(text, sys.stderr), FAILURE, sys.stderr)
+        self.write_line(_wrapped(text, sys.stderr), FAILURE, sys.stderr)
 
     def event(self, name: str, facts: Mapping[str, Any]) -> None:
         """Write one object on one line."""
         line = json.dumps(_as_json({"event": name, **facts}), ensure_ascii=False, allow_nan=False)
         print(line, file=self._stream, flush=True)
 
-    def say(self, text: str, style: str = "", stream: TextIO | None = None) -> None:
-        """Write a line, in a style where there are styles."""
+    def write_line(self, text: str, style: str = "", stream: TextIO | None = None) -> None:
+        """Write a line, in a style if the output has colours."""
         if self._line is not None:
             self._line.erase()
         to = stream or self._stream
@@ -143,18 +143,18 @@ class Output:
             console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def gap(self) -> None:
-        """Leave a line empty, where a person reads."""
+        """Print an empty line, but not in JSON."""
         if not self._json:
-            self.say("")
+            self.write_line("")
 
     @property
     def is_json(self) -> bool:
-        """Whether a machine reads."""
+        """Whether the output is JSON."""
         return self._json
 
 
 class Table:
-    """A table whose rows are written as they come, in columns of fixed width, below a heading that is written once."""
+    """A table whose rows are printed as they arrive, in columns of fixed width, below a heading that is printed once."""
 
     def __init__(self, output: Output, columns: Sequence[Column], event: str) -> None:
         self._output = output
@@ -178,11 +178,11 @@ class Table:
 
     def _write(self, texts: Sequence[str], style: str = "") -> None:
         cells = (column.cell(text) for column, text in zip(self._columns, texts, strict=True))
-        self._output.say("  ".join(cells).rstrip(), style)
+        self._output.write_line("  ".join(cells).rstrip(), style)
 
 
 class LiveLine:
-    """How far a command has come, drawn over itself at most five times a second and erased in the end."""
+    """A progress line, redrawn at most five times a second and erased in the end."""
 
     def __init__(self, total: int | None, *, shown: bool) -> None:
         self._total = total
@@ -191,12 +191,12 @@ class LiveLine:
         self._visible = False
 
     def update(self, events: int, n_bytes: int | None = None) -> None:
-        """Tell how many events, and how many bytes, are done."""
+        """Show how many events, and how many bytes, are done."""
         if self._is_due():
             self._draw(self._text(events, n_bytes, self._drawn - self._started))
 
     def step(self, done: int, what: str) -> None:
-        """Tell how many parts of the total are done, and which was the last."""
+        """Show how many parts of the total are done, and which was the last."""
         if self._is_due():
             parts = [what, f"{done} of {self._total}", *self._left(done, self._drawn - self._started)]
             self._draw("  ".join(parts))
@@ -227,7 +227,7 @@ class LiveLine:
         return [f"{100 * done // self._total} %", f"{formatting.duration(left)} left"]
 
     def erase(self) -> None:
-        """Take the line away, until the next update."""
+        """Remove the line until the next update."""
         if self._visible:
             self._visible = False
             print(ERASE_LINE, end="", file=sys.stderr, flush=True)
@@ -243,25 +243,25 @@ class LiveLine:
 
 
 def resident_memory() -> int:
-    """The bytes that this process has in memory; where the system does not tell, the most it ever had."""
+    """The bytes of memory that this process uses; on systems that do not report it, the most it has used so far."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - a path object takes longer than the read
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        import resource  # noqa: PLC0415 - not everywhere
+        import resource  # noqa: PLC0415 - not on every system
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _is_terminal(stream: TextIO) -> bool:
-    """Whether lines can be drawn over each other there."""
+    """Whether the stream is a terminal that can redraw lines."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 @cache
 def _console(stream: TextIO) -> Any:
-    """A console of rich, where there is one and colours are welcome; else None."""
+    """A rich console, if rich is installed and colours are wanted; else None."""
     if not _is_terminal(stream) or os.environ.get("NO_COLOR"):
         return None
     try:
@@ -272,7 +272,7 @@ def _console(stream: TextIO) -> Any:
 
 
 def _wrapped(text: str, stream: TextIO) -> str:
-    """Lines that fit a terminal. What a program reads is one line."""
+    """The text wrapped to the width of a terminal; elsewhere a single line, which programs parse more easily."""
     if not stream.isatty():
         return text
     return textwrap.fill(text, _columns(), break_long_words=False, break_on_hyphens=False)
@@ -284,7 +284,7 @@ def _key(title: str) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    """A value as JSON can hold it: what is not finite is null, NumPy's numbers are numbers."""
+    """A value that JSON can hold: infinities and NaN become null, NumPy's numbers plain numbers."""
     if isinstance(value, Mapping):
         return {str(key): _as_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -297,7 +297,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _columns() -> int:
-    """How wide the terminal is."""
-    import shutil  # noqa: PLC0415 - a run without a terminal needs none of it
+    """The width of the terminal."""
+    import shutil  # noqa: PLC0415 - only needed on a terminal
 
     return shutil.get_terminal_size().columns

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them: 1,234,567; 3.2 M/s; 12.3 s; 45 MB. What is not known is a dash."""
+"""Numbers formatted for people: 1,234,567; 3.2 M/s; 12.3 s; 45 MB. An unknown number is a dash."""
 
 import math
 
@@ -17,7 +17,7 @@ def count(number: float | None) -> str:
 
 
 def decimal(number: float | None) -> str:
-    """A loss or an error: six decimals, fewer of large numbers, or a power of ten where these say too little.
+    """A loss or an error: six decimals, fewer for large numbers, scientific notation for tiny and huge ones.
 
     >>> decimal(0.25), decimal(18406.139508), decimal(1.5e-7), decimal(None)
     ('0.250000', '18406.140', '1.500e-07', '-')
@@ -30,7 +30,7 @@ def decimal(number: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share of one.
+    """A fraction as a percentage.
 
     >>> percent(0.9523)
     '95.2 %'
@@ -39,7 +39,7 @@ def percent(share: float | None) -> str:
 
 
 def rate(per_second: float, unit: str = "") -> str:
-    """How many a second.
+    """A rate per second.
 
     >>> rate(3.24e6), rate(45.1e6, "B"), rate(950)
     ('3.2 M/s', '45 MB/s', '950/s')
@@ -59,7 +59,7 @@ def size(n_bytes: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time that passed, or will.
+    """A duration.
 
     >>> duration(0.042), duration(12.34), duration(125), duration(3720)
     ('0.04 s', '12.3 s', '2 min 05 s', '1 h 02 min')
@@ -74,26 +74,26 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
 
 
-def short(text: str, width: int) -> str:
-    """A text that fits.
+def truncate(text: str, width: int) -> str:
+    """A text cut to a width.
 
-    >>> short("comp.graphics", 10), short("UP", 10)
+    >>> truncate("comp.graphics", 10), truncate("UP", 10)
     ('comp.grap~', 'UP')
     """
     return text if len(text) <= width else text[: width - 1] + "~"
 
 
-def several(number: int, thing: str) -> str:
-    """So many of a thing.
+def plural(number: int, thing: str) -> str:
+    """A number of things, in singular or plural.
 
-    >>> several(1, "line"), several(1200, "line")
+    >>> plural(1, "line"), plural(1200, "line")
     ('1 line', '1,200 lines')
     """
     return f"{count(number)} {thing}" if number == 1 else f"{count(number)} {thing}s"
 
 
 def _scaled(number: float) -> tuple[str, str]:
-    """A number in thousands, millions, ..., with one decimal below ten, and the prefix."""
+    """A number in thousands, millions, ... (with one decimal below ten), and the unit's prefix."""
     prefixes = ["", "k", "M", "G", "T"]
     power = 0
     while number >= 999.5 and power < len(prefixes) - 1:

@@ -1,4 +1,4 @@
-"""How metrics are told: the table that grows, and the summary with its baselines."""
+"""How metrics are shown: the progress table, and the summary with its baselines."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,33 +17,33 @@ COLUMNS = (
     Column("since_last", "since\nlast", 10, formatting.decimal),
     Column("events", "event\ncounter", 12, formatting.count),
     Column("weight", "event\nweight", 12, formatting.count),
-    Column("label", "current\nlabel", 10, lambda text: formatting.short(text, 10)),
-    Column("prediction", "current\npredict", 10, lambda text: formatting.short(text, 10)),
+    Column("label", "current\nlabel", 10, lambda text: formatting.truncate(text, 10)),
+    Column("prediction", "current\npredict", 10, lambda text: formatting.truncate(text, 10)),
     Column("features", "current\nfeatures", 8, formatting.count),
 )
 
-NAMES = {
+SCORES = {
     "loss": ("loss", formatting.decimal),
     "accuracy": ("accuracy", formatting.percent),
     "auc": ("AUC", formatting.decimal),
-    "log_loss": ("log loss of probabilities", formatting.decimal),
+    "log_loss": ("log loss of the probabilities", formatting.decimal),
     "calibration_error": ("calibration error (ECE)", formatting.decimal),
     "mae": ("mean absolute error", formatting.decimal),
     "rmse": ("root mean squared error", formatting.decimal),
     "r2": ("R²", formatting.decimal),
 }
-BEFORE_LEARNING = "predictions, each made before its event was learned"
-WITHOUT_LEARNING = "predictions, by the model as it is"
+BEFORE_LEARNING = "predictions, each made before learning from the event"
+WITHOUT_LEARNING = "predictions, without learning from these events"
 BASELINES = {
-    "no_change": "no change (the label before)",
-    "majority": "the majority so far",
-    "mean": "the mean so far",
-    "best_constant": "the best constant in hindsight",
+    "no_change": "no change (the previous label)",
+    "majority": "majority class so far",
+    "mean": "mean so far",
+    "best_constant": "best constant in hindsight",
 }
 
 
 def row_values(classes: "Sequence[Label]", row: "Row") -> tuple[Any, ...]:
-    """A row of the table, in the order of COLUMNS. Without classes, labels are numbers."""
+    """The values of a row, in the order of COLUMNS. Without classes, labels are numbers."""
     label, prediction = row.label, row.prediction
     if classes:
         shown = [_class(classes, code) for code in (label, prediction)]
@@ -53,7 +53,7 @@ def row_values(classes: "Sequence[Label]", row: "Row") -> tuple[Any, ...]:
 
 
 def _class(classes: "Sequence[Label]", code: int) -> str:
-    from odca.models.problem import show  # noqa: PLC0415 - it is there already, where a model is
+    from odca.models.problem import show  # noqa: PLC0415 - after parsing
 
     return show(classes[code]) if code >= 0 else "-"
 
@@ -61,14 +61,14 @@ def _class(classes: "Sequence[Label]", code: int) -> str:
 def metrics_facts(
     model: "StreamModel", metrics: "ClassMetrics | NumberMetrics", title: str = BEFORE_LEARNING
 ) -> dict[str, list[Fact]]:
-    """How good the predictions were, and the baselines beside them. What cannot be told is left out."""
+    """The scores of the predictions and of the baselines, without those that are undefined."""
     scores = [
-        Fact(NAMES[name][0], value, NAMES[name][1], name)
+        Fact(SCORES[name][0], value, SCORES[name][1], name)
         for name, value in metrics.scores().items()
         if value == value  # noqa: PLR0124 - not nan
     ]
     baselines = [
-        Fact(f"{BASELINES[name]}: {NAMES[score][0]}", value, NAMES[score][1], f"{name}_{score}")
+        Fact(f"{BASELINES[name]}: {SCORES[score][0]}", value, SCORES[score][1], f"{name}_{score}")
         for name, reached in model.baselines(metrics).items()
         for score, value in reached.items()
         if value == value  # noqa: PLR0124 - not nan

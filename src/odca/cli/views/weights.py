@@ -1,4 +1,4 @@
-"""The weights of any model, by the names of its features: what `odca inspect` shows."""
+"""The weights of a model of any kind, by the names of its features, for `odca inspect`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ INTERCEPT = "(intercept)"
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights as predictions use them: the smoothed ones, if there are any."""
+    """The weights that predictions use: the smoothed ones, if smoothing is on."""
 
     outputs: tuple[str, ...]
-    """What the rows are of: classes, or targets, or "" if there is only one. Two classes share a row, that of the second."""
+    """The names of the rows: classes or targets, or "" for a single target. Two classes have one row, that of the second."""
     values: "Array"
-    """(outputs, features)"""
+    """Of shape (outputs, features)."""
     intercepts: "Array"
-    """(outputs,)"""
-    names: "Names"
+    """Of shape (outputs,)."""
+    names: "FeatureNames"
 
     def top(self, output: int, count: int) -> list[tuple[str, float]]:
-        """The features with the largest weights, either sign, and these."""
+        """The features whose weights are largest in absolute value, and the weights."""
         return [(self.names[place], float(self.values[output, place])) for place in largest(self.values[output], count)]
 
 
-class Names:
-    """The names of features by their places. Without a list, a name is the place, in a `form` of its own."""
+class FeatureNames:
+    """The names of features by place. Without a list, a name is made from the place by the format string `form`."""
 
     def __init__(self, listed: Sequence[str] | None, form: str = "{}") -> None:
         self.listed, self._form = listed, form
         self.found: dict[int, str] = {}
-        """What is known of names that a list does not have."""
+        """Names that were found in data, for features without a list."""
 
     def __getitem__(self, place: int) -> str:
         if self.listed is not None:
@@ -44,7 +44,7 @@ class Names:
 
 
 def largest(values: "Array", count: int) -> list[int]:
-    """The places of the numbers that are largest, either sign, in order; zeros are none of them."""
+    """The places of the numbers that are largest in absolute value, in order, without zeros."""
     import numpy as np  # noqa: PLC0415 - after parsing
 
     size = np.abs(values)
@@ -54,7 +54,7 @@ def largest(values: "Array", count: int) -> list[int]:
 
 
 def automatic_report(model: Any) -> "AutoReport | None":
-    """What carries the weight in a model of `--auto`, or an Auto estimator; None for others."""
+    """The report of a model trained with `--auto`, or of an Auto estimator; None for other models."""
     own: Any = model if hasattr(model, "report") else getattr(model, "learner", None)
     if not hasattr(own, "report"):
         return None
@@ -63,7 +63,7 @@ def automatic_report(model: Any) -> "AutoReport | None":
 
 
 def learner_of(model: Any) -> "Learner":
-    """The learner that does a model's learning."""
+    """The learner inside a model."""
     if model.kind.startswith("river."):
         return learner_of(model.events)
     learner: Learner = model if model.kind == "Learner" else getattr(model, "learner", None) or model.learner_
@@ -77,7 +77,7 @@ def weights_of(model: Any) -> Weights:
     learner, outputs = learner_of(model), _outputs_of(model)
     if not outputs:
         outputs = tuple(map(str, range(learner.lanes))) if learner.lanes > 1 else ("",)
-    shown = slice(len(outputs))  # a lane that waits for new classes comes last
+    shown = slice(len(outputs))  # without the last lane, a spare one for new classes
     values, intercepts = np.atleast_2d(learner.smoothed_coef), np.atleast_1d(learner.smoothed_intercept)
     return Weights(outputs, values[shown], intercepts[shown], _names_of(model))
 
@@ -87,29 +87,33 @@ def _outputs_of(model: Any) -> tuple[str, ...]:
     from odca.models.problem import show  # noqa: PLC0415 - after parsing
 
     classes = getattr(model, "classes_", getattr(model, "classes", ()))
-    if isinstance(classes, list):  # of several labels, each of two classes
+    if isinstance(classes, list):  # several labels, each with two classes
         return tuple(str(number) for number in range(len(classes)))
     named = tuple(show(each) if model.kind == "StreamModel" else str(each) for each in classes)
     return named[1:] if len(named) == 2 else named
 
 
-def _names_of(model: Any) -> Names:
+def _names_of(model: Any) -> FeatureNames:
     from odca.stream import feature_name  # noqa: PLC0415 - after parsing
 
     if model.kind == "StreamModel":
         if model.vocabulary is not None:
-            return Names([feature_name(key) for key in model.names])
-        return Names(None, "{}" if model.schema.features.bits is None else "hash {}")
+            return FeatureNames([feature_name(key) for key in model.names])
+        return FeatureNames(None, "{}" if model.schema.features.bits is None else "hash {}")
     if model.kind.startswith("river."):
         return _names_of(model.events)
     if model.kind == "EventLearner":
         features = model.features
-        return Names([_feature_of_event(each) for each in features]) if features else Names(None, "hash {}")
+        return (
+            FeatureNames([_event_feature_name(each) for each in features])
+            if features
+            else FeatureNames(None, "hash {}")
+        )
     names = getattr(model, "feature_names_in_", None)
-    return Names(None if names is None else [str(name) for name in names])
+    return FeatureNames(None if names is None else [str(name) for name in names])
 
 
-def _feature_of_event(feature: Any) -> str:
+def _event_feature_name(feature: Any) -> str:
     if isinstance(feature, str):
         return feature
     name, value = feature

@@ -1,11 +1,11 @@
-"""The data of the experiments: real ones, found on this machine or downloaded, and generated ones.
+"""The data of the experiments: real data sets, found on this machine or downloaded, and generated streams.
 
     from odca.research import datasets
     adult = datasets.load("adult")
     adult.X, adult.y, adult.X_test, adult.y_test
 
-A file is looked for in $ODCA_DATA, in ../shared/data, and in the cache; what is nowhere is downloaded to the cache, if it is known where
-from (`pip install 'odca[datasets]'`). Every set says where it came from, and whether it is the one that the paper used.
+A file is looked up in $ODCA_DATA, in ../shared/data and in the cache. If it is in none of them and its address is known, it is downloaded
+to the cache (`pip install 'odca[datasets]'`). Every data set says where it came from and whether it is the one that the paper used.
 """
 
 from odca.research.datasets.documents import rcv1_like

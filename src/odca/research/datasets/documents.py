@@ -1,4 +1,4 @@
-"""Documents that are made in the shape of RCV1: sparse rows as text gives them, of any number."""
+"""Generated documents like those of RCV1: any number of sparse rows with the statistics of text."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 Array = npt.NDArray[np.float64]
 
 ZIPF_SHIFT = 50.0  # the most frequent word is then in about a fifth of the documents
-# As in real topics, the words that tell are few and not rare.
-TELLING_WORDS, AMONG_WORDS = 500, 2000
+# As in real topics, few words are informative, and they are not rare.
+INFORMATIVE_WORDS, FREQUENT_WORDS = 500, 2000
 
 
 def rcv1_like(
@@ -21,10 +21,11 @@ def rcv1_like(
     world: int | None = None,
     seed: int = 0,
 ) -> tuple[csr_array, Array]:
-    """Documents like RCV1's: words by Zipf's law, tf-idf, every row of length one; classes ±1 by a sparse teacher.
+    """Documents like RCV1's: words by Zipf's law, tf-idf values, rows of length one; labels ±1 from a sparse linear model, the teacher.
 
-    noise: what is added to the teacher's margin, in its standard deviations; 0.2 makes about 6 % of the labels wrong. teachers: how many columns of
-    labels, each by a teacher of its own. Blocks of one stream have a seed each and one `world`, which names the words and makes the teachers.
+    noise: the standard deviation of the noise added to the teacher's margin, relative to that of the margin; 0.2 makes about 6 % of the labels
+    wrong. teachers: the number of label columns, each from its own teacher. To generate one stream block by block, give each block its own
+    seed and all the same `world`, which fixes the words and the teachers.
     """
     rng = np.random.default_rng(seed)
     of_world = rng if world is None else np.random.default_rng((world, 0))
@@ -43,7 +44,7 @@ def rcv1_like(
     norms = np.sqrt(np.add.reduceat(values * values, starts[:-1]))
     values /= np.repeat(norms, np.diff(starts))
     X = csr_array((values, indices, starts), shape=(rows, features))
-    popular = (np.argsort(-np.bincount(indices, minlength=features)) if world is None else names)[:AMONG_WORDS]
+    popular = (np.argsort(-np.bincount(indices, minlength=features)) if world is None else names)[:FREQUENT_WORDS]
     weights = _teachers(features, teachers or 1, popular, of_world)
     margins = X @ weights
     labels = np.where(margins + noise * margins.std(axis=0) * rng.standard_normal(margins.shape) > 0.0, 1.0, -1.0)
@@ -58,9 +59,9 @@ def _draw_ranks(count: int, features: int, rng: np.random.Generator) -> npt.NDAr
 
 
 def _teachers(features: int, teachers: int, popular: npt.NDArray[np.int64], rng: np.random.Generator) -> Array:
-    """Sparse linear teachers, whose margins the labels see through noise."""
+    """The weights of sparse linear teachers, one column each."""
     weights = np.zeros((features, teachers))
     for teacher in range(teachers):
-        telling = rng.choice(popular, min(TELLING_WORDS, len(popular)), replace=False)
-        weights[telling, teacher] = rng.standard_normal(len(telling))
+        informative = rng.choice(popular, min(INFORMATIVE_WORDS, len(popular)), replace=False)
+        weights[informative, teacher] = rng.standard_normal(len(informative))
     return weights

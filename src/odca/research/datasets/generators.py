@@ -1,4 +1,4 @@
-"""Streams that are made: their targets are known at every event, so that how far a learner is off can be told."""
+"""Generated streams. Their target is known at every event, so that a learner's deviation from it can be measured."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Rows X, labels y, and the target w_n that each event's label came from: one row of `targets` for each event."""
+    """Rows X, labels y, and in each row of `targets` the weights w_n that the event's label was generated with."""
 
     X: Array
     y: Array
@@ -27,10 +27,10 @@ def random_walk(
     gaps: Array | None = None,
     seed: int = 0,
 ) -> Drift:
-    """Regression onto a target that walks at random: y_n = h_nᵀw_n + noise·v_n, w_n = w_{n-1} + step·q_n.
+    """Regression with a target on a random walk: y_n = h_nᵀw_n + noise·v_n, w_n = w_{n-1} + step·q_n.
 
-    h_n, v_n and q_n are standard normal, w_0 is of length one. jump_at: from this event on the target is the negative of what it was.
-    gaps: how much time passed before each event, where it is not one unit: the target walks with time, by step·√gap.
+    h_n, v_n and q_n are standard normal, and w_0 has length one. jump_at: at this event the target changes its sign.
+    gaps: the time before each event (default: 1); the target then moves by step·√gap.
     """
     rng = np.random.default_rng(seed)
     start = rng.normal(size=features)
@@ -45,7 +45,7 @@ def random_walk(
 def drifting_hyperplane(
     events: int, features: int, *, turn: float = 1e-3, flipped: float = 0.05, seed: int = 0
 ) -> Drift:
-    """Classes ±1 by the side of a hyperplane that turns by `turn` radians at each event, in a plane of its own.
+    """Labels ±1, the side of a hyperplane that turns by `turn` radians per event, within a fixed random plane.
 
     h_n is standard normal; a share `flipped` of the labels is wrong.
     """

@@ -1,4 +1,4 @@
-"""The sets by their names: which files they are, and how these become arrays."""
+"""The data sets by name: their files, and how these become arrays."""
 
 import gzip
 import io
@@ -20,17 +20,17 @@ LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Rows X and labels y to learn from, in the order of the files, and others to be judged by, if the set has them."""
+    """Rows X and labels y for training, in the order of the files, and others for testing, if the data set has them."""
 
     name: str
     what: str
-    """What it is, in a line."""
+    """A one-line description."""
     files: tuple[str, ...]
-    """Where it came from."""
+    """The files it was read from."""
     exact: bool
-    """Whether its files are those that the name means, and not others in their place."""
+    """Whether these are the original files, not a substitute."""
     X: Any
-    """Dense, or csr_array."""
+    """A dense array or a csr_array."""
     y: npt.NDArray[Any]
     X_test: Any = None
     y_test: npt.NDArray[Any] | None = None
@@ -50,7 +50,7 @@ Parts = tuple[Any, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Files that a set can be made of: to learn from, and (perhaps) to be judged by."""
+    """Files that a data set can be read from: the training file, and the test file if there is one."""
 
     what: str
     files: tuple[File, ...]
@@ -69,7 +69,7 @@ def _libsvm(features: int) -> Callable[[Path], Parts]:
 
 
 def _table(target: str | int, *, drop: Sequence[str] = (), header: bool = True) -> Callable[[Path], Parts]:
-    """Columns of numbers, but for the target, which may be text."""
+    """A reader of tables. All columns are numeric, except that the target may be text."""
 
     def read(path: Path) -> Parts:
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
@@ -88,7 +88,9 @@ def _table(target: str | int, *, drop: Sequence[str] = (), header: bool = True) 
 
 
 def _relatives(path: Path) -> Parts:
-    """What a unit of money in each stock becomes in a day, for each day. There is no label: y is the day."""
+    """For each day and stock, the value at the end of the day of one unit of money invested at its start. There is no label: y is
+    the number of the day.
+    """
     wealth = np.loadtxt(io.StringIO(gzip.decompress(path.read_bytes()).decode()), delimiter=",", skiprows=1)
     relatives = np.vstack([wealth[:1], wealth[1:] / wealth[:-1]])
     return relatives, np.arange(len(relatives), dtype=np.float64)
@@ -117,50 +119,52 @@ SETS: dict[str, tuple[Variant, ...]] = {
             _libsvm(47_236),
         ),
         Variant(
-            "news by topic: documents of RCV1 in the place of LIBSVM's rcv1.binary",
+            "news by topic: documents of RCV1, as a substitute for LIBSVM's rcv1.binary",
             (File("rcv1sub.gz"), File("rcv1sub.t.gz")),
             _libsvm(47_236),
             exact=False,
         ),
     ),
-    "spam": (
-        Variant("mail in the order of its arrival, drifting", (File("spamassassin_drift.libsvm.gz"),), _libsvm(39_916)),
-    ),
-    "web": (Variant("pages of the web, sorted by label", (File("w8a.gz"),), _libsvm(300)),),
+    "spam": (Variant("mail in order of arrival, drifting", (File("spamassassin_drift.libsvm.gz"),), _libsvm(39_916)),),
+    "web": (Variant("web pages, sorted by label", (File("w8a.gz"),), _libsvm(300)),),
     "letter": (Variant("letters, 26 classes", (File("letter.gz"),), _libsvm(16)),),
     "elec2": (
         Variant(
-            "the price of electricity in New South Wales, up or down", (File("elec2_river.csv.gz"),), _table("class")
+            "whether the price of electricity in New South Wales goes up or down",
+            (File("elec2_river.csv.gz"),),
+            _table("class"),
         ),
     ),
     "phishing": (Variant("phishing sites, drifting", (File("phishing_uci_drift.csv.gz"),), _table("target")),),
     "covtype": (Variant("forest cover, 7 classes", (File("covtype.csv.gz"),), _table(-1)),),
     "bikes": (
         Variant(
-            "bikes rented in an hour",
+            "bikes rented per hour",
             (File("bike_hour.csv.gz"),),
             _table("cnt", drop=("instant", "dteday", "casual", "registered")),
         ),
     ),
     "f16": (
         Variant(
-            "an F-16 that is shaken: force, voltage and the acceleration",
+            "vibration test of an F-16: force, voltage and acceleration",
             (File("sysid_f16.txt.gz"),),
             _table(-1, header=False),
         ),
     ),
-    "nyse": (Variant("36 stocks of New York, 1962 to 1984, by the day", (File("nyse_o.csv.gz"),), _relatives),),
+    "nyse": (
+        Variant("36 stocks of the New York Stock Exchange, 1962 to 1984, daily", (File("nyse_o.csv.gz"),), _relatives),
+    ),
 }
 
 
 def load(name: str, *, download: bool = False) -> Dataset:
-    """The set of that name, one of SETS.
+    """Load the data set of this name, one of SETS.
 
-    Of several variants the first one that is on this machine; download=True insists on one that is exact. What is on this machine in no such variant
-    is downloaded. MissingDataError says what to do where that cannot be.
+    The first variant found on this machine is used; with download=True only the original files count. If none is found, the data set is downloaded.
+    Raises MissingDataError, which says what to do, if that is not possible.
     """
     if name not in SETS:
-        raise ValueError(f"there is no set {name!r}. There are {', '.join(SETS)}.")
+        raise ValueError(f"there is no data set {name!r}. The data sets are {', '.join(SETS)}.")
     variants = SETS[name]
     here = next((each for each in variants if (each.exact or not download) and found(each.files)), None)
     variant = here or next((each for each in variants if all(file.url for file in each.files)), variants[0])

@@ -1,6 +1,7 @@
 """The paper's experiments, reproduced and extended. `odca reproduce` runs them.
 
-An experiment is a function of a `Job` (seeds, and where to tell of progress) that returns a `Study`: claims with their verdicts, curves, results. A new one is a line in `EXPERIMENTS`.
+An experiment is a function of a `Job` (the seeds, and a callback for progress) that returns a `Study`: claims with their verdicts, curves, results.
+To add one, add a line to `EXPERIMENTS`.
 """
 
 from collections.abc import Callable
@@ -16,18 +17,18 @@ __all__ = ["EXPERIMENTS", "Claim", "Experiment", "Interval", "Job", "Line", "Pan
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is done, and how often it tells that a part is: for each seed, and besides."""
+    """An experiment, and how many times it reports progress: once for each of `per_seed` parts of each seed, and for `others`."""
 
     run: Callable[[Job], Study]
     per_seed: int
-    besides: int = 0
+    others: int = 0
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "adult": Experiment(partial(svm.run, svm.ADULT), per_seed=1, besides=1),
-    "rcv1": Experiment(partial(svm.run, svm.RCV1), per_seed=1, besides=1),
-    "tracking": Experiment(tracking.run, per_seed=len(tracking.PARTS), besides=1),
-    "portfolio": Experiment(portfolio.run, per_seed=0, besides=1),
+    "adult": Experiment(partial(svm.run, svm.ADULT), per_seed=1, others=1),
+    "rcv1": Experiment(partial(svm.run, svm.RCV1), per_seed=1, others=1),
+    "tracking": Experiment(tracking.run, per_seed=len(tracking.PARTS), others=1),
+    "portfolio": Experiment(portfolio.run, per_seed=0, others=1),
     "sparse": Experiment(sparse.run, per_seed=1),
     "step-size": Experiment(step_size.run, per_seed=1),
 }

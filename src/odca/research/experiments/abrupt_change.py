@@ -1,4 +1,4 @@
-"""Following what moves: a target that stands still, and then turns round."""
+"""Tracking: a target that stands still and then changes its sign."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ NAMES = (EXPONENTIAL, REFINED, INFINITE, "LMS", "NLMS", "RLS")
 
 
 def find(job: Job, after: int = AFTER) -> Finding:
-    """How many events it takes to be near the target again."""
+    """How many events it takes each filter to get near the new target."""
     made = {name: make for name, make in filters().items() if name in NAMES}
 
     def one(seed: int) -> dict[str, Array]:
@@ -38,7 +38,7 @@ def find(job: Job, after: int = AFTER) -> Finding:
         ),
         claims=[
             Claim(
-                f"O-DCA responds to a sudden change sooner with a window that forgets: until the deviation is below {LEVEL:g}",
+                f"O-DCA responds to a sudden change sooner with a window that forgets: events until the deviation is below {LEVEL:g}",
                 "paper, abstract",
                 Interval.of(back[EXPONENTIAL] - back[INFINITE]),
                 "events",
@@ -49,10 +49,10 @@ def find(job: Job, after: int = AFTER) -> Finding:
             for name, each in back.items()
         },
         parameters={
-            "jump": f"as the walk, but the target stands still, and becomes its negative; looked at every {EVERY} events"
+            "jump": f"as the walk, but the target stands still and then changes its sign; evaluated every {EVERY} events"
         },
         notes=[
-            f"After the jump {name} was not back within {after:,} events in {count} of {len(runs)} runs, which count as {after:,}."
+            f"After the jump, {name} had not recovered within {after:,} events in {count} of {len(runs)} runs, which count as {after:,}."
             for name, count in late.items()
             if count
         ],
@@ -60,7 +60,7 @@ def find(job: Job, after: int = AFTER) -> Finding:
 
 
 def looks_until(curves: Array, level: float) -> Array:
-    """At which look each curve is below the level for the first time; infinity where it never is."""
+    """The number of the evaluation at which each curve first is below the level; infinity if it never is."""
     below = curves < level
     looks: Array = np.where(below.any(axis=1), below.argmax(axis=1) + 1.0, np.inf)
     return looks

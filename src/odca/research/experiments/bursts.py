@@ -1,6 +1,6 @@
-"""Following what moves: a target that walks with time, while events come in bursts. To forget by time, or by count?
+"""Tracking: a target that moves with time while events arrive in bursts. Is it better to forget by time or by count?
 
-Both have the best parameter of a grid, by the mean deviation of all seeds.
+Both use the best parameter of a grid, by the mean deviation over all seeds.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ BY_TIME = "O-DCA, half-life"
 
 
 def find(job: Job) -> Finding:
-    """Deviation, half-life against exponential window."""
+    """The deviation under a half-life window and under an exponential window."""
     grids = {BY_TIME: HALF_LIVES, EXPONENTIAL: BETAS}
     runs = over_seeds(_one, job, "bursts")
     all_curves = {name: np.array([run[name] for run in runs]) for name in grids}  # seeds, looks, parameters
@@ -29,7 +29,7 @@ def find(job: Job) -> Finding:
     means = {name: each[:, len(at) // 2 :].mean(axis=1) for name, each in all_curves.items()}
     best = {name: tuning.lowest(name, grid, means[name].mean(axis=0)) for name, grid in grids.items()}
     levels = {name: means[name][:, k] for name, k in best.items()}
-    told = {name: tuning.told(grid, means[name].mean(axis=0)) for name, grid in grids.items()}
+    listed = {name: tuning.listed(grid, means[name].mean(axis=0)) for name, grid in grids.items()}
     return Finding(
         panel=Panel(
             "tracking-bursts",
@@ -50,17 +50,17 @@ def find(job: Job) -> Finding:
         ],
         results={f"bursts, second half: {name}": (Interval.of(each), float("nan")) for name, each in levels.items()},
         parameters={
-            "bursts": f"{BURST:,} events at once, then {QUIET:g} units of time in which the target walks by {STEP:g} per root of a unit; ρ = {RHO:g}; "
+            "bursts": f"{BURST:,} events at once, then {QUIET:g} units of time in which the target moves by {STEP:g} per square root of a unit; ρ = {RHO:g}; "
             f"half-life {HALF_LIVES[best[BY_TIME]]:.3g} and β = {BETAS[best[EXPONENTIAL]]:.6g}, the best of their grids",
-            "grid of half-lives (mean deviation of the second half)": told[BY_TIME],
-            "grid of β": told[EXPONENTIAL],
+            "grid of half-lives (mean deviation of the second half)": listed[BY_TIME],
+            "grid of β": listed[EXPONENTIAL],
         },
         notes=[],
     )
 
 
 def _one(seed: int) -> dict[str, Array]:
-    """The deviation at each look, for each parameter."""
+    """The deviation at each evaluation, for each parameter."""
     gaps = np.where(np.arange(EVENTS) % BURST == 0, QUIET, 0.0)
     times = np.cumsum(gaps)
     drift = datasets.random_walk(EVENTS, FEATURES, step=STEP, noise=NOISE, gaps=gaps, seed=seed)

@@ -1,4 +1,4 @@
-"""Following what moves: the acceleration at an F-16's wing tip, from the force of a shaker, as an adaptive filter sees it."""
+"""Tracking: an adaptive filter that predicts the acceleration of an F-16's wing tip from the force of a shaker."""
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,7 +15,7 @@ LAGS, EVERY, BLOCK = 20, 256, 2048
 ODCA, LMS = "O-DCA, constant strength", "LMS"
 GRIDS = {
     ODCA: tuning.grid(0.01, 16),
-    LMS: tuning.grid(0.0005, 12),  # from some of these on it diverges
+    LMS: tuning.grid(0.0005, 12),  # it diverges at the largest of these
     "NLMS": tuning.grid(0.03, 13),
     "RLS": (0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995),
 }
@@ -24,7 +24,7 @@ GRIDS = {
 def find(job: Job) -> Finding:
     """The squared error of each prediction, from before its event was learned, as a share of the signal's variance.
 
-    Every filter has the best parameter of its grid, in hindsight: μ, and for RLS β. O-DCA has ρ = 0 and a constant strength of 1/μ, as LMS has no leak.
+    Every filter has the best parameter of its grid in hindsight: μ, or β for RLS. O-DCA has ρ = 0 and a constant strength of 1/μ, because LMS has no leak.
     """
     data = datasets.load("f16", download=job.download)
     X, y = lagged(np.asarray(data.X, dtype=np.float64), np.asarray(data.y, dtype=np.float64))
@@ -39,7 +39,7 @@ def find(job: Job) -> Finding:
     best = {name: tuning.lowest(f"parameter of {name}", GRIDS[name], means[name]) for name in tried}
     shares = {name: each[best[name]] / power for name, each in tried.items()}
     shares["the value before"] = np.diff(y, prepend=0.0) ** 2 / power
-    job.tell("F-16")
+    job.report_done("F-16")
     at = np.arange(EVERY, len(y) + 1, EVERY)
     curves = {name: each[: at[-1]].reshape(-1, EVERY).mean(axis=1) for name, each in shares.items()}
 
@@ -59,7 +59,11 @@ def find(job: Job) -> Finding:
             Claim(
                 f"O-DCA predicts the F-16's acceleration better than {peer}", "odca", against(name), "% of the variance"
             )
-            for peer, name in ((LMS, LMS), ("NLMS", "NLMS"), ("RLS, which costs the square of the features", "RLS"))
+            for peer, name in (
+                (LMS, LMS),
+                ("NLMS", "NLMS"),
+                ("RLS, whose cost is quadratic in the number of features", "RLS"),
+            )
         ],
         results={
             f"F-16, share of the variance: {name}": (Interval.of_series(each, block=BLOCK), float("nan"))
@@ -69,7 +73,7 @@ def find(job: Job) -> Finding:
             "F-16": f"the acceleration from the last {LAGS} values of force, voltage and itself, all divided by their standard deviations; "
             f"O-DCA has ρ = 0 and the constant strength 1/μ; intervals from blocks of {BLOCK} events, drawn with replacement",
             "F-16, grids (share of the variance)": "; ".join(
-                f"{name}, {'β' if name == 'RLS' else 'μ'}: {tuning.told(GRIDS[name], means[name])}" for name in tried
+                f"{name}, {'β' if name == 'RLS' else 'μ'}: {tuning.listed(GRIDS[name], means[name])}" for name in tried
             ),
         },
         notes=[],
@@ -78,7 +82,7 @@ def find(job: Job) -> Finding:
 
 
 def lagged(inputs: Array, y: Array) -> tuple[Array, Array]:
-    """What a filter sees: the last values of the inputs, now and before, and of y, before."""
+    """The rows of the filter: the last values of the inputs, up to now, and of y, up to the previous event."""
     signals = [column / column.std() for column in inputs.T]
     scaled = y / y.std()
     pasts = [sliding_window_view(signal, LAGS)[1:] for signal in signals]
@@ -93,7 +97,7 @@ def _strengths(X: Array, y: Array) -> Array:
 
 
 def _errors(learner: SGD | NLMS | RLS, X: Array, y: Array) -> Array:
-    """Infinite ones where the filter diverges."""
+    """The squared errors; infinity if the filter diverges."""
     try:
         errors: Array = (np.asarray(learner.learn(X, y)) - y) ** 2
     except ValueError:

@@ -1,7 +1,7 @@
 """Figures of a study, as PNG and SVG: the same bytes for the same numbers.
 
-Colours begin with those of Okabe and Ito; all of ours, and all of the others, can be told apart by people who see fewer
-colours too. What is not ours is dashed, and lies below. A method has one colour in all panels of a figure. Legends stand below the axes, never over the data.
+The colours start with those of Okabe and Ito; people with colour blindness can distinguish all of ours, and all of the others. Other methods
+are dashed and drawn below ours. A method has the same colour in all panels of a figure. Legends are below the axes, never over the data.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ WIDTH, HEIGHT, DPI = 6.0, 4.9, 100
 
 
 def draw(study: Study, folder: Path) -> list[Path]:
-    """All panels of a study in one figure; return the files."""
+    """Draw all panels of a study in one figure; return the files."""
     import matplotlib as mpl  # noqa: PLC0415 - optional, and slow
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
 
@@ -50,7 +50,7 @@ def draw(study: Study, folder: Path) -> list[Path]:
 
 
 def _looks(study: Study) -> dict[str, tuple[str, Any]]:
-    """Colour and dashes of each method."""
+    """The colour and line style of each method."""
     out: dict[str, tuple[str, Any]] = {}
     counts = {"ours": 0, "peer": 0}
     for line in (line for panel in study.panels for line in panel.lines if line.kind != "known"):
@@ -87,7 +87,7 @@ def _draw_panel(axis: Any, panel: Panel, looks: dict[str, tuple[str, Any]]) -> N
 
 
 def _draw_known(axis: Any, line: Line, number: int, looks: dict[str, tuple[str, Any]]) -> None:
-    """A theory has the colour of what it is of; levels are grey. Both are dotted."""
+    """Draw a theoretical curve in the colour of its method, or a constant level in grey. Both are dotted."""
     of = line.label.partition(":")[0]
     grey, dots = LEVELS[number % len(LEVELS)]
     colour, style, width = (looks[of][0], LEVELS[0][1], 1.4) if of in looks else (grey, dots, 2.2)

@@ -1,4 +1,4 @@
-"""How far a mean can be trusted."""
+"""Confidence intervals of means."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean, and where it lies with a confidence of 95 %."""
+    """A mean and its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -21,12 +21,12 @@ class Interval:
 
     @property
     def is_point(self) -> bool:
-        """Whether all values were the same: then nothing is known of how they vary."""
+        """Whether all values were equal: then their variation is unknown."""
         return self.low == self.high
 
     @classmethod
     def of(cls, values: npt.ArrayLike) -> "Interval":
-        """By Student's t, of values that are independent: one for each seed."""
+        """The mean of independent values, one for each seed, by Student's t."""
         sample = np.asarray(values, dtype=np.float64)
         if len(sample) < 2:
             raise ValueError("an interval needs at least two values.")
@@ -37,7 +37,7 @@ class Interval:
 
     @classmethod
     def of_series(cls, values: Array, *, block: int, draws: int = 2_000, seed: int = 0) -> "Interval":
-        """The mean of one series, whose neighbours depend on each other: from blocks of it, drawn with replacement."""
+        """The mean of one series of dependent values, by the bootstrap: blocks of the series are drawn with replacement."""
         rng = np.random.default_rng(seed)
         count = -(-len(values) // block)
         sums = np.concatenate(
@@ -51,10 +51,10 @@ class Interval:
 
     @classmethod
     def of_table(cls, values: npt.NDArray[np.int8]) -> "Interval":
-        """The mean of a table, seeds by test rows, in percent, where other seeds and other test rows might have been drawn.
+        """The mean of a table of seeds by test rows, in percent. The interval allows for other seeds and other test rows.
 
-        The reach of seeds is Student's, that of rows is normal, as there are many; they add as squares. (Drawing both anew from the table, with
-        replacement, gives less than Student's where seeds are few.)
+        Its half-width combines that of the seeds (Student's t) and that of the many rows (normal) as a root of the sum of squares. (Bootstrapping
+        both from the table would give intervals narrower than Student's if there are few seeds.)
         """
         of_seeds = cls.of(100.0 * values.mean(axis=1))
         rows = 100.0 * values.mean(axis=0)

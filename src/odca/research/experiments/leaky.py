@@ -14,7 +14,7 @@ NEAR = 1.0  # percent
 
 
 def find(job: Job, events: int = EVENTS) -> Finding:
-    """‖w_LMS - w‖/‖w‖ over events, both from w = 0 on."""
+    """‖w_LMS - w‖/‖w‖ over events, both starting at w = 0."""
     looks = np.unique(np.geomspace(10, events, LOOKS).astype(np.int64))
 
     def one(seed: int) -> Array:
@@ -42,7 +42,7 @@ def find(job: Job, events: int = EVENTS) -> Finding:
         ),
         claims=[
             Claim(
-                f"with an infinite window O-DCA approaches leaky LMS of μ_N = 1/(ρN): within {NEAR:g} % of its weights at the end",
+                f"with an infinite window O-DCA approaches leaky LMS with μ_N = 1/(ρN): within {NEAR:g} % of its weights at the end",
                 "paper, eq. 41",
                 Interval.of(distances[:, -1]),
                 "% of ‖w‖",

@@ -1,10 +1,10 @@
 """Wealth: weights on the simplex as a portfolio of 36 stocks, rebalanced every day.
 
-A day's relatives h (today's prices over yesterday's) multiply the wealth by hᵀw. Learning maximises its logarithm: Q(z) = -log z under KL, so
-that -Q'(z) = 1/z and λ = 1/(p + sλ) = 2/(p + √(p² + 4s)). Exponentiated gradient (Helmbold and others, 1998) takes the gradient before the day
-instead of behind it: it is to O-DCA of a constant strength 1/η what SGD is to proximal steps.
+Each day the wealth is multiplied by hᵀw, where h holds today's prices divided by yesterday's. The learner maximises the logarithm of the wealth:
+Q(z) = -log z with the penalty KL, so that -Q'(z) = 1/z and λ = 1/(p + sλ) = 2/(p + √(p² + 4s)). Exponentiated gradient (Helmbold and others, 1998)
+takes the gradient before the step instead of after it: it relates to O-DCA with a constant strength 1/η as SGD does to proximal steps.
 
-There is one history, so intervals are of the daily difference of log wealth, from blocks of days drawn with replacement.
+There is only one history, so the intervals are those of the daily difference of log wealth, from blocks of days drawn with replacement.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ DAYS = "trading days since July 1962"
 
 
 class LogWealth:
-    """Q(z) = -log z, whose dual is known."""
+    """Q(z) = -log z, whose dual variable has a closed form."""
 
     def dual(self, p: float, s: float, y: float) -> float:
         """λ with λ = 1/(p + s·λ)."""
@@ -41,7 +41,7 @@ class LogWealth:
 
 
 def run(job: Job) -> Study:
-    """Do it."""
+    """Run the experiment."""
     data = datasets.load("nyse", download=job.download)
     relatives = np.asarray(data.X, dtype=np.float64)
     growth: dict[str, Array] = {}
@@ -55,7 +55,7 @@ def run(job: Job) -> Study:
     growth["uniform, held"] = _ratios(np.cumprod(relatives, axis=0).mean(axis=1))
     growth["best stock, in hindsight"] = relatives[:, np.prod(relatives, axis=0).argmax()]
     growth["best fixed weights, in hindsight"] = relatives @ best_fixed_weights(relatives)
-    job.tell("portfolio")
+    job.report_done("portfolio")
     logs = {name: np.log(each) for name, each in growth.items()}
     mild, bold = (f"O-DCA, strength {1.0 / rate:g}" for rate in RATES)
 
@@ -77,7 +77,7 @@ def run(job: Job) -> Study:
             Claim(f"{bold} beats uniform rebalancing", "odca", against(bold, UNIFORM), unit, good="above"),
             *(
                 Claim(
-                    f"{name} beats exponentiated gradient of the same η",
+                    f"{name} beats exponentiated gradient with the same η",
                     "odca",
                     against(name, f"exponentiated gradient, η = {rate:g}"),
                     unit,
@@ -108,19 +108,19 @@ def run(job: Job) -> Study:
             name: (float(np.exp(each.sum())), Interval.of_series(BASIS_POINTS * each, block=BLOCK))
             for name, each in logs.items()
         },
-        notes=["The weights of the day are those from before it, for all but the two that are named in hindsight."],
+        notes=["The weights of each day are those from before it, except for the two portfolios chosen in hindsight."],
     )
 
 
 def _lines(logs: dict[str, Array]) -> list[Line]:
-    """Wealth at every few days, from the logarithms of its daily growth."""
+    """The wealth every few days, from the logarithms of its daily growth."""
     return [
         Line(name, np.arange(0.0, len(each), EVERY), np.exp(np.cumsum(each))[::EVERY]) for name, each in logs.items()
     ]
 
 
 def odca(relatives: Array, rate: float, window: Window) -> Array:
-    """What each day multiplies the wealth by."""
+    """The factor by which the wealth grows each day."""
     learner = Learner(
         loss=LogWealth(), penalty=KL(), rho=0.0, prior_strength=1.0 / rate, window=window, n_features=relatives.shape[1]
     )
@@ -128,7 +128,7 @@ def odca(relatives: Array, rate: float, window: Window) -> Array:
 
 
 def exponentiated_gradient(relatives: Array, rate: float) -> Array:
-    """What each day multiplies the wealth by: w_i ← w_i·exp(η·h_i/hᵀw), made to sum to one."""
+    """The factor by which the wealth grows each day, for w_i ← w_i·exp(η·h_i/hᵀw), normalised to sum to one."""
     w = np.full(relatives.shape[1], 1.0 / relatives.shape[1])
     growth = np.empty(len(relatives))
     for day, h in enumerate(relatives):
@@ -139,7 +139,7 @@ def exponentiated_gradient(relatives: Array, rate: float) -> Array:
 
 
 def best_fixed_weights(relatives: Array) -> Array:
-    """Those on the simplex that end richest."""
+    """The weights on the simplex with the largest wealth in the end."""
     from scipy.optimize import minimize  # noqa: PLC0415 - takes a while
 
     count = relatives.shape[1]

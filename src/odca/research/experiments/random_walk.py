@@ -1,8 +1,8 @@
-"""Following what moves: a target that walks at random.
+"""Tracking: a target on a random walk.
 
-How far off a filter is, is told by ‖w - w°‖², the deviation, averaged over seeds; for the filters that step along the row it is known exactly
-(`theory`). Every filter has the parameter that is best for the walk, by theory: LMS and NLMS their μ, RLS its β; O-DCA its β given ρ, with its leak
-and the time that its window takes to fill, and once more the best ρ as well.
+A filter is measured by its deviation ‖w - w°‖², averaged over seeds; for filters that step along the row it is known exactly (`theory`). Every filter
+has the parameter that theory says is best for the walk: μ for LMS and NLMS, β for RLS. O-DCA has the best β for a given ρ, allowing for its leak and for
+the time until its window is full, and in another run also the best ρ.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ EXPONENTIAL, BEST, SLIDING, REFINED, INFINITE = (
 
 
 class Filter(Protocol):
-    """What is compared."""
+    """An adaptive filter."""
 
     def learn(self, X: Any, y: Any, /) -> Any:
         """Learn from events in order."""
@@ -50,7 +50,7 @@ class Filter(Protocol):
 
 
 class _Refined:
-    """O-DCA on a sliding window that is solved anew whenever it is looked at: least squares over the window."""
+    """O-DCA on a sliding window, refined to the exact solution whenever the weights are read: least squares over the window."""
 
     def __init__(self, length: int) -> None:
         self._learner = odca(Sliding(length), REFINED_RHO)
@@ -73,7 +73,7 @@ def odca(window: Window, rho: float = RHO) -> Learner:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best parameters, by theory. rate: μ of O-DCA at RHO; best_rate: at best_rho."""
+    """The best parameters, by theory. rate: μ of O-DCA at RHO; best_rate: at best_rho; grids: what was tried."""
 
     lms: float
     nlms: float
@@ -81,22 +81,22 @@ class Tuned:
     rate: float
     best_rho: float
     best_rate: float
-    told: str
+    grids: str
 
     @property
     def length(self) -> int:
-        """Of a sliding window of the same μ."""
+        """The length of a sliding window with the same μ."""
         return round(1.0 / (self.rate * RHO))
 
     @property
     def refined_length(self) -> int:
-        """Of a sliding window that is as old as RLS's, on the average."""
+        """The length of a sliding window in which events are as old on average as in RLS."""
         return round(2.0 / self.forgetting)
 
 
 @cache
 def tuned() -> Tuned:
-    """It takes a second or two."""
+    """Find the best parameters, which takes a second or two."""
     levels = {
         rho: [_late(theory.deviation(WALK, EVENTS, theory.odca(rho, 1.0 - rate * rho))) for rate in RATES]
         for rho in RHOS
@@ -110,8 +110,8 @@ def tuned() -> Tuned:
         RATES[best[RHO]],
         best_rho,
         RATES[best[best_rho]],
-        f"of ρ by the best μ each: {tuning.told(RHOS, [min(each) for each in levels.values()])}; "
-        f"of μ at ρ = {RHO:g}: {tuning.told(RATES, levels[RHO])}; at ρ = {best_rho:g}: {tuning.told(RATES, levels[best_rho])}",
+        f"ρ, each with its best μ: {tuning.listed(RHOS, [min(each) for each in levels.values()])}; "
+        f"μ at ρ = {RHO:g}: {tuning.listed(RATES, levels[RHO])}; μ at ρ = {best_rho:g}: {tuning.listed(RATES, levels[best_rho])}",
     )
 
 
@@ -120,12 +120,12 @@ def _best_rho(levels: dict[float, list[float]]) -> float:
 
 
 def _late(deviations: Array) -> float:
-    """Over the second half."""
+    """The mean over the second half."""
     return float(deviations[len(deviations) // 2 :].mean())
 
 
 def filters() -> dict[str, Callable[[], Filter]]:
-    """How each is made."""
+    """A constructor for each filter."""
     best = tuned()
     return {
         EXPONENTIAL: lambda: odca(Exponential(beta=1.0 - best.rate * RHO)),
@@ -142,7 +142,7 @@ def filters() -> dict[str, Callable[[], Filter]]:
 def deviations(
     drift: datasets.Drift, every: int, made: dict[str, Callable[[], Filter]], begin: int = 0
 ) -> dict[str, Array]:
-    """‖w - w°‖² of each filter, at every so many events behind the beginning."""
+    """‖w - w°‖² of each filter, evaluated every `every` events after the first `begin`."""
     learners = {name: make() for name, make in made.items()}
     for learner in learners.values():
         learner.learn(drift.X[:begin], drift.y[:begin])
@@ -155,7 +155,7 @@ def deviations(
 
 
 def find(job: Job, events: int = EVENTS) -> Finding:
-    """Deviation from a target that walks at random."""
+    """The deviation from a target on a random walk."""
     best, made = tuned(), filters()
 
     def one(seed: int) -> dict[str, Array]:
@@ -204,13 +204,13 @@ def find(job: Job, events: int = EVENTS) -> Finding:
             "LMS, NLMS, RLS": f"μ = {best.lms:.3g}, μ = {best.nlms:.3g}, β = {1.0 - best.forgetting:.4g}, the best by theory",
             "O-DCA": f"squared loss, ρ = {RHO:g}; exponential β = {1.0 - best.rate * RHO:.6g} (μ = {best.rate:.3g}), sliding L = {best.length:,} (the same μ); "
             f"best ρ = {best.best_rho:g}, β = {1.0 - best.best_rate * best.best_rho:.6g} (μ = {best.best_rate:.3g}); "
-            f"refined: L = {best.refined_length}, ρ = {REFINED_RHO:g}, solved by S-DCA where it is looked at",
-            "grids, by theory (mean deviation of the second half)": best.told,
+            f"refined: L = {best.refined_length}, ρ = {REFINED_RHO:g}, solved by S-DCA at each evaluation",
+            "grids, by theory (mean deviation of the second half)": best.grids,
         },
         notes=[
             (
-                "With l2 the window of O-DCA fades the duals, and 1/(ρΔ) is the step: what decides how fast it tracks is μ = (1 - β)/ρ, not β alone. "
-                "An infinite window tracks for as long as 1/(ρN) is not yet small."
+                "With l2, the window of O-DCA decays the duals and 1/(ρΔ) is the step size, so how fast it tracks depends on μ = (1 - β)/ρ, not on β alone. "
+                "An infinite window tracks as long as 1/(ρN) is not too small."
             )
         ],
     )
@@ -230,16 +230,22 @@ def _claims(levels: dict[str, Array], expected: dict[str, float]) -> Sequence[Cl
             unit,
         ),
         *(
-            Claim(f"{says}: a deviation at most {NEAR:g} % above its", "odca", above(ours, theirs), unit, margin=NEAR)
-            for says, ours, theirs in (
+            Claim(
+                f"{statement}: its deviation is at most {NEAR:g} % larger",
+                "odca",
+                above(ours, theirs),
+                unit,
+                margin=NEAR,
+            )
+            for statement, ours, theirs in (
                 (f"O-DCA at ρ = {RHO:g} tracks as well as LMS, which has no leak", EXPONENTIAL, "LMS"),
                 ("O-DCA at its best ρ tracks as well as LMS", BEST, "LMS"),
-                ("O-DCA at its best ρ tracks as well as RLS, at white rows and a fraction of the cost", BEST, "RLS"),
+                ("O-DCA at its best ρ tracks as well as RLS, for white rows, at a fraction of the cost", BEST, "RLS"),
             )
         ),
         *(
             Claim(
-                f"the deviation is that of theory, within {NEAR:g} %: {name}",
+                f"the deviation agrees with theory within {NEAR:g} %: {name}",
                 "odca",
                 Interval.of(100.0 * (levels[name] / expected[name] - 1.0)),
                 unit,
@@ -252,7 +258,7 @@ def _claims(levels: dict[str, Array], expected: dict[str, float]) -> Sequence[Cl
 
 
 def _moving_mean(curves: Array) -> Array:
-    """Of the last few looks: the curves of few seeds are ragged."""
+    """The mean of the last few evaluations: with few seeds the curves are ragged."""
     sums = np.cumsum(np.pad(curves, ((0, 0), (1, 0))), axis=1)
     ends = np.arange(1, sums.shape[1])
     begins = np.maximum(0, ends - SHOWN // EVERY)

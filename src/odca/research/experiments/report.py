@@ -1,4 +1,4 @@
-"""What studies found, as files: report.md, claims.csv, a CSV of every panel's curves."""
+"""The results of studies as files: report.md, claims.csv, and a CSV file with the curves of each panel."""
 
 import csv
 import math
@@ -17,18 +17,19 @@ HEAD = """\
 
 Written by `odca reproduce` (odca {version}, Python {python}, NumPy {numpy}). The same seeds give the same numbers.
 
-A claim **holds** if the difference, ours less theirs, lies with its whole 95 % confidence interval where the claim says: on its side of zero, or
-within the margin that it names. It **needs smoothing** if that is so for our smoothed weights only, against theirs as they are; rows that compare smoothed with
-smoothed stand beside. Else it **does not hold**, also where so few seeds cannot tell. Differences are paired: both sides saw the same events in the same order.
+A claim **holds** if the whole 95 % confidence interval of the difference (ours minus theirs) is where the claim says: on the claimed side of zero, or
+within the stated margin. It **needs smoothing** if that is true only of our smoothed weights, compared with theirs unsmoothed; other rows compare smoothed
+with smoothed. Otherwise it **does not hold**, which includes differences that are too uncertain with so few seeds. Differences are paired: both sides saw the
+same events in the same order.
 
-Intervals are over seeds unless a study says otherwise: over orders of the events, given these test rows. Where test errors are compared at the end of a pass, the last
-column but one has the wider interval that covers other test rows as well. The paper's figures cannot be seen in its source;
-"paper" is the source of what it says in words or equations, "odca" of all else.
+Unless a study says otherwise, intervals are over seeds, that is, over orders of the events, for fixed test rows. For test errors at the end of a pass, the
+column before the verdict has a wider interval that allows for other test rows as well. The source of a claim is "paper" if the paper states it in words or
+equations (its figures are not part of its source text), and "odca" otherwise.
 """
 
 
 def write(studies: Sequence[Study], folder: Path, left_out: Sequence[str] = ()) -> list[Path]:
-    """Write all files but the figures; return them. left_out: experiments that could not be done, and why."""
+    """Write all files except the figures; return them. left_out: experiments that could not be run, and why."""
     paths = [folder / "report.md", folder / "claims.csv"]
     head = HEAD.format(version=__version__, python=platform.python_version(), numpy=np.__version__)
     missing = [
@@ -51,7 +52,7 @@ def write(studies: Sequence[Study], folder: Path, left_out: Sequence[str] = ()) 
 
 
 def shown(number: float) -> str:
-    """With three digits that matter."""
+    """A number with three significant digits."""
     return "" if math.isnan(number) else f"{number:.3g}" if abs(number) < 1000 else f"{number:,.0f}"
 
 
@@ -64,7 +65,7 @@ def signed(interval: Interval) -> str:
 
 def _contents(studies: Sequence[Study]) -> str:
     rows = [
-        f"| {study.name} | {claim.says} | {claim.source} | {signed(claim.difference)} {claim.unit} | "
+        f"| {study.name} | {claim.statement} | {claim.source} | {signed(claim.difference)} {claim.unit} | "
         f"{signed(claim.smoothed) if claim.smoothed else ''} | {signed(claim.wider) if claim.wider else ''} | **{claim.verdict}** |"
         for study in studies
         for claim in study.claims
@@ -111,7 +112,7 @@ def _claim_cells(claim: Claim) -> list[object]:
     nothing = Interval(*[float("nan")] * 3)
     spreads = [claim.difference, claim.smoothed or nothing, claim.wider or nothing]
     return [
-        claim.says,
+        claim.statement,
         claim.source,
         claim.verdict,
         claim.unit,

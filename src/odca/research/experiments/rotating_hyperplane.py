@@ -1,4 +1,4 @@
-"""Following what moves: a hyperplane that turns all the time, and the hinge."""
+"""Tracking: classification by a hyperplane that turns all the time, with the hinge loss."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ PLAIN, SGD_SMOOTHED = "SGD", "SGD, smoothed"
 
 
 def find(job: Job) -> Finding:
-    """Share of wrong predictions, each from before its event was learned, in blocks."""
+    """The error rate in blocks of events, each predicted before it was learned."""
     runs = over_seeds(_one, job, "turning hyperplane")
     curves = {name: 100.0 * np.array([run[name] for run in runs]) for name in runs[0]}
     at = np.arange(EVERY, EVENTS + 1, EVERY)
@@ -53,14 +53,14 @@ def find(job: Job) -> Finding:
                 points,
             ),
             Claim(
-                "O-DCA follows a turning hyperplane better than SGD of the same μ",
+                "O-DCA follows a turning hyperplane better than SGD with the same μ",
                 "odca",
                 Interval.of(levels[EXPONENTIAL] - levels[PLAIN]),
                 points,
                 smoothed=Interval.of(levels[SMOOTHED] - levels[PLAIN]),
             ),
             Claim(
-                "smoothed O-DCA follows a turning hyperplane better than SGD smoothed by the same κ",
+                "smoothed O-DCA follows a turning hyperplane better than SGD smoothed with the same κ",
                 "odca",
                 Interval.of(levels[SMOOTHED] - levels[SGD_SMOOTHED]),
                 points,

@@ -1,9 +1,9 @@
-"""Weights that are exactly zero: the elastic net online, beside the batch solution.
+"""Weights that are exactly zero: the elastic net online, compared with the batch solution.
 
     min (1/N) Σ ½(y_n - h_nᵀw)² + ρ(δ‖w‖₁ + ½‖w‖²)
 
-O-DCA thresholds the dual sum, so that weights are zero, not nearly so, after every event. scikit-learn's ElasticNet solves the same problem
-over all events; its SGD, which has the best rate of a grid, truncates weights as they cross zero.
+O-DCA thresholds the dual sum, so that after every event weights are exactly zero, not just nearly. scikit-learn's ElasticNet solves the same problem
+over all events; its SGD, with the best rate of a grid, truncates weights when they cross zero.
 """
 
 import numpy as np
@@ -21,12 +21,12 @@ ALPHA, SHARE = RHO * (DELTA + 1.0), DELTA / (DELTA + 1.0)  # scikit-learn's name
 LOOKS = 30
 NEAR, EXACT = 0.05, 1e-4
 ODCA, FITTED, BATCH, PEER = "O-DCA", "O-DCA, fit", "ElasticNet, all events", "SGDRegressor, elastic net"
-RATES = tuning.grid(1e-3, 9, 2.0)  # eta0: from some of these on it diverges
+RATES = tuning.grid(1e-3, 9, 2.0)  # eta0: it diverges at the largest of these
 ZEROS, FOUND, OFF = range(3)
 
 
 def run(job: Job) -> Study:
-    """Do it."""
+    """Run the experiment."""
     looks = np.unique(np.geomspace(20, EVENTS, LOOKS).astype(np.int64))
     runs = over_seeds(lambda seed: _one(seed, looks), job, "sparse")
     curves = {name: np.array([run[name] for run in runs]) for name in (ODCA, FITTED, BATCH)}  # seeds, looks, measures
@@ -47,26 +47,26 @@ def run(job: Job) -> Study:
         parameters={
             "O-DCA": f"squared loss, ElasticNet(δ = {DELTA:g}), ρ = {RHO:g}, infinite window",
             "scikit-learn": f"alpha = {ALPHA:g}, l1_ratio = {SHARE:g}, no intercept; SGDRegressor in one pass with eta0 = {RATES[best]:g}, the best of a grid",
-            "grid of eta0 (F1 at the end)": tuning.told(RATES, f1),
+            "grid of eta0 (F1 at the end)": tuning.listed(RATES, f1),
         },
         seeds=job.seeds,
         claims=[
             Claim(
-                "O-DCA under elastic net has more weights that are exactly zero than SGD under elastic net",
+                "with the elastic net, O-DCA has more weights that are exactly zero than SGD",
                 "odca",
                 Interval.of(end[ODCA][:, ZEROS] - end[PEER][:, ZEROS]),
                 "weights",
                 good="above",
             ),
             Claim(
-                "O-DCA under elastic net finds the features better than SGD under elastic net",
+                "with the elastic net, O-DCA finds the features better than SGD",
                 "odca",
                 Interval.of(end[ODCA][:, FOUND] - end[PEER][:, FOUND]),
                 "F1",
                 good="above",
             ),
             Claim(
-                f"one pass finds the features as well as the batch solution does: F1 at most {NEAR:g} below its",
+                f"one pass finds the features as well as the batch solution does: its F1 is at most {NEAR:g} lower",
                 "odca",
                 Interval.of(end[ODCA][:, FOUND] - end[BATCH][:, FOUND]),
                 "F1",
@@ -81,7 +81,7 @@ def run(job: Job) -> Study:
                 margin=100.0 * NEAR,
             ),
             Claim(
-                f"fit, which makes more passes, is the batch solution to {EXACT:.2%}",
+                f"fit, which makes more passes, matches the batch solution to within {EXACT:.2%}",
                 "odca",
                 Interval.of(100.0 * end[FITTED][:, OFF]),
                 "%",
@@ -115,7 +115,7 @@ def run(job: Job) -> Study:
 
 
 def _one(seed: int, looks: Looks) -> dict[str, Array]:
-    """Zeros, F1 and distance from the batch solution, at each look; of SGD for each rate."""
+    """The number of zeros, F1 and the distance from the batch solution at each evaluation; of SGD for each rate."""
     from sklearn.linear_model import ElasticNet as BatchElasticNet  # noqa: PLC0415 - optional
 
     X, y, truth = problem(seed)
@@ -138,7 +138,7 @@ def _one(seed: int, looks: Looks) -> dict[str, Array]:
 
 
 def _truncated(X: Array, y: Array, looks: Looks, rate: float) -> Array:
-    """The weights of scikit-learn's SGD at each look; NaN from where it diverges."""
+    """The weights of scikit-learn's SGD at each evaluation; NaN once it has diverged."""
     from sklearn.linear_model import SGDRegressor  # noqa: PLC0415 - optional
 
     sgd = SGDRegressor(penalty="elasticnet", alpha=ALPHA, l1_ratio=SHARE, fit_intercept=False, shuffle=False, eta0=rate)

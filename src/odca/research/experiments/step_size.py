@@ -1,8 +1,8 @@
-"""How forgiving: SGD over nine decades of its step size, O-DCA over nine decades of its strength, on Adult.
+"""Sensitivity to parameters: SGD over nine decades of its step size, O-DCA over nine decades of its strength, on Adult.
 
-O-DCA has no step size; its ρ is the problem's. With an infinite window it is given ρ from 1e-9 to 1, SGD is given μ from 1e-7 to 100 at the
-paper's ρ. A parameter is forgiven if the test error at the end of the pass is within two points of the method's best; what is counted is how far the
-forgiven ones reach, from one to the next, along the grid.
+O-DCA has no step size; its ρ is part of the problem. With an infinite window it is run with ρ from 1e-9 to 1; SGD is run with μ from 1e-7 to 100 at the
+paper's ρ. A value is tolerated if the test error at the end of the pass is within two points of the method's best. The result is the width, in decades, of
+the tolerated range of the grid.
 """
 
 import numpy as np
@@ -19,50 +19,52 @@ DECADES, PER_DECADE = 9, 2
 GRID = np.logspace(0, DECADES, DECADES * PER_DECADE + 1)
 STRENGTHS, RATES = 1e-9 * GRID, 1e-7 * GRID
 RHO, SMOOTHING = 1e-3, 0.999
-FORGIVEN = 2.0  # points
+TOLERATED = 2.0  # points
 ODCA, SMOOTHED, PLAIN, SGD_SMOOTHED, AVERAGED = "O-DCA", "O-DCA, smoothed", "SGD", "SGD, smoothed", "SGD, averaged"
 
 
 def run(job: Job) -> Study:
-    """Do it."""
+    """Run the experiment."""
     data = datasets.load("adult", download=job.download)
     runs = over_seeds(lambda seed: _one(data, seed), job, "step size")
     curves = {name: np.array([run[name] for run in runs]) for name in runs[0]}
     best = {name: each.mean(axis=0).min() for name, each in curves.items()}
-    is_forgiven = {name: each <= best[name] + FORGIVEN for name, each in curves.items()}
-    forgiven = {name: spans(each) / PER_DECADE for name, each in is_forgiven.items()}
+    is_tolerated = {name: each <= best[name] + TOLERATED for name, each in curves.items()}
+    tolerated = {name: spans(each) / PER_DECADE for name, each in is_tolerated.items()}
 
     def lines(ours: bool) -> list[Line]:
         return [
             Line.of(name, STRENGTHS if ours else RATES, each) for name, each in curves.items() if is_ours(name) == ours
         ]
 
-    def more(says: str, ours: str, theirs: str, smoothed: str | None = None) -> Claim:
+    def more(statement: str, ours: str, theirs: str, smoothed: str | None = None) -> Claim:
         return Claim(
-            says,
+            statement,
             "odca",
-            Interval.of(forgiven[ours] - forgiven[theirs]),
+            Interval.of(tolerated[ours] - tolerated[theirs]),
             "decades",
             good="above",
-            smoothed=Interval.of(forgiven[smoothed] - forgiven[theirs]) if smoothed else None,
+            smoothed=Interval.of(tolerated[smoothed] - tolerated[theirs]) if smoothed else None,
         )
 
     return Study(
         name="step-size",
-        title="Step size: how forgiving each is",
+        title="Step size: how sensitive each method is",
         data=f"{data.what}. From {' and '.join(data.files)}.",
         parameters={
             "O-DCA": f"hinge, infinite window, ρ from {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}; smoothed with κ = {SMOOTHING:g}",
             "SGD": f"hinge, ρ = {RHO:g}, μ from {RATES[0]:g} to {RATES[-1]:g}; smoothed with the same κ; averaged with κ = 1",
-            "forgiven": f"a test error within {FORGIVEN:g} points of the method's best; counted are the gaps of the grid, {PER_DECADE} to a decade, with both ends forgiven",
+            "tolerated": f"a test error within {TOLERATED:g} points of the method's best; the range is the number of grid intervals, {PER_DECADE} per decade, with both ends tolerated",
         },
         seeds=job.seeds,
         claims=[
-            more("O-DCA forgives more decades of ρ than SGD of μ", ODCA, PLAIN, SMOOTHED),
+            more("O-DCA tolerates more decades of ρ than SGD does of μ", ODCA, PLAIN, SMOOTHED),
             more(
-                "smoothed O-DCA forgives more decades of ρ than SGD smoothed by the same κ of μ", SMOOTHED, SGD_SMOOTHED
+                "smoothed O-DCA tolerates more decades of ρ than SGD, smoothed with the same κ, does of μ",
+                SMOOTHED,
+                SGD_SMOOTHED,
             ),
-            more("smoothed O-DCA forgives more decades of ρ than averaged SGD of μ", SMOOTHED, AVERAGED),
+            more("smoothed O-DCA tolerates more decades of ρ than averaged SGD does of μ", SMOOTHED, AVERAGED),
         ],
         panels=[
             Panel(
@@ -78,14 +80,14 @@ def run(job: Job) -> Study:
                 "step-size-sgd", "SGD over μ", "μ", "test error, %", lines(ours=False), x_log=True, y_range=(14.0, 30.0)
             ),
         ],
-        columns=("best test error, %", "decades forgiven"),
-        results={name: (float(best[name]), Interval.of(forgiven[name])) for name in curves},
+        columns=("best test error, %", "decades tolerated"),
+        results={name: (float(best[name]), Interval.of(tolerated[name])) for name in curves},
         notes=[
-            "ρ is a parameter of the problem: where it is far too large no method helps.",
+            "ρ is a parameter of the problem: if it is far too large, no method does well.",
             *(
-                f"For {name} no lower limit was found within the grid: {STRENGTHS[0] if is_ours(name) else RATES[0]:g} is forgiven for all seeds, "
-                "and the decades are at least so many."
-                for name, each in is_forgiven.items()
+                f"For {name} the grid does not reach the lower limit: {STRENGTHS[0] if is_ours(name) else RATES[0]:g} is tolerated for all seeds, "
+                "so the number of decades is a lower bound."
+                for name, each in is_tolerated.items()
                 if each[:, 0].all()
             ),
         ],
@@ -93,7 +95,7 @@ def run(job: Job) -> Study:
 
 
 def spans(inside: npt.NDArray[np.bool_]) -> Array:
-    """How many gaps of the grid have both their ends inside, in each row."""
+    """The number of grid intervals with both ends inside, in each row."""
     counts: Array = (inside[:, 1:] & inside[:, :-1]).sum(axis=1).astype(np.float64)
     return counts
 

@@ -1,4 +1,4 @@
-"""What an experiment finds: claims with their verdicts, curves, and a table of where everything ended."""
+"""The results of an experiment: claims with their verdicts, curves, and a table of final values."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +13,9 @@ import numpy.typing as npt
 from odca.research.experiments.intervals import Array, Interval
 
 Looks: TypeAlias = npt.NDArray[np.int64]
-"""After how many events, or steps, something was looked at."""
-Tell: TypeAlias = Callable[[str], None]
-"""Tells that a step of the work is done, and which."""
+"""The numbers of events, or steps, after which the methods are evaluated."""
+ReportDone: TypeAlias = Callable[[str], None]
+"""A callback that reports a finished part of the work."""
 Verdict: TypeAlias = Literal["holds", "needs smoothing", "does not hold"]
 T = TypeVar("T")
 
@@ -29,35 +29,35 @@ def is_ours(label: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to run an experiment with. download: whether to insist on the paper's own files."""
+    """The arguments of an experiment. download: whether to insist on the paper's own files."""
 
     seeds: Sequence[int]
-    tell: Tell
+    report_done: ReportDone
     download: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is claimed, and by how much it is so."""
+    """A claim, and the measured difference that decides it."""
 
-    says: str
+    statement: str
     source: str
-    """Who claims it: a place in the paper, or odca."""
+    """Who makes the claim: a place in the paper, or odca."""
     difference: Interval
-    """Ours less theirs."""
+    """Ours minus theirs."""
     unit: str
     good: Literal["below", "above", "within"] = "below"
-    """Where the difference lies if the claim holds: below zero, above it, or near it."""
+    """Where the difference is if the claim holds: below zero, above it, or near it."""
     margin: float = 0.0
-    """How far it may lie on the other side."""
+    """How far the difference may be on the other side of zero."""
     smoothed: Interval | None = None
-    """The same with our weights smoothed and theirs as they are, where the claim is about the raw ones."""
+    """The difference between our smoothed and their raw weights, if the claim is about raw weights."""
     wider: Interval | None = None
-    """The difference, with other test rows too, where it is one of test errors."""
+    """The difference of test errors, with an interval that allows for other test rows."""
 
     @property
     def verdict(self) -> Verdict:
-        """It holds if the whole interval lies there."""
+        """Whether the whole interval is where the claim says."""
         if self._is_good(self.difference):
             return "holds"
         if self.smoothed is not None and self._is_good(self.smoothed):
@@ -71,7 +71,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve: its mean and the interval around it, at each x, where there is one."""
+    """A curve: its mean at each x, and the interval around it, if there is one."""
 
     label: str
     x: Array
@@ -79,16 +79,16 @@ class Line:
     low: Array | None = None
     high: Array | None = None
     is_known: bool = False
-    """Whether it is the same for every seed: a theory, a level."""
+    """Whether it is the same for every seed: a theoretical curve or a constant level."""
 
     @property
     def kind(self) -> Literal["ours", "peer", "known"]:
-        """Whose it is."""
+        """Whether it belongs to odca, to another method, or is known in advance."""
         return "known" if self.is_known else "ours" if is_ours(self.label) else "peer"
 
     @classmethod
     def of(cls, label: str, x: npt.ArrayLike, curves: npt.ArrayLike) -> "Line":
-        """From the curves of all seeds, one in each row."""
+        """A line from the curves of all seeds, one per row."""
         rows = np.asarray(curves, dtype=np.float64)
         parts = [Interval.of(column) for column in rows.T]
         low, high = (np.array([getattr(part, name) for part in parts]) for name in ("low", "high"))
@@ -96,14 +96,14 @@ class Line:
 
     @classmethod
     def known(cls, label: str, x: npt.ArrayLike, y: npt.ArrayLike) -> "Line":
-        """What is the same for every seed."""
+        """A line that is the same for every seed."""
         at = np.asarray(x, dtype=np.float64)
         return cls(label, at, np.broadcast_to(np.asarray(y, dtype=np.float64), at.shape).copy(), is_known=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Curves that belong into one frame."""
+    """Curves that share one pair of axes."""
 
     name: str
     title: str
@@ -114,12 +114,12 @@ class Panel:
     y_log: bool = False
     y_range: tuple[float, float] | None = None
     banded: Sequence[str] | None = None
-    """Whose intervals are drawn, where those of all would hide each other."""
+    """The lines whose intervals are drawn, if drawing all would be too crowded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that an experiment found."""
+    """All results of an experiment."""
 
     name: str
     title: str
@@ -129,16 +129,16 @@ class Study:
     claims: Sequence[Claim]
     panels: Sequence[Panel]
     columns: Sequence[str] = ()
-    """What the table of results has in its columns, behind the method's name."""
+    """The columns of the table of results, after the method's name."""
     results: Mapping[str, Sequence[Interval | float]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     left_out: Sequence[str] = ()
-    """What could not be done, and why."""
+    """The parts that could not be run, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part of a study: one panel, and what goes with it."""
+    """A part of a study: one panel with its claims, results, parameters and notes."""
 
     panel: Panel
     claims: Sequence[Claim]
@@ -149,28 +149,28 @@ class Finding:
 
 
 def over_seeds(work: Callable[[int], T], job: Job, what: str) -> list[T]:
-    """The work of all seeds, in their order, on all cores."""
+    """Run the work for all seeds on all cores; return the results in the order of the seeds."""
 
     def one(seed: int) -> T:
         done = work(seed)
-        job.tell(f"{what}, seed {seed}")
+        job.report_done(f"{what}, seed {seed}")
         return done
 
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
         return list(pool.map(one, job.seeds))
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, what has not begun does not begin
+        pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, no further seed is started
 
 
-def beside(work: Callable[[], T]) -> "Future[T]":
-    """Work that goes on in a thread of its own, and that nobody waits for after Ctrl-C."""
+def in_background(work: Callable[[], T]) -> "Future[T]":
+    """Run work in a daemon thread, so that it does not delay the exit after Ctrl-C."""
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+        except BaseException as error:  # noqa: BLE001 - it is raised when the result is read
             future.set_exception(error)
 
     Thread(target=run, daemon=True).start()

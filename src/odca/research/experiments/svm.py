@@ -1,8 +1,9 @@
 """The paper's two figures: a support-vector machine on Adult and on RCV1, in one pass.
 
 Every seed is an order of the training events. O-DCA, SGD, SPG and Pegasos see each event once; S-DCA sees a fifth of them five times, so that
-all take as many steps. LIBSVM's solution of the whole set is a level, and LIBLINEAR's, which has no intercept, as ours have none. The weights are
-looked at on a grid of steps: by the error on the test set, and by the objective (1/N) Σ Q + ρ/2·‖w‖² on the training set.
+all take the same number of steps. LIBSVM's solution on the whole set is shown as a constant level, and so is LIBLINEAR's, which has no intercept, as
+the online methods have none. The weights are evaluated on a grid of steps: by the error on the test set, and by the objective (1/N) Σ Q + ρ/2·‖w‖² on
+the training set.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from odca.losses import Hinge
 from odca.research import datasets
 from odca.research.baselines import SDCA, SGD, SPG
 from odca.research.experiments.intervals import Array, Interval
-from odca.research.experiments.study import Claim, Job, Line, Looks, Panel, Study, beside, over_seeds
+from odca.research.experiments.study import Claim, Job, Line, Looks, Panel, Study, in_background, over_seeds
 from odca.windows import Exponential
 
 LOOKS = 40
@@ -30,12 +31,12 @@ PROXIMAL, PEGASOS, ASCENT = "SPG", "Pegasos", "S-DCA"
 LIBSVM, LIBLINEAR = "LIBSVM", "LIBLINEAR, no intercept"
 
 Read: TypeAlias = Callable[[], Array]
-"""Reads weights."""
+"""A function that reads the present weights of a method."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The paper's parameters, and how many rows it learned from and was judged by."""
+    """The paper's parameters, and its numbers of training and test rows."""
 
     title: str
     figure: str
@@ -47,7 +48,7 @@ class Setting:
     smoothing: float = 0.999
 
     def last_step(self, events: int) -> float:
-        """1/(ρΔ_N): that of O-DCA after so many events. It is μ once β^N is nothing."""
+        """1/(ρΔ_N), the step size of O-DCA after this many events. It tends to μ as β^N tends to 0."""
         return (1.0 - self.beta) / (self.rho * (1.0 - self.beta**events))
 
 
@@ -57,7 +58,7 @@ RCV1 = Setting("RCV1: the paper's Figure 2", "Figure 2", "rcv1", (20_242, 253_84
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """The error, in percent, and the objective at each look; which test rows are wrong at the last one."""
+    """The error in percent and the objective at each evaluation, and which test rows are wrong at the last one."""
 
     error: Array
     objective: Array
@@ -65,10 +66,10 @@ class Curves:
 
 
 def run(setting: Setting, job: Job) -> Study:
-    """Do it."""
+    """Run the experiment."""
     data = datasets.load(setting.set, download=job.download)
     looks = np.unique(np.geomspace(10, len(data.y), LOOKS).astype(np.int64))
-    solved = beside(lambda: _levels(setting, data, job))
+    solved = in_background(lambda: _levels(setting, data, job))
     runs = over_seeds(lambda seed: _one_pass(setting, data, looks, seed), job, setting.set)
     levels = solved.result()
     curves = {
@@ -79,14 +80,14 @@ def run(setting: Setting, job: Job) -> Study:
     return Study(
         name=setting.set,
         title=setting.title,
-        data=_told_data(setting, data),
+        data=_describe_data(setting, data),
         parameters={
             "loss": "hinge",
             "ρ": f"{setting.rho:g}",
             "β (O-DCA)": f"{setting.beta:g}",
             "μ (SGD, SPG)": f"{setting.rate:g}, so that β = 1 - μρ",
             "last step of O-DCA": f"1/(ρΔ_N) = {setting.last_step(len(data.y)):.3g}, which is also the μ of '{SGD_LAST}'",
-            "κ (smoothing)": f"{setting.smoothing:g}; 1 where it is called averaged",
+            "κ (smoothing)": f"{setting.smoothing:g}; 1 for averaged methods",
             "S-DCA": f"one {FIFTH}th of the events, {EPOCHS} epochs, rows drawn at random",
             "Pegasos": "μ_N = 1/(ρN)",
             "LIBSVM": "scikit-learn's SVC(kernel='linear'), C = 1/(ρN), which has an intercept",
@@ -105,20 +106,20 @@ def run(setting: Setting, job: Job) -> Study:
             for name, each in curves.items()
         }
         | {name: (float(each.error[0]), none, float(each.objective[0])) for name, each in levels.items()},
-        notes=[_told_noise(setting, curves, len(data.y))],
+        notes=[_describe_noise(setting, curves, len(data.y))],
     )
 
 
-def _told_data(setting: Setting, data: datasets.Dataset) -> str:
+def _describe_data(setting: Setting, data: datasets.Dataset) -> str:
     rows = len(data.y), len(data.X_test.indptr) - 1
     same = (
-        "as many as the paper's"
+        "as in the paper"
         if rows == setting.rows
         else f"where the paper had {setting.rows[0]:,} and {setting.rows[1]:,}"
     )
     place = "" if data.exact else ". They are not the paper's rows"
     return (
-        f"{data.what}. {rows[0]:,} events to learn from, {rows[1]:,} to be judged by, {same}. "
+        f"{data.what}. {rows[0]:,} events for training and {rows[1]:,} for testing, {same}. "
         f"From {' and '.join(data.files)}{place}."
     )
 
@@ -159,11 +160,11 @@ def _one_pass(setting: Setting, data: datasets.Dataset, looks: Looks, seed: int)
         for name, read in weights.items():
             seen[name].append(read())
         before = now
-    return {name: _judged(setting, data, np.column_stack(each)) for name, each in seen.items()}
+    return {name: _evaluate(setting, data, np.column_stack(each)) for name, each in seen.items()}
 
 
-def _judged(setting: Setting, data: datasets.Dataset, weights: Array, intercept: float = 0.0) -> Curves:
-    """The columns of `weights`, by the test and the training set."""
+def _evaluate(setting: Setting, data: datasets.Dataset, weights: Array, intercept: float = 0.0) -> Curves:
+    """Evaluate the columns of `weights` on the test set and the training set."""
     assert data.y_test is not None
     wrong = np.where(data.X_test @ weights + intercept > 0.0, 1.0, -1.0) != data.y_test.reshape(-1, 1)
     loss = np.maximum(0.0, 1.0 - data.y[:, None] * (data.X @ weights + intercept)).mean(axis=0)
@@ -173,7 +174,7 @@ def _judged(setting: Setting, data: datasets.Dataset, weights: Array, intercept:
 
 
 def _levels(setting: Setting, data: datasets.Dataset, job: Job) -> dict[str, Curves]:
-    """What a batch solver finds."""
+    """The solutions of batch solvers."""
     from sklearn.svm import SVC, LinearSVC  # noqa: PLC0415 - optional
 
     strength = 1.0 / (setting.rho * len(data.y))
@@ -182,15 +183,15 @@ def _levels(setting: Setting, data: datasets.Dataset, job: Job) -> dict[str, Cur
     weights = np.asarray(coef.todense() if hasattr(coef, "todense") else coef).reshape(-1, 1)
     plain = LinearSVC(loss="hinge", C=strength, fit_intercept=False, max_iter=100_000, random_state=0)
     plain.fit(data.X, data.y)
-    job.tell(f"{setting.set}, LIBSVM")
+    job.report_done(f"{setting.set}, LIBSVM")
     return {
-        LIBSVM: _judged(setting, data, weights, float(machine.intercept_[0])),
-        LIBLINEAR: _judged(setting, data, plain.coef_.reshape(-1, 1)),
+        LIBSVM: _evaluate(setting, data, weights, float(machine.intercept_[0])),
+        LIBLINEAR: _evaluate(setting, data, plain.coef_.reshape(-1, 1)),
     }
 
 
 def _early(curves: Array, looks: Looks) -> Array:
-    """The mean of each curve over the beginning, by steps (the looks are on a grid of ratios)."""
+    """The mean of each curve over the first steps. The evaluations are weighted by their distance, as they are on a geometric grid."""
     is_early = looks <= BEGINNING * looks[-1]
     spans = np.diff(looks[is_early], prepend=0)
     return np.asarray(curves[:, is_early] @ spans / spans.sum())
@@ -205,9 +206,9 @@ def _claims(setting: Setting, curves: dict[str, Curves], levels: dict[str, Curve
     def end(name: str) -> Array:
         return np.asarray(curves[name].error[:, -1])
 
-    def at_the_end(says: str, source: str, ours: str, theirs: str, smoothed: str | None = None) -> Claim:
+    def at_the_end(statement: str, source: str, ours: str, theirs: str, smoothed: str | None = None) -> Claim:
         return Claim(
-            says,
+            statement,
             source,
             Interval.of(end(ours) - end(theirs)),
             points,
@@ -218,9 +219,9 @@ def _claims(setting: Setting, curves: dict[str, Curves], levels: dict[str, Curve
     def early(name: str) -> Array:
         return _early(curves[name].error, looks)
 
-    def faster(says: str, source: str, ours: str, theirs: str, smoothed: str | None = None) -> Claim:
+    def faster(statement: str, source: str, ours: str, theirs: str, smoothed: str | None = None) -> Claim:
         return Claim(
-            f"{says}: less error over the first {BEGINNING:.0%} of the pass",
+            f"{statement}: less error over the first {BEGINNING:.0%} of the pass",
             source,
             Interval.of(early(ours) - early(theirs)),
             points,
@@ -234,24 +235,28 @@ def _claims(setting: Setting, curves: dict[str, Curves], levels: dict[str, Curve
         at_the_end("O-DCA is more accurate than SGD at the end of the pass", introduction, ODCA, PLAIN, SMOOTHED),
         faster("O-DCA converges faster than SGD", introduction, ODCA, PLAIN, SMOOTHED),
         at_the_end(
-            "proximal steps are more accurate than sub-gradient steps of the same μ (SPG against SGD)",
+            "proximal steps are more accurate than sub-gradient steps with the same μ (SPG against SGD)",
             introduction,
             PROXIMAL,
             PLAIN,
         ),
-        at_the_end("O-DCA is more accurate than SGD of O-DCA's last step", "odca", ODCA, SGD_LAST, SMOOTHED),
+        at_the_end("O-DCA is more accurate than SGD with O-DCA's last step size", "odca", ODCA, SGD_LAST, SMOOTHED),
         at_the_end(
-            f"smoothed O-DCA is more accurate than SGD smoothed by the same {kappa}", "odca", SMOOTHED, SGD_SMOOTHED
+            f"smoothed O-DCA is more accurate than SGD smoothed with the same {kappa}", "odca", SMOOTHED, SGD_SMOOTHED
         ),
         faster(
-            f"smoothed O-DCA converges faster than SGD smoothed by the same {kappa}", "odca", SMOOTHED, SGD_SMOOTHED
+            f"smoothed O-DCA converges faster than SGD smoothed with the same {kappa}", "odca", SMOOTHED, SGD_SMOOTHED
         ),
         at_the_end("averaged O-DCA (κ = 1) is more accurate than averaged SGD", "odca", MEAN, SGD_MEAN),
         faster("averaged O-DCA (κ = 1) converges faster than averaged SGD", "odca", MEAN, SGD_MEAN),
         at_the_end(f"smoothed O-DCA ({kappa}) is more accurate than averaged SGD", "odca", SMOOTHED, SGD_MEAN),
         at_the_end("O-DCA is more accurate than Pegasos", "odca", ODCA, PEGASOS, SMOOTHED),
         at_the_end(
-            "O-DCA in one pass is more accurate than S-DCA in five epochs over a fifth", "odca", ODCA, ASCENT, SMOOTHED
+            "O-DCA in one pass is more accurate than S-DCA in five epochs over a fifth of the events",
+            "odca",
+            ODCA,
+            ASCENT,
+            SMOOTHED,
         ),
         faster("O-DCA converges faster than S-DCA", "odca", ODCA, ASCENT, SMOOTHED),
         Claim(
@@ -306,7 +311,7 @@ def _panels(setting: Setting, curves: dict[str, Curves], levels: dict[str, Curve
     ]
 
 
-def _told_noise(setting: Setting, curves: dict[str, Curves], events: int) -> str:
+def _describe_noise(setting: Setting, curves: dict[str, Curves], events: int) -> str:
     def spread(name: str) -> str:
         return f"{curves[name].error[:, -1].std(ddof=1):.2f}"
 
@@ -315,7 +320,7 @@ def _told_noise(setting: Setting, curves: dict[str, Curves], events: int) -> str
 
     return (
         f"After one pass the window is not full: β^N = {setting.beta**events:.2g}, and O-DCA's last step, 1/(ρΔ_N) = {setting.last_step(events):.3g}, "
-        f"is {setting.last_step(events) / setting.rate:.1f} times SGD's μ. With steps of that size SGD errs on {mean(SGD_LAST)} at the end and O-DCA on {mean(ODCA)}; "
-        f"with steps of μ SGD errs on {mean(PLAIN)} and SPG on {mean(PROXIMAL)}. From one order of the events to another these vary by {spread(SGD_LAST)}, "
-        f"{spread(ODCA)}, {spread(PLAIN)} and {spread(PROXIMAL)} points, smoothed O-DCA by {spread(SMOOTHED)} and smoothed SGD by {spread(SGD_SMOOTHED)} (standard deviations)."
+        f"is {setting.last_step(events) / setting.rate:.1f} times SGD's μ. With steps of that size the final error of SGD is {mean(SGD_LAST)} and that of O-DCA {mean(ODCA)}; "
+        f"with steps of μ it is {mean(PLAIN)} for SGD and {mean(PROXIMAL)} for SPG. Between orders of the events these errors vary with standard deviations of {spread(SGD_LAST)}, "
+        f"{spread(ODCA)}, {spread(PLAIN)} and {spread(PROXIMAL)} points, that of smoothed O-DCA with {spread(SMOOTHED)} and that of smoothed SGD with {spread(SGD_SMOOTHED)}."
     )

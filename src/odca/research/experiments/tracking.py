@@ -1,4 +1,4 @@
-"""Following what moves: six parts, each with its panel."""
+"""Tracking of moving targets: six parts, each with its own panel."""
 
 from itertools import chain
 
@@ -10,7 +10,7 @@ PARTS = (random_walk.find, abrupt_change.find, bursts.find, rotating_hyperplane.
 
 
 def run(job: Job) -> Study:
-    """Do it. Without its file the F-16 is left out."""
+    """Run the experiment. The F-16 is left out if its file is missing."""
     findings: list[Finding] = [find(job) for find in PARTS]
     left_out = []
     try:
@@ -19,7 +19,7 @@ def run(job: Job) -> Study:
         left_out.append(f"tracking, the F-16. {error}")
     return Study(
         name="tracking",
-        title="Tracking: targets that move",
+        title="Tracking: moving targets",
         data=" ".join(
             [
                 "Generated (odca.research.datasets.random_walk, drifting_hyperplane).",

@@ -1,4 +1,4 @@
-"""Events that stand one behind the other in a stream."""
+"""Blocks of consecutive events of a stream."""
 
 from functools import cached_property
 from typing import Any
@@ -13,20 +13,20 @@ from odca.validation.arrays import Array
 
 
 class Block:
-    """A few thousand events.
+    """A few thousand consecutive events.
 
-    Give `block.rows` to `Learner.learn` and `predict`, or `block.X`, the same as a SciPy array. What the data do not have
-    is None.
+    Pass `block.rows` to `Learner.learn` and `predict`, or `block.X`, the same as a SciPy array. Attributes that the data do
+    not have, such as weights or tags, are None.
     """
 
     def __init__(self, rows: _core.TextBlock, chunk: Chunk, lines_before: int) -> None:
         self.rows = rows
-        """The events' features, as the core reads them."""
+        """The features of the events, as the native core reads them."""
         self.path = chunk.path
-        """The file."""
+        """The file they come from."""
         self._lines_before = lines_before
         self.lines = int(rows.lines) + bool(chunk.fault)
-        """How many lines it has, with those that hold no event."""
+        """The number of lines, including those without an event."""
         self._chunk = chunk
 
     def __len__(self) -> int:
@@ -34,15 +34,15 @@ class Block:
 
     @cached_property
     def X(self) -> Any:
-        """The events' features as a SciPy CSR array, one row for each."""
-        from scipy.sparse import csr_array  # noqa: PLC0415 - it takes long to import
+        """The features of the events as a SciPy CSR array, one row per event."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import
 
         rows = self.rows
         return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), rows.width))
 
     @cached_property
     def y(self) -> npt.NDArray[Any]:
-        """The labels: numbers (nan where there is none), or, if any label is text, objects: text, numbers, None."""
+        """The labels: numbers, with nan for a missing label; if any label is text, objects: text, numbers or None."""
         rows = self.rows
         if not rows.label_names:
             return rows.label
@@ -60,40 +60,40 @@ class Block:
 
     @property
     def offset(self) -> Array | None:
-        """What is known of their margins beforehand."""
+        """The offsets: known terms that are added to the events' margins."""
         return self.rows.offset
 
     @property
     def time(self) -> Array | None:
-        """Their times, in seconds; nan where there is none."""
+        """The times of the events in seconds; nan for a missing time."""
         return self.rows.time
 
     @property
     def group(self) -> Array | None:
-        """The queries that they belong to (qid)."""
+        """The groups of the events (qid in libsvm's format)."""
         return self.rows.group
 
     @cached_property
     def tag(self) -> list[str] | None:
-        """Their tags."""
+        """The tags of the events."""
         return [tag.decode(errors="replace") for tag in self.rows.tag] or None
 
     def line(self, row: int) -> int:
-        """The line of its file where an event begins, counted from 1."""
+        """The line of the file at which an event begins, counted from 1."""
         return self._lines_before + int(self.rows.line[row]) + 1
 
     @property
     def position(self) -> Position:
-        """Where the next block begins."""
+        """The position at which the next block begins."""
         return self._chunk.position(int(self.rows.bytes), self._lines_before + self.lines)
 
     @property
     def bad_count(self) -> int:
-        """How many of its lines could not be read."""
+        """The number of lines that could not be read."""
         return int(self.rows.bad_count) + bool(self._chunk.fault)
 
     def bad_lines(self) -> list[StreamError]:
-        """What was wrong with the first few of them."""
+        """The errors of the first few lines that could not be read."""
         if self._chunk.fault:
             return [StreamError(self._chunk.fault, path=self.path, line=self._lines_before + 1)]
         return [
@@ -107,7 +107,7 @@ class Block:
         ]
 
     def drop(self, rows: npt.NDArray[np.bool_]) -> None:
-        """Take the events that are marked out of the block."""
+        """Remove the marked events from the block."""
         self.rows.keep((~rows).astype(np.uint8))
         for name in ("X", "y", "tag", "is_unlabelled"):
             self.__dict__.pop(name, None)

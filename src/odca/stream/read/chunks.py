@@ -1,11 +1,11 @@
-"""The bytes of files, one behind the other, cut into chunks of whole lines.
+"""Cutting the bytes of consecutive files into chunks of whole lines.
 
-A line ends with a newline; the last one of a file need not. Where quotes count (CSV), a newline between double quotes
-is part of its line. Chunks are large, so that what is done per chunk costs nothing per line, and a chunk's memory is
-never used again, so that several can be worked on at once. Lines are not counted here: whoever parses them does so.
+A line ends with a newline, except possibly the last one of a file. If quotes matter (CSV), a newline within double quotes
+is part of its line. Chunks are large, so that work per chunk costs little per line. The memory of a chunk is
+never reused, so that several chunks can be processed at once. Lines are counted by the parser, not here.
 
-Every place between two lines has a `Position`, from which a later run goes on with the very same bytes. It carries a
-digest of the bytes before it, which tells whether the file is still the one that it was taken from.
+Every place between two lines has a `Position`, from which a later run can continue with exactly the same bytes. It contains a
+digest of the bytes before it, to check that the file is still the same.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ from odca.stream.read.lines import Bytes, first_line_end, last_line_end, last_un
 from odca.stream.read.sources import POLL, ByteSource, another_file, open_bytes
 
 SIZE = 2 << 20
-START_SMALL = 16  # the first chunk of a file is so much smaller than others, that work can begin
+START_SMALL = 16  # the first chunk of a file is smaller by this factor, so that parsing can start early
 LONGEST_LINE = 16 << 20
-DIGESTED = 4096  # bytes before a position that its digest is of
-SHORTEST_LIMIT = 4  # of max_line: a byte order mark fits
-PATIENCE = 0.05  # seconds that a line waits for others, where they come slowly
-LOOKING = 1.0  # seconds that a look at the first lines waits for more of them
+DIGESTED = 4096  # bytes before a position that its digest covers
+SHORTEST_LIMIT = 4  # the least max_line, which holds a byte order mark
+LINE_TIMEOUT = 0.05  # seconds that a line is held back for others, if they arrive slowly
+PEEK_TIMEOUT = 1.0  # seconds to wait for more of the first lines, to look at them
 UTF8_MARK = b"\xef\xbb\xbf"
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # UTF-16, or UTF-32
 NOTHING: Bytes = np.empty(0, np.uint8)
@@ -38,10 +38,10 @@ NOTHING: Bytes = np.empty(0, np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place between two lines: in which file, and how many (decompressed) bytes and lines of it lie before.
+    """A place between two lines: the number of the file, and the (decompressed) bytes and lines before it in that file.
 
-    `digest` is of the last bytes before it; empty, it is not checked. `mid_line` is True behind a fault: there the
-    rest of a line that was too long is yet to be dropped.
+    `digest` is that of the last bytes before it; if it is empty, it is not checked. `mid_line` is True after a fault, if the
+    rest of a line that was too long is still to be skipped.
     """
 
     file: int = 0
@@ -52,18 +52,18 @@ class Position:
 
     def __post_init__(self) -> None:
         if min(self.file, self.offset, self.line) < 0:
-            raise ValueError(f"a position cannot lie before the beginning; got {self!r}.")
+            raise ValueError(f"a position needs file, offset and line >= 0; got {self!r}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Whole lines of one file. `offset` is where the data begin in it; a byte order mark before them is left out.
+    """Whole lines of one file. `offset` is where the data begin in the file; a byte order mark is left out.
 
-    `first` and `last` say whether it begins the file and whether it ends it. The first one holds a line that is not blank, if there
+    `first` and `last` say whether it is the first and the last chunk of the file. The first one holds a line that is not blank, if there
     is one within the length of a line; the last one may be empty.
 
-    With a `fault`, which says what is wrong, it has no data and stands for a line that is left out, of which `dropped`
-    bytes are gone already. It is for the caller to stop or to go on.
+    A chunk with a `fault` (an error message) has no data. It stands for a line that is left out, of which `dropped`
+    bytes were skipped already. The caller decides whether to stop or to continue.
     """
 
     data: memoryview | bytes | bytearray
@@ -78,40 +78,40 @@ class Chunk:
     before: bytes = field(default=b"", repr=False)  # up to DIGESTED bytes of the file that precede the data
 
     def position(self, length: int, lines: int) -> Position:
-        """The place behind the first `length` bytes of the data, where `lines` lines of the file lie before."""
+        """The place after the first `length` bytes of the data, with `lines` lines of the file before it."""
         known = self.before + bytes(self.data[max(0, length - DIGESTED) : length])
         return Position(
             self.file, self.offset + self.dropped + length, lines, digest_of(known[-DIGESTED:]), self.mid_line
         )
 
     def end_position(self, lines: int) -> Position:
-        """The place behind the chunk, where `lines` lines of the file lie before. A fault counts as one line."""
+        """The place after the chunk, with `lines` lines of the file before it. A fault counts as one line."""
         return self.position(len(self.data), lines)
 
 
 def digest_of(tail: bytes) -> str:
-    """What a position remembers of the bytes before it."""
+    """The digest of the bytes before a position."""
     return hashlib.blake2b(tail, digest_size=16).hexdigest()
 
 
 class Chunks:
-    """The chunks of several files, in order and once: iterate over it.
+    """An iterator over the chunks of several files, in order.
 
-    compression: of all the files; "auto" recognises each by its first bytes.
-    start:       where to begin, as a chunk of an earlier run told it.
-    follow:      at the end of the last file wait for more (see `open_bytes`), until `stop`. If another file takes its
-                 place, that one goes on with the same number, from offset 0, with `first` set.
-    size:        about how many bytes a chunk has; the first ones have fewer, that work can begin. Lines that come slowly, by
-                 a pipe or a file that is followed, are delivered after a twentieth of a second, however few.
-    max_line:    the most bytes of a line, its newline apart. A longer one is left out and makes a fault. Memory is
+    compression: that of all files; "auto" recognises each by its first bytes.
+    start:       where to begin: a position of a chunk of an earlier run.
+    follow:      wait for more data at the end of the last file (see `open_bytes`), until `stop`. If another file takes its
+                 place, that one continues with the same number, from offset 0, with `first` set.
+    size:        the approximate size of a chunk in bytes; the first ones are smaller, so that parsing can start early. Lines that arrive
+                 slowly, in a pipe or in a followed file, are delivered after a twentieth of a second, however few there are.
+    max_line:    the greatest length of a line in bytes, without its newline. A longer one is left out and gives a fault. Memory is
                  bounded by a few times the larger of `size` and this.
-    quoted:      a newline between double quotes does not end a line. A quote that is never closed would make one line
-                 of all the rest: it makes a fault instead, only the line up to its next newline is left out, and
+    quoted:      a newline within double quotes does not end a line. A quote that is never closed would turn all the rest into
+                 one line; instead it gives a fault, only the line up to the next newline is left out, and
                  what follows counts as unquoted.
 
-    What a damaged file gave before the damage is delivered, up to the last whole line; then comes the StreamError.
+    The lines of a damaged file before the damage are delivered; then a StreamError is raised.
 
-    One thread iterates (and closes); any may call `stop` and ask for `consumed`.
+    One thread iterates and closes; any thread may call `stop` and read `consumed`.
     """
 
     def __init__(
@@ -126,11 +126,11 @@ class Chunks:
         quoted: bool = False,
     ) -> None:
         if size < 1 or max_line < SHORTEST_LIMIT:
-            raise ValueError(
-                f"size must be at least 1 and max_line at least {SHORTEST_LIMIT}; got {size} and {max_line}."
-            )
+            raise ValueError(f"size must be >= 1 and max_line >= {SHORTEST_LIMIT}; got {size} and {max_line}.")
         if start.file > len(paths):
-            raise ValueError(f"the start is in file {start.file}, counted from 0, but there are only {len(paths)}.")
+            raise ValueError(
+                f"the start is in file number {start.file}, counted from 0, but the number of files is only {len(paths)}."
+            )
         self._paths = tuple(paths)
         self._compression = compression
         self._start = start
@@ -142,13 +142,13 @@ class Chunks:
         sizes = [_size(path) for path in self._paths]
         known = [each or 0 for each in sizes]
         self._total = None if follow or None in sizes else sum(known)
-        # One object, so that another thread sees both of one moment.
+        # One object, so that another thread sees a consistent pair.
         self._progress: tuple[int, ByteSource | None] = sum(known[: start.file]), None
-        self._opened: tuple[ByteSource, _Cutter] | None = None  # the first file, if it was looked at
+        self._opened: tuple[ByteSource, _Cutter] | None = None  # the first file, if `head` was called
         self._all = self._generate()
 
     def head(self, size: int, lines: int) -> bytes:
-        """What the chunks begin with, to look at: about so many bytes or lines, if they come soon."""
+        """The beginning of the data, without consuming it: about `size` bytes or `lines` lines, if they arrive soon."""
         if self._opened is None:
             source = self._open(self._start.file)
             self._opened = source, self._cutter(source, self._start.file, self._start)
@@ -156,7 +156,7 @@ class Chunks:
 
     @property
     def quoted(self) -> bool:
-        """Whether a newline between double quotes does not end a line. It may be set before the first chunk is taken."""
+        """Whether a newline within double quotes does not end a line. It may be set before the first chunk is taken."""
         return self._quoted
 
     @quoted.setter
@@ -167,21 +167,21 @@ class Chunks:
 
     @property
     def total(self) -> int | None:
-        """Bytes on the disk of all files; None if that cannot be known."""
+        """The size of all files on the disk in bytes; None if it is unknown."""
         return self._total
 
     @property
     def consumed(self) -> int:
-        """Bytes on the disk that were read, with those that lie before the start."""
+        """The number of bytes on the disk read so far, including those before the start."""
         before, source = self._progress
         return before + (0 if source is None else source.consumed)
 
     def stop(self) -> None:
-        """End all waiting, for more of a file or of a pipe, as if they ended behind the last whole line. For any thread."""
+        """Stop waiting for more data, as if they ended after the last whole line. Any thread may call it."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the open file. Nothing more comes."""
+        """Close the open file. No more chunks follow."""
         self._all.close()
         if self._opened is not None:
             self._opened[0].close()
@@ -208,7 +208,7 @@ class Chunks:
             file += not again
 
     def _one(self, file: int, start: Position) -> Generator[Chunk, None, bool]:
-        """The chunks of one file. Returns whether another took its place."""
+        """Yield the chunks of one file; return whether another file took its place."""
         before, _ = self._progress
         if self._opened is not None:
             (source, cutter), self._opened = self._opened, None
@@ -238,18 +238,18 @@ def _size(path: str) -> int | None:
     return about.st_size if stat.S_ISREG(about.st_mode) else None
 
 
-class _Looked:
-    """A source whose first bytes can be looked at, as many as one likes, before they are read."""
+class _PeekableSource:
+    """A source whose first bytes can be inspected before they are read."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
         self.path, self.skip = source.path, source.skip
         self._ahead = memoryview(b"")
-        self._end: Exception | bool = False  # what came behind that
+        self._end: Exception | bool = False  # whether the data ended after that, or the error
 
-    def look(self, head: bytes, size: int, lines: int) -> bytes:
-        """`head`, which was read, and what follows it: about so many bytes or lines in all, if they come soon."""
-        read, until = len(head), time.monotonic() + LOOKING
+    def peek(self, head: bytes, size: int, lines: int) -> bytes:
+        """`head`, which was read, and what follows it: about `size` bytes or `lines` lines in all, if they arrive soon."""
+        read, until = len(head), time.monotonic() + PEEK_TIMEOUT
         piece = memoryview(bytearray(size))
         while len(head) < size and (seen := head.count(b"\n")) < lines and not self._end:
             if seen and not self._source.wait(max(0.0, until - time.monotonic())):
@@ -282,10 +282,10 @@ class _Looked:
 
 
 class _Cutter:
-    """Cuts the bytes of one file. It reads into a buffer, and what of it was not delivered begins the next."""
+    """Cuts the bytes of one file into chunks. It reads into a buffer; the rest that was not delivered begins the next buffer."""
 
     def __init__(self, source: ByteSource, file: int, start: Position, size: int, max_line: int, quoted: bool) -> None:
-        self._source = _Looked(source)
+        self._source = _PeekableSource(source)
         self._file = file
         self._start = start
         # A line fits into the largest buffer, with its newline, if and only if it is not too long.
@@ -293,27 +293,27 @@ class _Cutter:
         self._full_size = max(SHORTEST_LIMIT, min(size, self._largest))
         self._size = max(SHORTEST_LIMIT, self._full_size // START_SMALL)
         self._quoted = quoted
-        self._offset = start.offset  # in the file, of the buffer's first byte
+        self._offset = start.offset  # of the buffer's first byte in the file
         self._before = b""  # the bytes before that, for digests
         self._first = start.offset == 0
         self._mid_line = start.mid_line
-        self._line_end = 0  # in the buffer, behind its last whole line
-        self._odd = False  # the number of quotes in the buffer: the end of it is within quotes
+        self._line_end = 0  # the end of the last whole line in the buffer
+        self._odd = False  # whether the number of quotes in the buffer is odd, so that its end is within quotes
         self._ended = False
         self._error: Exception | None = None
         self._begun = False
         self._new_buffer(self._size)
 
     def head(self, size: int, lines: int) -> bytes:
-        """What it begins with; see `Chunks.head`."""
+        """The beginning of the data; see `Chunks.head`."""
         self._begin()
-        return self._source.look(self._buffer[: self._filled].tobytes(), size, lines)
+        return self._source.peek(self._buffer[: self._filled].tobytes(), size, lines)
 
     def quote(self, quoted: bool) -> None:
-        """Let quotes count or not, before the first chunk is taken."""
+        """Set whether quotes matter, before the first chunk is taken."""
         self._quoted = quoted
         self._line_end, self._odd = 0, False
-        self._look(0)
+        self._find_line_end(0)
 
     def _begin(self) -> None:
         if self._begun:
@@ -347,7 +347,7 @@ class _Cutter:
     # The beginning
 
     def _begins_blank(self) -> bool:
-        """Whether more must come for the file's first chunk to hold a line that is not blank, as its header must be there."""
+        """Whether the file's first chunk has no line yet that is not blank. It needs one, which may be the header."""
         return self._first and self._filled < self._largest and not self._buffer[: self._line_end].tobytes().strip()
 
     def _verify(self) -> None:
@@ -364,7 +364,7 @@ class _Cutter:
             self._pass(len(UTF8_MARK))
         elif head.startswith(WIDE_MARKS):
             raise StreamError(
-                "the file is UTF-16 (or UTF-32), as its first bytes say. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8.",
+                "the file is encoded in UTF-16 or UTF-32. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8.",
                 path=self._source.path,
             )
 
@@ -376,7 +376,7 @@ class _Cutter:
         self._filled = len(rest)
 
     def _read(self) -> bool:
-        """Read what is there. False if nothing came: at the end, or at an error, which waits for its turn."""
+        """Read what is available. False if that is nothing: at the end, or at an error, which is kept to be raised later."""
         try:
             count = self._source.readinto(self._buffer.data[self._filled :])
         except (StreamError, OSError) as error:
@@ -385,11 +385,11 @@ class _Cutter:
         self._filled += count
         self._ended = not count
         if not self._mid_line:
-            self._look(self._filled - count)
+            self._find_line_end(self._filled - count)
         return bool(count)
 
-    def _look(self, begin: int) -> None:
-        """Look for line ends from there on."""
+    def _find_line_end(self, begin: int) -> None:
+        """Find the last line end from this place on."""
         new = self._buffer[begin : self._filled]
         if self._quoted:
             end, self._odd = last_unquoted_line_end(new, self._odd)
@@ -399,12 +399,12 @@ class _Cutter:
             self._line_end = begin + end
 
     def _fill(self) -> None:
-        """Read until the buffer is full, or the file ends, or there are lines and no more come soon."""
+        """Read until the buffer is full, the file ends, or there are lines and no more arrive soon."""
         until = 0.0
         while self._filled < len(self._buffer) and not self._ended and self._error is None:
             if self._line_end:
                 now = time.monotonic()
-                until = until or now + PATIENCE
+                until = until or now + LINE_TIMEOUT
                 if not self._source.wait(max(0.0, until - now)):
                     return
             self._read()
@@ -412,21 +412,21 @@ class _Cutter:
     def _grow(self) -> None:
         self._new_buffer(min(2 * len(self._buffer), self._largest), self._buffer[: self._filled])
 
-    # Giving out
+    # Delivering
 
     def _deliver(self, length: int, *, last: bool = False) -> Chunk:
-        """The first bytes of the buffer, which end a line."""
+        """A chunk of the first `length` bytes of the buffer, which end with a line."""
         few = 4 * length < len(self._buffer)
         data = memoryview(self._buffer[:length].tobytes()) if few else self._buffer.data[:length].toreadonly()
         chunk = Chunk(data, self._source.path, self._file, self._offset, self._first, last, before=self._before)
         self._size = min(2 * self._size, self._full_size)
         self._pass(length, reuse=few)
-        self._line_end = 0  # and the quotes of what is left were counted
+        self._line_end = 0  # `_odd` stays valid: delivered lines hold an even number of quotes
         self._first = False
         return chunk
 
     def _fault(self) -> Chunk:
-        """Leave out the buffer's first line, which is too long or never ends."""
+        """Skip the buffer's first line, which is too long or has an open quote."""
         line_end = first_line_end(self._buffer[: self._filled]) if self._quoted else 0
         dropped = line_end or self._filled
         if self._ended:
@@ -439,7 +439,7 @@ class _Cutter:
         begin, first = self._offset, self._first
         self._pass(dropped, reuse=False)
         self._line_end, self._odd, self._first = 0, False, False
-        self._look(0)
+        self._find_line_end(0)
         return Chunk(
             b"",
             self._source.path,
@@ -454,16 +454,16 @@ class _Cutter:
         )
 
     def _drop_rest(self) -> None:
-        """Behind a line that was too long: read on to its end."""
+        """After a line that was too long, skip to its end."""
         while self._mid_line and (self._filled or self._read()):
             line_end = first_line_end(self._buffer[: self._filled])
             self._pass(line_end or self._filled)
             self._mid_line = not line_end
             self._line_end, self._odd = 0, False
-            self._look(0)
+            self._find_line_end(0)
 
     def _pass(self, length: int, *, reuse: bool = True) -> None:
-        """Leave the first bytes of the buffer behind."""
+        """Remove the first bytes from the buffer."""
         passed, rest = self._buffer[:length], self._buffer[length : self._filled]
         self._before = (self._before + passed[-DIGESTED:].tobytes())[-DIGESTED:]
         self._offset += length

@@ -1,7 +1,7 @@
-"""Compressed bytes become plain ones: gzip, zstd, bz2 and xz, told apart by their first bytes, not by a file's name.
+"""Decompression of gzip, zstd, bz2 and xz, which are recognised by a file's first bytes, not by its name.
 
-A file holds one or more members (gzip), frames (zstd) or streams (bz2, xz), one behind the other. All are undone in
-turn. At most as much comes out as is asked for, so that a small file that unpacks to a huge one needs no huge memory.
+A file consists of one or more consecutive members (gzip), frames (zstd) or streams (bz2, xz). All are decompressed in
+turn. Output is limited to what is asked for, so that a small file that unpacks to a huge one does not need much memory.
 """
 
 import sys
@@ -14,32 +14,32 @@ from odca.stream.read.errors import StreamError
 
 PLAIN = "plain"
 PIECE = 256 << 10  # bytes read from the disk at once
-SMALLEST_SLICE = 4 << 10  # of a piece, for a decoder that has just begun: members may be short
-XZ_MEMORY = 256 << 20  # `xz -9` needs a quarter of it; a file may claim 4 GB
-ZSTD_SLICE = 2 << 10  # 4 bytes of zstd may unpack to 128 KB; this many to 64 MB at most
+SMALLEST_SLICE = 4 << 10  # of a piece, for a decoder that has just started: members may be short
+XZ_MEMORY = 256 << 20  # `xz -9` needs a quarter of this; a malicious file may ask for 4 GB
+ZSTD_SLICE = 2 << 10  # 4 bytes of zstd may unpack to 128 KB; this many to at most 64 MB
 
 
 class Decoder(Protocol):
-    """One member, frame or stream: what the standard library's decompressors have in common (all but zlib's)."""
+    """The decoder of one member, frame or stream, with the interface of the standard library's decompressors (except zlib's)."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """The next bytes, at most `max_length`. All of `data` is taken in; the rest comes with later calls."""
+        """The next bytes, at most `max_length`. All of `data` is consumed; further output comes with later calls."""
 
     @property
     def needs_input(self) -> bool:
-        """Whether nothing comes without further input."""
+        """Whether there is no more output without further input."""
 
     @property
     def eof(self) -> bool:
-        """Whether it is complete."""
+        """Whether the end was reached."""
 
     @property
     def unused_data(self) -> bytes:
-        """What came behind its end."""
+        """The input after its end."""
 
 
 class _Gzip:
-    """zlib's decompressor, which leaves it to the caller to keep what it did not take in."""
+    """zlib's decompressor, whose caller must keep the input that it did not consume."""
 
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(wbits=31)  # 31: with gzip's header and checksum
@@ -61,7 +61,7 @@ class _Gzip:
 
 
 class _Zstandard:
-    """The package's decompressor, which gives out all that its input makes: so it must get little at a time."""
+    """The decompressor of the package zstandard. It returns all output of its input at once, so it must get little input at a time."""
 
     def __init__(self, new: Callable[[], Any]) -> None:
         self._frame = new()
@@ -69,7 +69,7 @@ class _Zstandard:
         self._given = 0
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        if data:  # then nothing is left of the last output, since more input was needed
+        if data:  # then all previous output was returned, since more input was needed
             self._output, self._given = self._frame.decompress(data), 0
         given = self._output[self._given : self._given + max_length]
         self._given += len(given)
@@ -88,7 +88,7 @@ class _Zstandard:
         return bytes(self._frame.unused_data)
 
 
-# Each returns a decoder and the error that it raises for data that are not of its kind.
+# Each returns a decoder and the error that it raises for invalid data.
 
 
 def _gzip() -> tuple[Decoder, type[Exception]]:
@@ -96,7 +96,7 @@ def _gzip() -> tuple[Decoder, type[Exception]]:
 
 
 def _bz2() -> tuple[Decoder, type[Exception]]:
-    import bz2  # noqa: PLC0415 - needed for such files only
+    import bz2  # noqa: PLC0415 - only needed for such files
 
     return bz2.BZ2Decompressor(), OSError
 
@@ -113,19 +113,19 @@ def _zstd() -> tuple[Decoder, type[Exception]]:
 
         return zstd.ZstdDecompressor(), zstd.ZstdError
     try:
-        import zstandard  # noqa: PLC0415 - optional, and needed for such files only
+        import zstandard  # noqa: PLC0415 - optional, and only needed for such files
     except ImportError as error:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise ImportError(
             f"Python {version} reads zstd only with the package zstandard, which is missing. Install it with"
-            " pip install 'odca[cli]', or unpack the file before."
+            " pip install 'odca[cli]', or decompress the file first."
         ) from error
     return _Zstandard(zstandard.ZstdDecompressor().decompressobj), zstandard.ZstdError
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """A kind of compression, and the bytes that a file of it begins with."""
+class Compression:
+    """A compression format, and the bytes that its files begin with."""
 
     name: str
     magics: tuple[bytes, ...]
@@ -136,22 +136,24 @@ class Format:
 FORMATS = {
     each.name: each
     for each in (
-        Format("gzip", (b"\x1f\x8b\x08",), _gzip),
-        Format(
+        Compression("gzip", (b"\x1f\x8b\x08",), _gzip),
+        Compression(
             "zstd",
-            # The second kind: frames to be skipped, which pzstd and others put before the data.
+            # The others are skippable frames, which pzstd and other tools put before the data.
             (b"\x28\xb5\x2f\xfd", *(bytes([kind]) + b"\x2a\x4d\x18" for kind in range(0x50, 0x60))),
             _zstd,
             ZSTD_SLICE,
         ),
-        # A text may begin with "BZh9", but not with the numbers that follow in a file of bz2: pi, and its root if empty.
-        Format("bz2", tuple(b"BZh%d%b" % (n, of) for n in range(1, 10) for of in (b"1AY&SY", b"\x17rE8P\x90")), _bz2),
-        Format("xz", (b"\xfd7zXZ\x00",), _xz),
+        # A text may begin with "BZh9", but not with the bytes that follow in a bz2 file: the digits of pi, or of its root if it is empty.
+        Compression(
+            "bz2", tuple(b"BZh%d%b" % (n, of) for n in range(1, 10) for of in (b"1AY&SY", b"\x17rE8P\x90")), _bz2
+        ),
+        Compression("xz", (b"\xfd7zXZ\x00",), _xz),
     )
 }
 COMPRESSIONS = ("auto", PLAIN, *FORMATS)
 
-# Files that are surely not lines of text.
+# Files that are certainly not lines of text.
 REFUSED = {
     b"PK\x03\x04": "a zip archive",
     b"PAR1\x15": "a Parquet file",
@@ -164,16 +166,16 @@ MAGICS = (*(magic for each in FORMATS.values() for magic in each.magics), *REFUS
 
 
 def undecided(head: bytes) -> bool:
-    """Whether a file that begins so may yet turn out to be of one kind or another."""
+    """Whether more bytes are needed to recognise the kind of a file."""
     return any(len(head) < len(magic) and magic.startswith(head) for magic in MAGICS)
 
 
 def recognised(head: bytes, path: str) -> str:
-    """The name of the compression of a file that begins so."""
+    """The name of a file's compression, by its first bytes."""
     for magic, kind in REFUSED.items():
         if head.startswith(magic):
             raise StreamError(
-                f"the file is {kind}, which is not read here. Convert it to text, or to text compressed with"
+                f"the file is {kind}, which cannot be read as text. Convert it to text, plain or compressed with"
                 f" {', '.join(FORMATS)}.",
                 path=path,
             )
@@ -181,24 +183,24 @@ def recognised(head: bytes, path: str) -> str:
 
 
 class Decoding:
-    """The plain bytes of a compressed file.
+    """The decompressed bytes of a file.
 
-    `read` gives the next bytes on the disk, at most as many as it is asked for, and none at the end.
+    `read` returns the next bytes on the disk, at most as many as requested, and none at the end.
     """
 
-    def __init__(self, form: Format, read: Callable[[int], bytes], path: str) -> None:
-        self._form = form
+    def __init__(self, compression: Compression, read: Callable[[int], bytes], path: str) -> None:
+        self._compression = compression
         self._read = read
         self._path = path
         self._piece = b""
-        self._taken = 0  # bytes of the piece that the decoder got
+        self._taken = 0  # bytes of this piece that were given to the decoder
         self._passed = 0  # bytes of the pieces before this one
         self._ended = False
         self._begin()
 
     @property
     def pending(self) -> bool:
-        """Whether more may come without another read from the disk."""
+        """Whether there may be more output without reading from the disk."""
         return self._taken < len(self._piece) or not self._decoder.needs_input
 
     def decompress(self, max_length: int) -> bytes:
@@ -215,15 +217,15 @@ class Decoding:
                 return made
 
     def _begin(self) -> None:
-        self._decoder, self._fault = self._form.begin()
-        self._size = min(SMALLEST_SLICE, self._form.largest_slice)
+        self._decoder, self._fault = self._compression.begin()
+        self._size = min(SMALLEST_SLICE, self._compression.largest_slice)
 
     @property
     def _place(self) -> int:
         return self._passed + self._taken
 
     def _more(self) -> bool:
-        """Read on if nothing is left of this piece. False at the end."""
+        """Read the next piece if this one is used up. False at the end of the file."""
         if self._taken == len(self._piece):
             self._passed += self._taken
             self._piece, self._taken = self._read(PIECE), 0
@@ -231,14 +233,14 @@ class Decoding:
 
     def _slice(self) -> bytes:
         if not self._more():
-            raise self._damaged(f"ends in the middle of {self._form.name} data after {self._place} bytes")
+            raise self._damaged(f"ends in the middle of {self._compression.name} data after {self._place} bytes")
         data = self._piece[self._taken : self._taken + self._size]
         self._taken += len(data)
-        self._size = min(2 * self._size, self._form.largest_slice)
+        self._size = min(2 * self._size, self._compression.largest_slice)
         return data
 
     def _next_member(self) -> bool:
-        """Go on behind the end of a member. False at the end of the file."""
+        """Start with the next member. False at the end of the file."""
         self._taken -= len(self._decoder.unused_data)
         while self._more():
             if self._piece[self._taken]:
@@ -251,7 +253,7 @@ class Decoding:
 
     def _damaged(self, what: str) -> StreamError:
         return StreamError(
-            f"the file {what}. Was it cut short, or is it still being written? Get it anew, or test it with"
-            f" {self._form.name} -t.",
+            f"the file {what}. Was it truncated, or is it still being written? Get a new copy, or check it with"
+            f" {self._compression.name} -t.",
             path=self._path,
         )

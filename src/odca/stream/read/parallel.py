@@ -1,13 +1,13 @@
-"""Chunks of text to blocks of events, on all cores, in order.
+"""Parsing chunks of text into blocks of events, on all cores, in order.
 
     chunks ── one thread reads and decompresses
-       ⇓      several parse: names are numbered within each chunk
-    blocks ── in order: new names are added to all names of the stream
-       ⇓      several translate the blocks' numbers into the stream's
-    events ── in order, to whoever iterates
+       ⇓      several threads parse; names are numbered within each chunk
+    blocks ── in order: new names are added to the names of the stream
+       ⇓      several threads translate the blocks' numbers into the stream's
+    events ── in order, to the caller
 
-What is done in order is little, and no result depends on which thread was faster: names are numbered as one thread that read the
-whole text would number them.
+Little work is done in order, and no result depends on which thread is faster: names get the same numbers as if one thread had read
+the whole text.
 """
 
 import os
@@ -25,24 +25,24 @@ from odca.stream.read.chunks import Chunk
 
 Parse = Callable[[Chunk], _core.TextBlock]
 AHEAD = 3
-"""Blocks that are ready before they are asked for."""
+"""The number of blocks that are prepared in advance."""
 
 
 class ChunkSource(Protocol):
-    """Where chunks come from."""
+    """A source of chunks."""
 
     def __iter__(self) -> Iterator[Chunk]:
-        """The chunks, once."""
+        """Iterate over the chunks, once."""
 
     def stop(self) -> None:
-        """Wait for no more."""
+        """Stop waiting for more data."""
 
     def close(self) -> None:
         """Close the files."""
 
 
 def cores() -> int:
-    """How many threads can run at once."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -50,9 +50,9 @@ def cores() -> int:
 class Reading:
     """How chunks are read.
 
-    vocabulary: of the names of features, where they have names; new ones are added if it is to `grow`, else left out.
-    skip_bad: leave lines out that cannot be read, else raise the first one as a StreamError, behind what came before it.
-    lines_before: in the file of the first chunk.
+    vocabulary: the names of the features, if they have names. With `grow`, new names are added; otherwise they are ignored.
+    skip_bad: leave out lines that cannot be read. Otherwise the first one is raised as a StreamError, after the events before it.
+    lines_before: the number of lines before the first chunk in its file.
     """
 
     parse: Parse
@@ -64,17 +64,17 @@ class Reading:
 
 
 def read_blocks(chunks: ChunkSource, reading: Reading) -> Iterator[Block]:
-    """The events of the chunks, a block for each."""
+    """Yield the events of the chunks, one block per chunk."""
     with ThreadPoolExecutor(reading.threads, "odca-parse") as pool:
-        source = _Source(chunks, reading.parse, pool, ahead=reading.threads + AHEAD)
+        source = _ChunkReader(chunks, reading.parse, pool, ahead=reading.threads + AHEAD)
         try:
-            yield from _Order(source, pool, reading)
+            yield from _OrderedBlocks(source, pool, reading)
         finally:
             source.stop()
 
 
-class _Source(threading.Thread):
-    """Reads chunks and has them parsed, a few ahead of who takes them."""
+class _ChunkReader(threading.Thread):
+    """Reads chunks and submits them for parsing, a few in advance."""
 
     def __init__(self, chunks: ChunkSource, parse: Parse, pool: ThreadPoolExecutor, ahead: int) -> None:
         super().__init__(name="odca-read", daemon=True)
@@ -92,13 +92,13 @@ class _Source(threading.Thread):
                     break
                 self._parsed.put((chunk, self._pool.submit(self._parse, chunk)))
             self._parsed.put(None)
-        except Exception as error:  # noqa: BLE001 - it is raised where the blocks are taken
+        except Exception as error:  # noqa: BLE001 - it is raised when the blocks are taken
             self._parsed.put(error)
         finally:
             self._chunks.close()
 
     def take(self, *, wait: bool) -> tuple[Chunk, Future[_core.TextBlock]] | Exception | None:
-        """The next chunk, an error, or None at the end. queue.Empty if there is none yet and it is not to wait."""
+        """The next chunk, an error, or None at the end. Without `wait`, queue.Empty if none is ready."""
         taken = self._parsed.get(block=wait)
         self._room.release()
         return taken
@@ -110,19 +110,19 @@ class _Source(threading.Thread):
         self.join()
 
 
-class _Order(Iterable[Block]):
-    """Blocks as the stream has them, with the numbers that their features have in all of it."""
+class _OrderedBlocks(Iterable[Block]):
+    """The blocks in the order of the stream, their features numbered as in the whole stream."""
 
-    def __init__(self, source: _Source, pool: ThreadPoolExecutor, reading: Reading) -> None:
+    def __init__(self, source: _ChunkReader, pool: ThreadPoolExecutor, reading: Reading) -> None:
         self._source, self._pool, self._reading = source, pool, reading
         self._waiting: deque[tuple[Block, Future[None] | None]] = deque()
         self._lines = reading.lines_before
         self._ended = False
-        self._error: Exception | None = None  # to be raised behind the blocks that wait
+        self._error: Exception | None = None  # to be raised after the waiting blocks
 
     def __iter__(self) -> Iterator[Block]:
         while True:
-            self._take_what_is_there()
+            self._take_available()
             if not self._waiting:
                 break
             block, translated = self._waiting.popleft()
@@ -132,7 +132,7 @@ class _Order(Iterable[Block]):
         if self._error is not None:
             raise self._error
 
-    def _take_what_is_there(self) -> None:
+    def _take_available(self) -> None:
         while not self._ended and len(self._waiting) < AHEAD:
             try:
                 taken = self._source.take(wait=not self._waiting)

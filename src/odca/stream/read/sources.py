@@ -1,7 +1,7 @@
 """The bytes of files, of standard input and of pipes: plain, compressed, or still being written.
 
-A source gives bytes and knows how far it has come on the disk, which is what a progress bar needs. It does not look at
-what the bytes say: `chunks` cuts them into lines.
+A source delivers bytes and knows how many bytes on the disk it has read, for progress bars. It does not interpret the bytes:
+`chunks` cuts them into lines.
 """
 
 import glob
@@ -20,18 +20,18 @@ from odca.errors import Remedy
 from odca.stream.read.decoders import COMPRESSIONS, FORMATS, PIECE, PLAIN, Decoding, recognised, undecided
 from odca.stream.read.errors import STANDARD_INPUT, StreamError, shown
 
-POLL = 0.1  # seconds between two looks at a file that may grow, or at whether to stop
+POLL = 0.1  # seconds between two checks for new data, or for a request to stop
 
 AnyPath = str | os.PathLike[str]
 Buffer = memoryview | bytearray
 
 
 def another_file(difference: str, path: str) -> StreamError:
-    """The error of a file that has changed before the place where reading should go on."""
+    """The error for a file that has changed before the position at which reading should continue."""
     return StreamError(
-        f"{difference}: it is not the one the checkpoint was made from.",
+        f"{difference}: it is not the file that the checkpoint was made from.",
         path=path,
-        remedy=Remedy("Start afresh without {start}.", start=None),
+        remedy=Remedy("Start again without {start}.", start=None),
     )
 
 
@@ -39,17 +39,17 @@ def another_file(difference: str, path: str) -> StreamError:
 
 
 def expand(paths: AnyPath | Sequence[AnyPath]) -> tuple[str, ...]:
-    """The files that are meant: each path as it is, each glob (`*`, `?`, `[..]`, `**`) as what it matches, sorted.
+    """The files that paths and glob patterns (`*`, `?`, `[..]`, `**`) stand for; the matches of a pattern are sorted.
 
-    "-" is standard input. A path that exists is that file, even if it looks like a glob. Directories that a glob
-    matches are left out.
+    "-" is standard input. A path that exists is that file, even if it looks like a pattern. Directories that match a
+    pattern are left out.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
-        raise ValueError("no files were given. Name at least one, or '-' for standard input.")
+        raise ValueError("no files were given. Name at least one file, or '-' for standard input.")
     found = [each for path in given for each in _matches(os.fspath(path))]
     if found.count(STANDARD_INPUT) > 1:
-        raise ValueError("standard input ('-') was given more than once, but it can be read only once.")
+        raise ValueError("standard input ('-') was given more than once, but it can only be read once.")
     return tuple(found)
 
 
@@ -61,10 +61,10 @@ def _matches(path: str) -> list[str]:
     if path and Path(path).exists():
         return [path]
     if not glob.has_magic(path):
-        raise FileNotFoundError(f"there is no file {path!r} (seen from {Path.cwd()}). Is its name spelled right?")
+        raise FileNotFoundError(f"there is no file {path!r} (in {Path.cwd()}). Check the spelling of its name.")
     found = sorted((each for each in glob.glob(path, recursive=True) if not Path(each).is_dir()), key=os.fsencode)  # noqa: PTH207 - Path.glob loses a leading "./" and refuses "/"
     if not found:
-        raise FileNotFoundError(f"no file matches {path!r} (seen from {Path.cwd()}).")
+        raise FileNotFoundError(f"no file matches {path!r} (in {Path.cwd()}).")
     return found
 
 
@@ -72,7 +72,7 @@ def _matches(path: str) -> list[str]:
 
 
 class _Raw:
-    """An open file, or the open end of a pipe, as it is on the disk."""
+    """An open file or pipe, with its bytes as they are on the disk."""
 
     def __init__(self, path: str, stopped: threading.Event) -> None:
         self.path = path
@@ -83,8 +83,8 @@ class _Raw:
         self._begin = os.lseek(self._file.fileno(), 0, os.SEEK_CUR) if self.regular else 0
         self.size = max(0, about.st_size - self._begin) if self.regular else None
         self.consumed = 0
-        self.interrupted = False  # ended because it was stopped, not because there was no more to come
-        self._head = b""  # was read already, to see what it is
+        self.interrupted = False  # whether it ended because it was stopped, not because the data ended
+        self._head = b""  # bytes that `peek` has read
         self._poll = select.poll()
         if not self.regular:
             self._poll.register(self._file.fileno(), select.POLLIN)
@@ -96,17 +96,17 @@ class _Raw:
         return os.fstat(self._file.fileno())
 
     def wait(self, seconds: float) -> bool:
-        """Whether a read returns at once, now or within that time."""
+        """Wait until a read would return at once, for at most this time; return whether it would."""
         return self.regular or bool(self._head) or bool(self._poll.poll(seconds * 1000))
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read what is there, and wait if nothing is. 0 at the end, and when nothing is there and it was stopped."""
+        """Read what is available; if that is nothing, wait. 0 at the end, or if it was stopped while waiting."""
         count: int | None = None
         if self._head:
             count = min(len(self._head), len(buffer))
             buffer[:count] = self._head[:count]
             self._head = self._head[count:]
-        while count is None:  # as it is again if another process was faster at the same pipe
+        while count is None:  # it is None again if another process has emptied the same pipe
             while not self.wait(POLL):
                 if self.stopped.is_set():
                     self.interrupted = True
@@ -121,7 +121,7 @@ class _Raw:
         return bytes(memoryview(data)[:count])
 
     def peek(self, wanted: Callable[[bytes], bool]) -> bytes:
-        """The first bytes, as long as more are wanted. They stay to be read."""
+        """The first bytes, without consuming them. More are read as long as `wanted` says so."""
         if self.regular:
             return os.pread(self._file.fileno(), 16, self._begin)
         head = b""
@@ -132,7 +132,7 @@ class _Raw:
         return head
 
     def seek(self, length: int) -> int:
-        """Go forward without reading, by at most `length` bytes and only where that is possible. Returns how far."""
+        """Skip up to `length` bytes without reading them, if the file allows it; return how many were skipped."""
         if self.size is None:
             return 0
         length = min(length, max(0, self.size - self.consumed))
@@ -142,10 +142,10 @@ class _Raw:
 
 
 class ByteSource:
-    """The bytes of one file, in order. `open_bytes` opens it. One thread reads; any may ask how far it has come."""
+    """The bytes of one file, in order. `open_bytes` opens it. One thread reads; any thread may read `consumed`."""
 
     compression = PLAIN
-    replaced = False  # a followed file: it ended because another took its place, or because it was emptied
+    replaced = False  # whether a followed file ended because another took its place or it was truncated
 
     def __init__(self, raw: _Raw) -> None:
         self._raw = raw
@@ -153,36 +153,36 @@ class ByteSource:
 
     @property
     def path(self) -> str:
-        """The file; "-" is standard input."""
+        """The path of the file; "-" is standard input."""
         return self._raw.path
 
     @property
     def size(self) -> int | None:
-        """Its bytes on the disk; None for a pipe."""
+        """The size on the disk in bytes; None for a pipe."""
         return self._raw.size
 
     @property
     def consumed(self) -> int:
-        """How many bytes on the disk were read."""
+        """The number of bytes on the disk that were read."""
         return self._raw.consumed
 
     @property
     def interrupted(self) -> bool:
-        """Whether it ended because it was stopped, where more might have come."""
+        """Whether it ended because it was stopped, though more data might have followed."""
         return self._raw.interrupted
 
     def readinto(self, buffer: Buffer) -> int:
-        """Fill the buffer, or the front of it, and return the number of bytes. 0 is the end."""
+        """Read into the buffer, or the front of it; return the number of bytes, 0 at the end."""
         count = self._raw.readinto(buffer)
         self._given += count
         return count
 
     def wait(self, seconds: float) -> bool:
-        """Whether `readinto` returns at once, with bytes or at the end; now, or within that time."""
+        """Wait until `readinto` would return at once, with bytes or at the end, for at most this time; return whether it would."""
         return self._raw.wait(seconds)
 
     def skip(self, length: int, *, keep: int = 0) -> bytes:
-        """Go forward by that many (decompressed) bytes; return the last `keep` of them. StreamError if there are fewer."""
+        """Skip this many (decompressed) bytes; return the last `keep` of them. StreamError if there are fewer."""
         wanted = self._given + length
         self._given += self._seek(length - keep)
         scrap = memoryview(bytearray(PIECE))
@@ -221,12 +221,12 @@ class _Compressed(ByteSource):
         super().__init__(raw)
         self.compression = compression
         self._decoding = Decoding(FORMATS[compression], raw.read, raw.path)
-        self._made = memoryview(b"")  # unpacked, but not given out yet
+        self._made = memoryview(b"")  # decompressed, but not delivered yet
 
     def readinto(self, buffer: Buffer) -> int:
         if not self._made:
             try:
-                # Not less at a time, however small the buffer: a call costs the same.
+                # Not less at a time, however small the buffer is: each call has a fixed cost.
                 self._made = memoryview(self._decoding.decompress(max(len(buffer), PIECE)))
             except StreamError:
                 if self._raw.interrupted:
@@ -241,12 +241,12 @@ class _Compressed(ByteSource):
     def wait(self, seconds: float) -> bool:
         return bool(self._made) or self._decoding.pending or super().wait(seconds)
 
-    def _seek(self, length: int) -> int:  # noqa: ARG002 - there is no way but to unpack
+    def _seek(self, length: int) -> int:  # noqa: ARG002 - all bytes must be decompressed
         return 0
 
 
 class _Followed(ByteSource):
-    """A plain file that others append to. It ends when it is stopped, emptied or replaced."""
+    """A plain file to which others append. It ends when it is stopped, truncated or replaced."""
 
     def readinto(self, buffer: Buffer) -> int:
         while True:
@@ -257,7 +257,7 @@ class _Followed(ByteSource):
                 self._raw.interrupted = True
                 return 0
             if self._superseded():
-                # What was written between the read and the look is still to be had.
+                # Read what was written between the last read and this check.
                 count = super().readinto(buffer)
                 self.replaced = not count
                 return count
@@ -277,7 +277,7 @@ class _Followed(ByteSource):
         ours = self._raw.status()
         try:
             named = Path(self.path).stat()
-        except FileNotFoundError:  # it was moved away, and the new one is not there yet
+        except FileNotFoundError:  # it was moved away, and the new one does not exist yet
             named = ours
         return ours.st_size < self.consumed or (ours.st_dev, ours.st_ino) != (named.st_dev, named.st_ino)
 
@@ -287,14 +287,14 @@ def open_bytes(
 ) -> ByteSource:
     """Open a file; "-" is standard input.
 
-    `compression` is recognised by the file's first bytes ("auto"), or named; "plain" gives the bytes as they are.
+    `compression` is recognised by the file's first bytes ("auto") or given by name; "plain" delivers the bytes unchanged.
 
-    With `follow` the end of the file is waited for more, as by `tail -F`: if the file is emptied, or another one takes
-    its name (log rotation), the source ends and says that it was `replaced`; what was written to the old one until
-    then has been read. Whoever opens the path again gets the new one from its beginning. A file that is emptied and
-    has outgrown its former size a tenth of a second later is not noticed, as it is not by `tail -F`.
+    With `follow`, the source waits for more data at the end of the file, like `tail -F`. If the file is truncated, or another
+    file takes its name (log rotation), the source ends, with `replaced` set, after everything written to the old file
+    was read. To read the new one from its beginning, open the path again. As with `tail -F`, a file that is truncated and
+    exceeds its former size a tenth of a second later goes unnoticed.
 
-    Setting `stopped` ends all waiting, for more of a file or of a pipe, as if that were the end.
+    Setting `stopped` ends all waiting for more data, as if that were the end.
     """
     if compression not in COMPRESSIONS:
         raise ValueError(f"compression must be one of {', '.join(COMPRESSIONS)}; got {compression!r}.")
@@ -302,7 +302,7 @@ def open_bytes(
     try:
         if follow and not (raw.regular and raw.path != STANDARD_INPUT):
             raise ValueError(
-                f"{shown(raw.path)} is not a file with a name and cannot be followed. It is read as it comes, in any case."
+                f"{shown(raw.path)} is not a regular file and cannot be followed. It is read as data arrive in any case."
             )
         if compression == "auto":
             compression = recognised(raw.peek(undecided), raw.path)

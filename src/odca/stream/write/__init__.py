@@ -1,1 +1,1 @@
-"""Events and models to files of other formats."""
+"""Writing events and models to files of other formats."""

@@ -1,10 +1,11 @@
-"""A model as plain numbers: what is needed to predict elsewhere, and nothing else.
+"""A model as plain numbers: only what is needed to predict elsewhere.
 
-The weights are in the units of the data, whether they were scaled or not; smoothed where the model is. A score is
+The weights are in the units of the data, even if features were scaled in training, and smoothed if the model smooths them. A score is
 
     intercept + Σ weight · value (+ offset)
 
-one for numbers and for two classes, whose second one it speaks for, else one for each class. docs/convert.md shows what follows.
+There is one score for numbers and for two classes (large for the second), otherwise one per class. docs/convert.md shows how to get predictions
+from scores.
 """
 
 import json
@@ -23,18 +24,18 @@ from odca.validation.arrays import Array
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """What a model says, in numbers. Arrays have one row or entry for each score."""
+    """The numbers of a linear model. Arrays have one row or entry for each score."""
 
     loss: str
     classes: tuple[Label, ...]
-    """None of them if it predicts numbers."""
+    """Empty if it predicts numbers."""
     names: list[str]
     width: int
-    """How many features there can be: all hashes, where they are hashed, else as many as there are names."""
+    """The number of possible features: that of all hashes if features are hashed, otherwise that of the names."""
     weights: Array
     intercept: Array
     calibration: tuple[Array, Array] | None
-    """The probability that a score speaks for is σ(slope · score + constant); σ(score) if there is none."""
+    """Slope and constant: the probability of the class of a score is σ(slope · score + constant). None: it is σ(score)."""
     exponential: bool
     """Whether a number is the exponential of its score (Poisson)."""
 
@@ -42,7 +43,9 @@ class LinearModel:
     def of(cls, model: StreamModel) -> "LinearModel":
         """The numbers of a model."""
         if not isinstance(model.learner, Learner):
-            raise ValueError("an automatic model is a mixture of many, and no linear one: it cannot be exported.")  # noqa: TRY004 - the model's fault, not the type's
+            raise ValueError(  # noqa: TRY004 - the model's fault, not the type's
+                "an automatic model mixes many models and is not linear, so it cannot be exported."
+            )
         learner, classes, bits = model.learner, model.classes, model.schema.features.bits
         scores = 1 if len(classes) <= 2 else len(classes)  # without the spare lane
         return cls(
@@ -57,7 +60,7 @@ class LinearModel:
         )
 
     def as_json(self) -> str:
-        """One object, with lists of one number for each score; weights that are 0 are left out."""
+        """A JSON object, with lists of one number per score; zero weights are left out."""
         names = self._unique_names()
         chosen = np.flatnonzero(self.weights.any(axis=0)).tolist()
         about: dict[str, Any] = {"format": "odca linear model", "version": 1, "loss": self.loss}
@@ -76,7 +79,7 @@ class LinearModel:
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise ValueError(
-                f"two features are both called {twice!r}, which names in JSON cannot tell apart. Rename a column and learn anew."
+                f"two features are called {twice!r}, but names in JSON must be unique. Rename a column and train again."
             )
         return self.names
 

@@ -1,8 +1,8 @@
-"""A model as an ONNX graph, which other programs run: ONNX Runtime and its like, in any language.
+"""A model as an ONNX graph, which ONNX Runtime and similar programs can run in any language.
 
-The input, X, is a tensor of doubles [events, features], in the order of the names that the file's metadata lists (a JSON array under
-"feature_names"). A feature that an event does not have is 0. The outputs are those of sklearn-onnx: `label` and `probabilities` of
-classes, `variable` of numbers. All is computed in doubles, as odca does: the results are the same but for rounding.
+The input X is a tensor of doubles [events, features], in the order of the names in the file's metadata (a JSON array under
+"feature_names"). A feature that an event does not have is 0. The outputs are those of sklearn-onnx: `label` and `probabilities` for
+classes, `variable` for numbers. Everything is computed in doubles, as in odca, so the results agree up to rounding.
 """
 
 import json
@@ -25,8 +25,8 @@ def to_onnx(model: LinearModel) -> bytes:
     """The graph, as the bytes of a file. ValueError if the model has too many features."""
     if model.width > MOST_FEATURES:
         raise InputError(
-            f"the model has {model.width:,} features; ONNX needs a column for each, and more than {MOST_FEATURES:,} make no sense.",
-            remedy=Remedy("Learn with fewer bits ({bits}), or convert to json.", bits=None),
+            f"the model has {model.width:,} features; ONNX needs a column for each, so at most {MOST_FEATURES:,} are allowed.",
+            remedy=Remedy("Train with fewer bits ({bits}), or convert to json.", bits=None),
         )
     try:
         import onnx  # noqa: PLC0415 - optional, and slow to import
@@ -62,7 +62,7 @@ def to_onnx(model: LinearModel) -> bytes:
 
 
 def _classes(graph: "_Graph", model: LinearModel, scores: str) -> list[Any]:
-    """The label that the scores speak for, and the probability of each class."""
+    """The predicted label, and the probability of each class."""
     onnx = graph.onnx
     p = graph.add("Sigmoid", scores) if model.calibration is None else _calibrated(graph, *model.calibration, scores)
     kind, labels = _labels(onnx, model.classes)
@@ -81,7 +81,7 @@ def _classes(graph: "_Graph", model: LinearModel, scores: str) -> list[Any]:
 
 
 def _calibrated(graph: "_Graph", slope: Array, constant: Array, scores: str) -> str:
-    """As `Calibration.probabilities` has them: above ½ where the score is positive."""
+    """The probabilities as in `Calibration.probabilities`: above ½ if the score is positive."""
     mapped = graph.add("Add", graph.add("Mul", scores, graph.constant(slope)), graph.constant(constant))
     p = graph.add("Sigmoid", mapped)
     one = graph.constant(1.0)
@@ -92,7 +92,7 @@ def _calibrated(graph: "_Graph", slope: Array, constant: Array, scores: str) -> 
 
 
 def _distribution(graph: "_Graph", p: str, chosen: str, classes: int) -> None:
-    """They add up to one, and none is above that of the chosen class, as `OneAgainstRest.distribution` has it."""
+    """Make the probabilities sum to one, with none above that of the chosen class, as in `OneAgainstRest.distribution`."""
     most = graph.add("ReduceMax", p, axes=[1], keepdims=1)
     most = graph.add("Add", most, graph.constant(float(np.finfo(float).tiny)))  # where all are zero
     is_chosen = graph.add("Equal", chosen, graph.constant(list(range(classes))))
@@ -101,14 +101,14 @@ def _distribution(graph: "_Graph", p: str, chosen: str, classes: int) -> None:
 
 
 def _labels(onnx: Any, classes: tuple[Label, ...]) -> tuple[int, Any]:
-    """Whole numbers as such, all else as text."""
+    """The type and values of the labels: whole numbers if all are, otherwise text."""
     if all(not isinstance(label, str) and label == int(label) for label in classes):
         return onnx.TensorProto.INT64, np.array([int(label) for label in classes], np.int64)
     return onnx.TensorProto.STRING, np.array([show(label) for label in classes], object)
 
 
 class _Graph:
-    """Nodes and constants as they are added."""
+    """A graph under construction."""
 
     def __init__(self, onnx: Any) -> None:
         self.onnx = onnx
@@ -116,21 +116,21 @@ class _Graph:
         self.constants: list[Any] = []
 
     def add(self, operation: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """A node; returns the name of its output."""
+        """Add a node; return the name of its output."""
         name = output or f"{operation.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operation, inputs, [name], **attributes))
         return name
 
     def constant(self, value: float | list[int] | list[float] | Array) -> str:
-        """Numbers: whole ones as int64, all others as doubles."""
+        """Add numbers, int64 if they are whole, otherwise doubles; return their name."""
         return self.tensor(np.asarray(value))
 
     def tensor(self, value: Any) -> str:
-        """An array; returns its name."""
+        """Add an array; return its name."""
         name = f"constant_{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
     def value(self, name: str, kind: int, shape: list[int | None]) -> Any:
-        """An input or output."""
+        """Declare an input or output."""
         return self.onnx.helper.make_tensor_value_info(name, kind, shape)

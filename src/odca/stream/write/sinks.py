@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all, plain or compressed.
+"""Writing files atomically, plain or compressed.
 
-A file is written beside its destination and renamed when it is complete: whoever reads sees the old one or the new one.
+A file is written under a temporary name and renamed when it is complete, so that a reader sees either the old or the new one.
 """
 
 import os
@@ -24,7 +24,7 @@ def compression_of(path: str) -> str | None:
 
 @contextmanager
 def open_sink(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, compressed as its name says. It takes its place at the end of the `with`, unless that ends in an error.
+    """Open a file for writing, compressed if its name says so. It appears at the end of the `with`, unless that ends in an error.
 
     "-" is standard output.
     """
@@ -41,9 +41,9 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def _compressed(file: BinaryIO, compression: str | None) -> BinaryIO:
     if compression == "gzip":
-        import gzip  # noqa: PLC0415 - each is needed for such files only
+        import gzip  # noqa: PLC0415 - each is only needed for such files
 
-        # Without a name and a time: the same data make the same file.
+        # Without a name and a time, the same data give the same file.
         return cast("BinaryIO", gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
     if compression == "bz2":
         import bz2  # noqa: PLC0415 - the same
@@ -62,7 +62,7 @@ def _zstd(file: BinaryIO) -> BinaryIO:
 
         return cast("BinaryIO", zstd.ZstdFile(file, "wb"))
     try:
-        import zstandard  # noqa: PLC0415 - optional, and needed for such files only
+        import zstandard  # noqa: PLC0415 - optional, and only needed for such files
     except ImportError as error:
         raise ImportError(
             "zstd needs the package zstandard, which is missing. Install it with pip install 'odca[cli]', or choose "

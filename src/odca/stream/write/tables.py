@@ -1,8 +1,9 @@
-"""Events to tables: CSV, Parquet and Arrow. All columns must be known before the first row is written.
+"""Writing events to tables: CSV, Parquet and Arrow. All columns must be known before the first row is written.
 
-A field is a column: numbers, or categories as strings; an empty cell (null) is a missing value. A field of which an event has
-several categories, as a list in JSON, becomes a column of numbers for each category: "tags=a", "tags=b". A number that an event
-does not have is 0; a category that it does not have is missing, because a table has no other way to say it.
+A field becomes a column of numbers, or of categories as strings; an empty cell (null) is a missing value. If an event can have
+several categories in one field, as in a list in JSON, each category becomes a column of numbers: "tags=a", "tags=b". A number that an
+event does not have is written as 0. A category that it does not have is written as a missing value, because a table has no other way
+to express it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,9 +20,9 @@ from odca.stream.read.arrow import pyarrow
 from odca.stream.read.blocks import Block
 from odca.stream.read.schema import Schema
 from odca.stream.write.text import (
-    BESIDES,
+    OPTIONAL_PARTS,
     Keys,
-    Places,
+    ReservedNames,
     TextWriter,
     Writer,
     may_have_lists,
@@ -30,33 +31,33 @@ from odca.stream.write.text import (
 )
 
 CELLS = 1 << 22
-"""How many cells of a table are in memory at once, and in a row group of Parquet."""
+"""The number of cells held in memory at once, and in a row group of Parquet."""
 
 
 class Columns:
-    """The columns of a table, found by looking at all events of a stream, then settled."""
+    """The columns of a table. Call `add` with all blocks of a stream, then `finish`."""
 
     def __init__(self, schema: Schema, vocabulary: _core.Vocabulary | None) -> None:
         self.vocabulary = vocabulary
-        """The names of the features, for those who read the same data again."""
-        self._places = Places(schema)
+        """The names of the features, for a second pass over the same data."""
+        self._reserved = ReservedNames(schema)
         self._keys = Keys(schema, vocabulary)
         self._may_have_lists = may_have_lists(schema)
         self._seen = np.empty(0, np.int64)  # the features, by their indices, in order
         self._parts: list[FeatureParts] = []  # of the vocabulary
         self._several: set[str] = set()
-        self.roles: dict[str, str] = {"label": self._places.take("label")}
-        """The names of the columns that are no features, by what they are. They come first."""
+        self.roles: dict[str, str] = {"label": self._reserved.take("label")}
+        """The names of the columns that are not features, by role. They come first."""
         self.label_is_text = False
         self.features: dict[str, set[str]] = {}
-        """What the columns of features hold: "number", "category", "missing"."""
+        """The kinds of values in each column of features: "number", "category", "missing"."""
 
-    def look(self, block: Block) -> None:
-        """Take notice of the columns of some more events."""
+    def add(self, block: Block) -> None:
+        """Collect the columns of a block."""
         self.label_is_text |= bool(block.rows.label_names)
-        for role in BESIDES:
+        for role in OPTIONAL_PARTS:
             if getattr(block, role) is not None:
-                self.roles[role] = self._places.take(role)
+                self.roles[role] = self._reserved.take(role)
         if self.vocabulary is None:
             self._seen = np.union1d(self._seen, block.rows.indices)
         elif self._may_have_lists:
@@ -65,15 +66,15 @@ class Columns:
                 self._several |= self._lists_of(block.rows, row)
 
     def _lists_of(self, rows: _core.TextBlock, row: int) -> set[str]:
-        """The fields of which a row has several categories."""
+        """The fields in which a row has several categories."""
         begin, end = rows.indptr[row : row + 2].tolist()
         parts = [self._parts[index] for index in rows.indices[begin:end].tolist()]
         there = [each.field for each in parts if each.kind == "category"]
         often = {each.field for each, value in zip(parts, rows.data[begin:end], strict=True) if value != 1.0}
         return {field for field in there if field in often or there.count(field) > 1}
 
-    def settle(self) -> None:
-        """All events were seen. ValueError if two columns would have one name."""
+    def finish(self) -> None:
+        """Fix the columns, after the last block. ValueError if two columns would have the same name."""
         if self.vocabulary is not None:
             self._seen = np.arange(len(self.vocabulary))
         places: dict[str, int] = {}
@@ -82,7 +83,7 @@ class Columns:
         self._text = np.empty(len(self._seen), object)
         for k, index in enumerate(self._seen.tolist()):
             parts = feature_parts(self._keys(index))
-            self._places.add_field(parts.field)
+            self._reserved.add_field(parts.field)
             column, text = self._cell(parts)
             if fields.setdefault(column, parts.field) != parts.field:
                 raise InputError(
@@ -94,42 +95,42 @@ class Columns:
             self.features.setdefault(column, set()).add(kind)
 
     def _cell(self, parts: FeatureParts) -> tuple[str, str | None]:
-        """Where a feature stands, and its text: None for a number, "" for a missing value."""
+        """The column of a feature, and the text of its cell: None for a number, "" for a missing value."""
         if parts.kind == "category" and parts.field in self._several:
             return f"{parts.field}={parts.category}", None
         return parts.field, None if parts.kind == "number" else parts.category
 
     @property
     def names(self) -> list[str]:
-        """Of all columns, in order."""
+        """The names of all columns, in order."""
         return [*self.roles.values(), *self.features]
 
     @property
     def texts(self) -> npt.NDArray[Any]:
-        """Of each feature that there is: None for a number, "" for a missing value."""
+        """The text of each feature: None for a number, "" for a missing value."""
         return self._text
 
     def numbers_of(self, indices: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The numbers of features among all that there are."""
+        """The numbers of features among all features of the table."""
         if self.vocabulary is not None:
             return indices.astype(np.int64)
         found = np.searchsorted(self._seen, indices)
         if not (self._seen[np.minimum(found, len(self._seen) - 1)] == indices).all():
-            raise ValueError("the data changed while they were read. Convert them anew.")
+            raise ValueError("the data changed while they were being read. Convert them again.")
         return found
 
     def places_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Where features stand, counted from the first column of features."""
+        """The columns of features, counted from the first column of features."""
         return self._column[numbers]
 
 
 def _values_of(block: Block, role: str) -> Any:
     values = getattr(block, role)
-    return [BESIDES[role]] * len(block) if values is None else values
+    return [OPTIONAL_PARTS[role]] * len(block) if values is None else values
 
 
 def _cut(block: Block, columns: Columns) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that are few enough to be a table in memory."""
+    """Ranges of rows that are small enough to hold as a table in memory."""
     at_once = max(1, CELLS // len(columns.names))
     for begin in range(0, len(block), at_once):
         yield begin, min(begin + at_once, len(block))
@@ -171,7 +172,7 @@ class Csv(TextWriter):
 
 
 def quoted(text: str) -> str:
-    """A cell of CSV, in quotes if it needs them.
+    """A cell of CSV, in quotes if necessary.
 
     >>> quoted("plain"), quoted('a "b", c')
     ('plain', '"a ""b"", c"')
@@ -183,7 +184,7 @@ def quoted(text: str) -> str:
 
 
 class Arrow(Writer):
-    """Parquet, or Arrow's IPC file, which is Feather too. Numbers are float64."""
+    """Parquet, or Arrow's IPC file format, also called Feather. Numbers are float64."""
 
     def __init__(self, file: BinaryIO, schema: Schema, keys: Keys, columns: Columns, *, parquet: bool) -> None:
         super().__init__(file, schema, keys)
@@ -201,27 +202,27 @@ class Arrow(Writer):
             self._writer = ParquetWriter(file, self._schema_of_table)
         else:
             self._writer = pa.ipc.new_file(file, self._schema_of_table)
-        self._waiting: list[Any] = []
+        self._buffered: list[Any] = []
 
     def write(self, block: Block) -> None:
-        """Write the events of a block, or keep them until there are enough to stand together."""
+        """Write the events of a block, or buffer them until there are enough for a row group."""
         for begin, end in _cut(block, self._columns):
-            self._waiting.append(self._batch(block, begin, end))
-            if sum(map(len, self._waiting)) * len(self._columns.names) >= CELLS:
-                self._write_what_waits()
+            self._buffered.append(self._batch(block, begin, end))
+            if sum(map(len, self._buffered)) * len(self._columns.names) >= CELLS:
+                self._flush()
 
     def close(self) -> None:
-        """Write what is left, and what ends a file."""
-        self._write_what_waits()
+        """Write the remaining events and the end of the file."""
+        self._flush()
         self._writer.close()
 
-    def _write_what_waits(self) -> None:
-        if self._waiting:
-            self._writer.write_table(self._pa.Table.from_batches(self._waiting).combine_chunks())
-            self._waiting = []
+    def _flush(self) -> None:
+        if self._buffered:
+            self._writer.write_table(self._pa.Table.from_batches(self._buffered).combine_chunks())
+            self._buffered = []
 
     def _batch(self, block: Block, begin: int, end: int) -> Any:
-        """Some rows of a block."""
+        """The rows from `begin` to `end` of a block."""
         arrays = [self._role(block, role, begin, end) for role in self._columns.roles]
         rows = block.rows
         first, last = rows.indptr[begin], rows.indptr[end]
@@ -239,7 +240,7 @@ class Arrow(Writer):
     def _feature(
         self, kinds: set[str], size: int, rows: npt.NDArray[Any], values: npt.NDArray[Any], texts: npt.NDArray[Any]
     ) -> Any:
-        """A column of features, of which these rows have a value."""
+        """A column of features, with values in these rows."""
         if "category" not in kinds:
             numbers = np.full(size, 0.0 if "number" in kinds else np.nan)
             numbers[rows] = np.where(texts == "", np.nan, values)

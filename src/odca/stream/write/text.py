@@ -1,6 +1,6 @@
-"""Events to text: libsvm's, VW's, lines of JSON. Tables are in `tables`.
+"""Writing events as text: in the formats of libsvm and VW, or as lines of JSON. `tables` writes tables.
 
-A writer takes the blocks of one stream, in order. What its format cannot hold it leaves out and counts in `lost`.
+A writer takes the blocks of one stream, in order. It leaves out what its format cannot hold, and counts that in `lost`.
 """
 
 import json
@@ -21,19 +21,19 @@ from odca.features.spec import FeatureParts, feature_parts
 from odca.stream.read.blocks import Block
 from odca.stream.read.schema import Schema
 
-BESIDES = {"weight": 1.0, "offset": 0.0, "time": np.nan, "group": np.nan, "tag": ""}
-"""What an event may have besides a label and features, and what it means not to have it."""
-DISTURBING = re.compile(r"[\s|:]")
+OPTIONAL_PARTS = {"weight": 1.0, "offset": 0.0, "time": np.nan, "group": np.nan, "tag": ""}
+"""What an event may have in addition to its label and features, and the value that stands for its absence."""
+RESERVED_BY_VW = re.compile(r"[\s|:]")
 Made = TypeVar("Made")
 
 
 def number_texts(numbers: npt.NDArray[Any]) -> list[str]:
-    """Each number as short as it can be read back from: 1 and not 1.0; nan where there is none.
+    """The shortest texts that read back as the same numbers: 1 rather than 1.0; nan for a missing number.
 
     >>> number_texts(np.array([1.0, 0.1, 1e300]))
     ['1', '0.1', '1e+300']
     """
-    # The list's own repr: one call for all of them.
+    # One repr of the whole list is faster than one per number.
     if not len(numbers):
         return []
     if numbers.dtype.kind == "f" and (np.abs(numbers) < 1e15).all() and (numbers == np.trunc(numbers)).all():
@@ -42,13 +42,13 @@ def number_texts(numbers: npt.NDArray[Any]) -> list[str]:
 
 
 class Keys:
-    """The keys of a stream's features, by their indices."""
+    """The keys of a stream's features, by index."""
 
     def __init__(self, schema: Schema, vocabulary: _core.Vocabulary | None) -> None:
         self._vocabulary = vocabulary
         self._known: list[bytes] = []
         self.are_indices = schema.has_indices
-        """Whether they are the numbers of libsvm's text."""
+        """Whether the keys are the indices of libsvm's text."""
 
     def __call__(self, index: int) -> bytes:
         """The key of a feature."""
@@ -59,18 +59,18 @@ class Keys:
         return self._known[index]
 
 
-def number_of(block: Block, name: str) -> int:
-    """How many events have something of BESIDES."""
+def count_having(block: Block, name: str) -> int:
+    """The number of events that have this one of OPTIONAL_PARTS."""
     values = getattr(block, name)
     if values is None:
         return 0
     if name == "tag":
         return sum(map(bool, values))
-    return int(np.count_nonzero(~np.isnan(values) & (values != BESIDES[name])))
+    return int(np.count_nonzero(~np.isnan(values) & (values != OPTIONAL_PARTS[name])))
 
 
 class PerFeature(dict[int, Made]):
-    """What is made of a feature's key, once for each feature that comes."""
+    """A value computed once per feature, from its key."""
 
     def __init__(self, keys: Keys, make: Callable[[FeatureParts], Made]) -> None:
         super().__init__()
@@ -81,34 +81,36 @@ class PerFeature(dict[int, Made]):
         return made
 
     def of(self, indices: npt.NDArray[Any]) -> list[Made]:
-        """One for each of the indices."""
+        """The values of several features."""
         return list(map(self.__getitem__, indices.tolist()))
 
 
 class Writer(ABC):
-    """Writes blocks to a file. `holds` are those of BESIDES that the format has a place for."""
+    """Writes blocks to a file. `holds` lists the OPTIONAL_PARTS that the format can hold."""
 
-    holds: tuple[str, ...] = tuple(BESIDES)
+    holds: tuple[str, ...] = tuple(OPTIONAL_PARTS)
 
     def __init__(self, file: BinaryIO, schema: Schema, keys: Keys) -> None:
         self._file, self._schema, self._keys = file, schema, keys
         self.lost: Counter[str] = Counter()
-        """What could not be written as it was, in words, and how often."""
+        """A description of what could not be written unchanged, and how often it occurred."""
 
     @abstractmethod
     def write(self, block: Block) -> None:
         """Write the events of a block."""
 
-    def close(self) -> None:  # noqa: B027 - few formats have one
-        """Write what ends a file, if anything does."""
+    def close(self) -> None:  # noqa: B027 - few formats need it
+        """Write the end of the file, if the format has one."""
 
     def _count_lost(self, block: Block) -> None:
-        for name in BESIDES:
+        for name in OPTIONAL_PARTS:
             if name not in self.holds:
-                self.lost[f"the format has no place for the {name} of events, which is lost"] += number_of(block, name)
+                self.lost[f"the format has no place for the {name} of events, which is lost"] += count_having(
+                    block, name
+                )
 
     def _label_texts(self, block: Block, text_of: Callable[[str], str]) -> list[str]:
-        """The labels; "" where there is none."""
+        """The labels as text; "" for a missing one."""
         rows = block.rows
         texts = number_texts(rows.label)
         if rows.label_names:
@@ -133,7 +135,7 @@ class TextWriter(Writer):
 
 
 class LabelNumbers(dict[str, str]):
-    """Labels that are text, numbered from 1 as they come, for formats that have numbers only."""
+    """Text labels, numbered from 1 in order of appearance, for formats that only have numbers."""
 
     def __missing__(self, label: str) -> str:
         self[label] = str(len(self) + 1)
@@ -151,7 +153,7 @@ class NumberedWriter(TextWriter):
 class Libsvm(NumberedWriter):
     """label [qid:n] index:value ...
 
-    An index is that of libsvm's text, or the number of the name, counted from 1. Feature names are lost, but `names_of` has them.
+    An index is that of the libsvm input, or the number of the feature's name, counted from 1. Names are not written.
     """
 
     holds = ("group",)
@@ -160,7 +162,7 @@ class Libsvm(NumberedWriter):
         rows = block.rows
         labels = self._label_texts(block, self.label_numbers.__getitem__)
         if "" in labels:
-            self.lost["the format needs labels, and events without one got 0"] += labels.count("")
+            self.lost["events without a label were given the label 0, because the format needs one"] += labels.count("")
         heads = [label or "0" for label in labels]
         if block.group is not None:
             groups = zip(heads, block.group, number_texts(block.group), strict=True)
@@ -175,8 +177,8 @@ class Libsvm(NumberedWriter):
 class Vw(NumberedWriter):
     """label importance initial 'tag|namespace name:value ...
 
-    A category becomes a name in the namespace of its field; so does what VW's own text had in one. A category of a name in a
-    namespace, which only VW's text has, stays what it was: name:word.
+    A category becomes a name in the namespace of its field, and a name that was in a namespace of VW's text stays there. A category of a
+    name within a namespace, which only VW's text has, is written as it was read: name:word.
     """
 
     holds = ("weight", "offset", "tag")
@@ -186,11 +188,13 @@ class Vw(NumberedWriter):
         self._names = PerFeature(keys, self._name)
 
     def _name(self, parts: FeatureParts) -> tuple[str, str, str, bool]:
-        """The namespace, how a feature begins that opens it, and one that goes on in it, and whether it has a word for its value."""
+        """The namespace of a feature, its text if it opens the namespace, its text if the namespace is open already, and whether its value
+        is a word.
+        """
         space, mark, within = parts.field.partition("^")
         if parts.kind == "category" and space and mark and within:
-            namespace = self._harmless(space)
-            word = f"{self._harmless(within)}:{self._harmless(parts.category)}"
+            namespace = self._without_reserved(space)
+            word = f"{self._without_reserved(within)}:{self._without_reserved(parts.category)}"
             return namespace, f" |{namespace} {word}", f" {word}", True
         if parts.kind == "category":
             namespace, name = parts.field, parts.category
@@ -200,14 +204,14 @@ class Vw(NumberedWriter):
             namespace, mark, name = parts.field.partition("^")
             if not (namespace and mark and name):
                 namespace, name = "", parts.field
-        namespace, name = self._harmless(namespace), self._harmless(name)
+        namespace, name = self._without_reserved(namespace), self._without_reserved(name)
         return namespace, f" |{namespace} {name}", f" {name}", False
 
-    def _harmless(self, name: str) -> str:
-        harmless = DISTURBING.sub("_", name)
-        if harmless != name:
-            self.lost["names cannot have blanks, ':' or '|', which became '_'"] += 1
-        return harmless
+    def _without_reserved(self, name: str) -> str:
+        cleaned = RESERVED_BY_VW.sub("_", name)
+        if cleaned != name:
+            self.lost["names cannot contain blanks, ':' or '|', which were replaced by '_'"] += 1
+        return cleaned
 
     def _lines(self, block: Block) -> Iterable[str]:
         rows = block.rows
@@ -217,8 +221,8 @@ class Vw(NumberedWriter):
         for start in starts:
             before[start] = None
         tokens = [
-            (going_on if namespace == previous else opening) + self._value(value, worded)
-            for (namespace, opening, going_on, worded), previous, value in zip(
+            (continuing if namespace == previous else opening) + self._value(value, has_word=has_word)
+            for (namespace, opening, continuing, has_word), previous, value in zip(
                 names, before, number_texts(rows.data), strict=False
             )
         ]
@@ -226,11 +230,11 @@ class Vw(NumberedWriter):
             features = "".join(tokens[begin:end])[1:] or "|"
             yield f"{head}{features}\n"
 
-    def _value(self, value: str, worded: bool) -> str:
+    def _value(self, value: str, *, has_word: bool) -> str:
         if value == "1":
             return ""
-        if worded:
-            self.lost["categories in namespaces count once, and lost another weight"] += 1
+        if has_word:
+            self.lost["categories in namespaces can only have the value 1 in VW's text, so other values were lost"] += 1
             return ""
         return f":{value}"
 
@@ -242,30 +246,32 @@ class Vw(NumberedWriter):
             if weight == "1" and offset == "0":
                 continue
             if not label:
-                self.lost["events without a label lost their weight and offset"] += 1
+                self.lost["events without a label cannot have a weight or offset in VW's text, so these were lost"] += 1
                 continue
             heads[row] = f"{label} {weight}" if offset == "0" else f"{label} {weight} {offset}"
         heads = [head and f"{head} " for head in heads]
         if block.tag is None:
             return heads
-        return [f"{head}'{self._harmless(tag)}" if tag else head for head, tag in zip(heads, block.tag, strict=True)]
+        return [
+            f"{head}'{self._without_reserved(tag)}" if tag else head for head, tag in zip(heads, block.tag, strict=True)
+        ]
 
 
 class JsonLines(TextWriter):
-    """An object for each event: label, weight, ... under the names that they had, and then its features.
+    """One object per event: label, weight, ... under their original names, followed by the features.
 
-    A field of several categories is a list of strings.
+    A field with several categories is a list of strings.
     """
 
     def __init__(self, file: BinaryIO, schema: Schema, keys: Keys) -> None:
         super().__init__(file, schema, keys)
-        self._places = Places(schema)
+        self._reserved = ReservedNames(schema)
         self._tokens = PerFeature(keys, self._token)
         self._parts = PerFeature(keys, lambda parts: parts)
 
     def _token(self, parts: FeatureParts) -> tuple[str, bool]:
-        """What there is before a value, and whether the value is to be written."""
-        self._places.add_field(parts.field)
+        """The text before the value, and whether the value is still to be written."""
+        self._reserved.add_field(parts.field)
         key = json.dumps(parts.field, ensure_ascii=False)
         if parts.kind == "number":
             return f", {key}: ", True
@@ -283,16 +289,16 @@ class JsonLines(TextWriter):
             yield f"{{{(head + features)[2:]}}}\n"
 
     def _heads(self, block: Block) -> list[str]:
-        key = json.dumps(self._places.take("label"), ensure_ascii=False)
+        key = json.dumps(self._reserved.take("label"), ensure_ascii=False)
         heads = [
             label and f", {key}: {label}"
             for label in self._label_texts(block, lambda text: json.dumps(text, ensure_ascii=False))
         ]
-        for name, otherwise in BESIDES.items():
+        for name, otherwise in OPTIONAL_PARTS.items():
             values = getattr(block, name)
             if values is None:
                 continue
-            key = json.dumps(self._places.take(name), ensure_ascii=False)
+            key = json.dumps(self._reserved.take(name), ensure_ascii=False)
             if name == "tag":
                 texts, absent = [json.dumps(tag, ensure_ascii=False) for tag in values], '""'
             else:
@@ -313,12 +319,12 @@ class JsonLines(TextWriter):
 
 
 def may_have_lists(schema: Schema) -> bool:
-    """Whether an event can have several categories of one field."""
+    """Whether an event can have several categories in one field."""
     return schema.format == "jsonl" or bool(schema.features.text)
 
 
 def rows_with_lists(rows: _core.TextBlock, parts: Mapping[int, FeatureParts] | Sequence[FeatureParts]) -> set[int]:
-    """The rows where a field has several categories, or one more than once. `parts` are those of the features by index."""
+    """The rows in which a field has several categories, or one category several times. `parts` are those of the features, by index."""
     numbers: dict[str, int] = {}
     indices, places = np.unique(rows.indices, return_inverse=True)
     fields = np.array(
@@ -337,8 +343,8 @@ def rows_with_lists(rows: _core.TextBlock, parts: Mapping[int, FeatureParts] | S
     return {*several.tolist(), *row[rows.data[chosen] != 1.0].tolist()}
 
 
-class Places:
-    """Where label, weight, ... stand among the features: under the names that they had, else under their own."""
+class ReservedNames:
+    """The names under which label, weight, ... are written: their original names, or else "label", "weight", ... No feature may have them."""
 
     def __init__(self, schema: Schema) -> None:
         self._names = {role: name or role for role, name in asdict(schema.roles).items()}
@@ -346,7 +352,7 @@ class Places:
         self._fields: set[str] = set()
 
     def take(self, role: str) -> str:
-        """The name for a role that events have. ValueError if a feature has it."""
+        """The name of a role, which is reserved from now on. ValueError if a feature has it."""
         name = self._names[role]
         self._taken[name] = role
         if name in self._fields:
@@ -354,7 +360,7 @@ class Places:
         return name
 
     def add_field(self, field: str) -> None:
-        """Note that there is such a field. ValueError if a role has its name."""
+        """Note the name of a field. ValueError if a role has it."""
         self._fields.add(field)
         if field in self._taken:
             self._refuse(field)
@@ -362,6 +368,6 @@ class Places:
     def _refuse(self, name: str) -> NoReturn:
         role = self._taken[name]
         raise InputError(
-            f"a feature is named {name!r}, as the {role} is to be.",
+            f"a feature is called {name!r}, the name of the {role}.",
             remedy=Remedy("Leave it out with {ignore}.", ignore=[name]),
         )
