@@ -43,7 +43,7 @@ class AutoLearner(model_file.Savable):
         if task not in {"classes", "numbers"}:
             raise ValueError(f"task must be 'classes' or 'numbers'; got {task!r}.")
         self.task: Task = task
-        self._core = _core.Bank(task=task, classes=whole(classes, "classes", least=2))
+        self._core = _core.Experts(task=task, classes=whole(classes, "classes", least=2))
 
     def learn(
         self,
