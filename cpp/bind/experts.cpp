@@ -18,10 +18,9 @@ namespace {
 
 using experts::Expert;
 using experts::Experts;
-using experts::Kind;
 using experts::SavedState;
 using experts::Task;
-using State = nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy>>;
+using State = nb::typed<nb::dict, nb::str, nb::any>;
 
 std::unique_ptr<Experts> make(const std::string& task, int classes) {
   if (task != "classes" && task != "numbers")
@@ -110,18 +109,6 @@ void set_state(Experts& self, const State& state) {
 
 // The table of experts
 
-const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::isotropic: return "isotropic";
-    case Kind::adagrad: return "adagrad";
-    case Kind::proportionate: return "proportionate";
-    case Kind::newton: return "newton";
-    case Kind::recent_newton: return "recent_newton";
-    case Kind::mean_label: return "mean_label";
-  }
-  return "";
-}
-
 std::optional<double> unless_zero(double x) { return x > 0.0 ? std::optional(x) : std::nullopt; }
 
 void bind_table(nb::module_& m) {
@@ -131,7 +118,7 @@ void bind_table(nb::module_& m) {
       .def_ro("parameter", &Expert::parameter)
       .def_ro("memory", &Expert::memory)
       .def_ro("prior", &Expert::prior)
-      .def_prop_ro("kind", [](const Expert& self) { return name_of(self.kind); })
+      .def_prop_ro("kind", [](const Expert& self) { return experts::name_of(self.kind); })
       .def_prop_ro("group", &Expert::group)
       .def_prop_ro("events", [](const Expert& self) { return unless_zero(self.events()); })
       .def_prop_ro("per_feature", [](const Expert& self) { return unless_zero(self.per_feature()); });

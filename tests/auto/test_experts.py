@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from auto.slow_experts import EXPERTS, ROW_EXPERTS, SlowExperts
+from auto.slow_experts import SlowExperts
+from auto.slow_parts import EXPERTS, ROW_EXPERTS
 from odca import _core
 from odca.validation.arrays import as_matrix
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from odca import AutoLearner, _core
+from auto.slow_parts import EXPERTS, OF_LABELS, OF_ROWS, RECENT, STATISTICS
+from odca import AutoLearner
 from odca.io import model_file
 
 DATA = Path(__file__).parent.parent / "data"
@@ -16,12 +17,8 @@ EXPECTED = json.loads((DATA / "auto_v0.json").read_text())
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 State = dict[str, np.ndarray]
-EXPERTS = _core.experts()
 KEYS = [expert.key for expert in EXPERTS]
-OF_ROWS = [expert.key for expert in EXPERTS if expert.kind != "mean_label"]
-OF_LABELS = [expert.key for expert in EXPERTS if expert.kind == "mean_label"]
-RECENT = [expert.key for expert in EXPERTS if expert.kind == "recent_newton"]
-STATISTICS = -(-(6 + len(RECENT)) // 8) * 8
+ROW_KEYS, LABEL_KEYS = ([expert.key for expert in experts] for experts in (OF_ROWS, OF_LABELS))
 
 
 def old(kind: str) -> AutoLearner:
@@ -63,9 +60,9 @@ def test_a_state_names_its_version_and_its_experts() -> None:
     state = AutoLearner("numbers").get_state()
     assert state["version"].tolist() == [1.0]
     lines = [line.split(" ", 1) for line in state["experts"].tobytes().decode().splitlines()]
-    assert [key for word, key in lines if word == "row"] == OF_ROWS
+    assert [key for word, key in lines if word == "row"] == ROW_KEYS
     assert [key for word, key in lines if word == "recent"] == RECENT
-    assert [key for word, key in lines if word == "label"] == OF_LABELS
+    assert [key for word, key in lines if word == "label"] == LABEL_KEYS
 
 
 @pytest.mark.parametrize("text", ["", "row\n", "row \n", "row newton_4", "column newton_4\n", "row a\nrow a\n", "\n"])
@@ -95,7 +92,7 @@ def lines_of(rows: list[str], recents: list[str], labels: list[str]) -> np.ndarr
 def without(state: State, key: str, heads: int) -> State:
     """The state as a core would have written it that has not this expert."""
     place, n, out = KEYS.index(key), len(KEYS), dict(state)
-    rows, labels = [k for k in OF_ROWS if k != key], [k for k in OF_LABELS if k != key]
+    rows, labels = [k for k in ROW_KEYS if k != key], [k for k in LABEL_KEYS if k != key]
     recents = [k for k in RECENT if k != key]
     out["experts"] = lines_of(rows, recents, labels)
     for name in ("bayes", "simplex"):
@@ -105,19 +102,19 @@ def without(state: State, key: str, heads: int) -> State:
     covariance = state["covariance"].reshape(n, n)
     out["covariance"] = np.delete(np.delete(covariance, place, 0), place, 1).ravel()
     out["history"] = np.delete(state["history"].reshape(-1, 3 + n), 3 + place, 1).ravel()
-    if key in OF_LABELS:
-        place = OF_LABELS.index(key)
-        out["counts"] = np.delete(state["counts"].reshape(len(OF_LABELS), -1), place, 0).ravel()
+    if key in LABEL_KEYS:
+        place = LABEL_KEYS.index(key)
+        out["counts"] = np.delete(state["counts"].reshape(len(LABEL_KEYS), -1), place, 0).ravel()
         for name in ("masses", "sums", "sum_masses"):
             out[name] = np.delete(state[name], place)
         return out
     for name in ("table", "constant"):
-        records = state[name].reshape(-1, STATISTICS + len(OF_ROWS) * heads)
-        statistics, weights = records[:, :STATISTICS].copy(), records[:, STATISTICS:].reshape(-1, heads, len(OF_ROWS))
+        records = state[name].reshape(-1, STATISTICS + len(ROW_KEYS) * heads)
+        statistics, weights = records[:, :STATISTICS].copy(), records[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
         if key in RECENT:
             assert len(RECENT) == 1, "with several, those after it move up"
             statistics[:, 5] = 0.0
-        kept = np.delete(weights, OF_ROWS.index(key), 2).reshape(len(records), -1)
+        kept = np.delete(weights, ROW_KEYS.index(key), 2).reshape(len(records), -1)
         out[name] = np.hstack([statistics, kept]).ravel()
     return out
 
@@ -125,7 +122,7 @@ def without(state: State, key: str, heads: int) -> State:
 def with_another(state: State, heads: int, share: float) -> State:
     """The state as a core would have written it that has one expert more, first of all, with a share of the weight."""
     rng, n, out = np.random.default_rng(0), len(KEYS), dict(state)
-    out["experts"] = lines_of(["from_the_future", *OF_ROWS], RECENT, OF_LABELS)
+    out["experts"] = lines_of(["from_the_future", *ROW_KEYS], RECENT, LABEL_KEYS)
     for name in ("bayes", "simplex"):
         out[name] = np.append(share, (1.0 - share) * state[name])
     out["kalman"] = np.append(0.3, state["kalman"])
@@ -136,8 +133,8 @@ def with_another(state: State, heads: int, share: float) -> State:
     shares = np.full((len(history), 1), share)
     out["history"] = np.hstack([history[:, :3], shares, (1.0 - share) * history[:, 3:]]).ravel()
     for name in ("table", "constant"):
-        records = state[name].reshape(-1, STATISTICS + len(OF_ROWS) * heads)
-        weights = records[:, STATISTICS:].reshape(-1, heads, len(OF_ROWS))
+        records = state[name].reshape(-1, STATISTICS + len(ROW_KEYS) * heads)
+        weights = records[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
         more = np.concatenate([rng.normal(size=(len(records), heads, 1)), weights], axis=2)
         out[name] = np.hstack([records[:, :STATISTICS], more.reshape(len(records), -1)]).ravel()
     return out
@@ -163,11 +160,13 @@ def test_an_expert_that_the_file_does_not_have_begins_as_at_the_start(kind: str,
     np.testing.assert_array_equal(covariance[place], 0.25 * (np.arange(len(KEYS)) == place))
     assert (state["history"].reshape(-1, 3 + len(KEYS))[:, 3 + place] == 0.0).all()
     assert_same(without(state, key, heads), older)  # all others are as they were
-    new = state["table"].reshape(-1, STATISTICS + heads * len(OF_ROWS))[:, STATISTICS:].reshape(-1, heads, len(OF_ROWS))
-    if key in OF_ROWS:
-        assert (new[:, :, OF_ROWS.index(key)] == 0.0).all()
+    new = (
+        state["table"].reshape(-1, STATISTICS + heads * len(ROW_KEYS))[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
+    )
+    if key in ROW_KEYS:
+        assert (new[:, :, ROW_KEYS.index(key)] == 0.0).all()
     else:
-        assert state["masses"][OF_LABELS.index(key)] == state["sum_masses"][OF_LABELS.index(key)] == 0.0
+        assert state["masses"][LABEL_KEYS.index(key)] == state["sum_masses"][LABEL_KEYS.index(key)] == 0.0
     goes_on(restored(learner, older), X, y)
 
 

@@ -1,7 +1,7 @@
 // The experts of the automatic mode, each declared once in `table`: the C++ here, Python's report and the tests read it.
 // docs/auto.md derives the formulas.
 //
-// To add an expert of a kind that exists, add a line to `table`. Old model files stay readable: state.cpp finds experts by key.
+// To add an expert of a kind that exists, add a line to `table`. Old model files stay readable: saved_state.hpp says how.
 #pragma once
 
 #include <array>
@@ -20,6 +20,18 @@ enum class Kind {
   recent_newton,  // r = 1 / (p + D_j)                  D_j <- memory D_j + q h_j^2
   mean_label,     // reads no row: the mean of the labels, of which each event leaves `memory`
 };
+
+constexpr std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::isotropic: return "isotropic";
+    case Kind::adagrad: return "adagrad";
+    case Kind::proportionate: return "proportionate";
+    case Kind::newton: return "newton";
+    case Kind::recent_newton: return "recent_newton";
+    case Kind::mean_label: return "mean_label";
+  }
+  return "";
+}
 
 struct Expert {
   std::string_view key;   // in model files: never changes, and is never used again for another expert
