@@ -44,6 +44,7 @@ from auto.slow_parts import (
     likelihoods_of,
     log_odds,
     logs_of,
+    recent_column,
     sigmoid,
     softmax,
 )
@@ -402,9 +403,11 @@ class SlowExperts:
 
     def record(self, feature: Feature) -> Array:
         f = feature
-        first, *others = (*f.D.values(), 0.0)
-        statistics = [f.n, f.mean, f.square, f.G, f.H, first, float(f.dense), *others]
-        return np.concatenate([np.resize([*statistics, *np.zeros(8)], STATISTICS), f.w.ravel()])
+        statistics = np.zeros(STATISTICS)
+        statistics[[0, 1, 2, 3, 4, 6]] = f.n, f.mean, f.square, f.G, f.H, f.dense
+        for place, D in enumerate(f.D.values()):
+            statistics[recent_column(place)] = D
+        return np.concatenate([statistics, f.w.ravel()])
 
     @classmethod
     def of_parts(cls, parts: dict[str, Array], *, task: str, classes: int = 2) -> "SlowExperts":
@@ -428,7 +431,7 @@ class SlowExperts:
     def feature(self, record: Array) -> Feature:
         out = Feature(self.heads)
         out.n, out.mean, out.square, out.G, out.H = (float(x) for x in record[:5])
-        out.D = dict(zip(RECENT, [float(record[5]), *record[7:STATISTICS].tolist()], strict=False))
+        out.D = {key: float(record[recent_column(place)]) for place, key in enumerate(RECENT)}
         out.dense = bool(record[6])
         out.w = record[STATISTICS:].reshape(self.heads, ROW_EXPERTS).copy()
         return out

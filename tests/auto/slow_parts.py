@@ -17,12 +17,24 @@ RECENT = [expert.key for expert in EXPERTS if expert.kind == "recent_newton"]  #
 ROW_EXPERTS, LABEL_EXPERTS = len(OF_ROWS), len(OF_LABELS)
 OF_ALL = [expert.memory for expert in OF_LABELS].index(1.0)  # the mean of all labels
 PRIOR = np.array([expert.prior for expert in EXPERTS]) / sum(expert.prior for expert in EXPERTS)
-STATISTICS = -(-(6 + len(RECENT)) // 8) * 8  # numbers in a feature's record before its weights: whole cache lines
 SIMPLEX_STRENGTH, KALMAN_VARIANCE, KALMAN_FLOOR = 10.0, 0.25, 1e-9
 LEAST_LIKELIHOOD, LEAST_PROBABILITY, LEAST_WEIGHT, LEAST_VARIANCE = 1e-13, 1e-15, 1e-30, 1e-280
 
 MEMORIES = {"kalman": 0.998, "residual": 0.998}
 SHARES = {"bayes": 2e-4, "simplex": 2e-5, "top": 2e-3}
+
+
+def statistics_with(recents: int) -> int:
+    """How many numbers a feature's record has before its weights: whole cache lines."""
+    return -(-(6 + max(recents, 1)) // 8) * 8
+
+
+STATISTICS = statistics_with(len(RECENT))
+
+
+def recent_column(place: int) -> int:
+    """Where a record has the sum D of an expert with a short memory."""
+    return 5 if place == 0 else 6 + place
 
 
 def sigmoid(z: float) -> float:
