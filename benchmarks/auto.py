@@ -1,4 +1,4 @@
-"""What the automatic mode costs, whether it is ever worse than its best lane, how soon it is back after a sudden drift, how fast it reads text.
+"""What the automatic mode costs, whether it is ever worse than its best expert, how soon it is back after a sudden drift, how fast it reads text.
 
     python -m benchmarks.auto [--rounds N] [--megabytes N]
 
@@ -34,7 +34,7 @@ from benchmarks.report import (
 )
 from benchmarks.versus.data import blocks
 from odca import AutoLearner, Exponential, Learner, LogLoss, Sliding
-from odca.models.auto_report import LANES
+from odca.models.auto_report import EXPERTS
 from odca.validation.arrays import as_matrix
 from odca.windows import Window
 
@@ -71,14 +71,14 @@ def cost(rounds: int) -> Row:
     )
 
 
-# Beside the best of its own lanes
+# Beside the best of its own experts
 
 
-def lane_losses(stream: Stream) -> tuple[float, Array]:
-    """The mean loss of the bank, and of each lane by itself."""
+def expert_losses(stream: Stream) -> tuple[float, Array]:
+    """The mean loss of the mixture, and of each expert by itself."""
     learner = AutoLearner("numbers" if stream.task == NUMBER else "classes", classes=max(stream.classes, 2))
     y = stream.y.astype(np.float64)
-    margins = AutoLearner(learner.task, classes=max(stream.classes, 2))._core.learn_lanes(
+    margins = AutoLearner(learner.task, classes=max(stream.classes, 2))._core.learn_with_margins(
         as_matrix(stream.events)[0], y
     )
     told = learner.learn(stream.events, y)
@@ -86,7 +86,7 @@ def lane_losses(stream: Stream) -> tuple[float, Array]:
         highs, lows = (
             np.maximum.accumulate(y),
             np.minimum.accumulate(y),
-        )  # lanes are held within the labels that came, too
+        )  # experts are held within the labels seen so far, too
         within = np.clip(margins[1:, 0], lows[:-1, None], highs[:-1, None])
         return float(((told - y)[1:] ** 2).mean()), ((within - y[1:, None]) ** 2).mean(axis=0)
     if stream.task == BINARY:
@@ -98,20 +98,20 @@ def lane_losses(stream: Stream) -> tuple[float, Array]:
     return float(-told[places].mean()), -logs[places].mean(axis=0)
 
 
-def beside_lanes() -> Iterator[dict[str, Any]]:
+def beside_experts() -> Iterator[dict[str, Any]]:
     """For every stream of the quality benchmark."""
     for name, make in STREAMS.items():
         stream = make().first(EVENTS)
-        own, lanes = lane_losses(stream)
-        best = int(np.nanargmin(lanes))
-        slack = math.log(len(LANES)) / len(stream.y) if stream.task != NUMBER else 0.0
+        own, losses = expert_losses(stream)
+        best = int(np.nanargmin(losses))
+        slack = math.log(len(EXPERTS)) / len(stream.y) if stream.task != NUMBER else 0.0
         yield {
             "stream": name,
             "loss": own,
-            "best_lane": LANES[best].name,
-            "its_loss": float(lanes[best]),
-            "ratio": own / float(lanes[best]),
-            "met": own <= 1.02 * float(lanes[best]) + slack,
+            "best_expert": EXPERTS[best].name,
+            "its_loss": float(losses[best]),
+            "ratio": own / float(losses[best]),
+            "met": own <= 1.02 * float(losses[best]) + slack,
         }
 
 
@@ -171,7 +171,7 @@ def windows() -> Iterator[tuple[str, Window, float]]:
 
 
 def drift(turn: Turn) -> dict[str, Any]:
-    """The bank beside fixed windows: how many events until each is back within 10 % of its own loss before."""
+    """The automatic mode beside fixed windows: how many events until each is back within 10 % of its own loss before."""
     data = [turned(turn, seed) for seed in range(SEEDS)]
     ours = np.array(
         [np.logaddexp(0.0, -y * AutoLearner("classes").learn(X, (y > 0.0).astype(np.float64))) for X, y in data]
@@ -261,11 +261,11 @@ def main() -> None:
     log(show_machine(machine))
     rows = [cost(options.rounds), text(options.megabytes, 3)]
     print(table(Row.HEADER, [row.as_cells() for row in rows]))
-    lanes = []
-    for found in beside_lanes():
-        lanes.append(found)
+    experts = []
+    for found in beside_experts():
+        experts.append(found)
         print(
-            f"{found['stream']:15} {found['loss']:.5g}, best lane {found['its_loss']:.5g} ({found['best_lane']}), ratio {found['ratio']:.3f}"
+            f"{found['stream']:15} {found['loss']:.5g}, best expert {found['its_loss']:.5g} ({found['best_expert']}), ratio {found['ratio']:.3f}"
         )
     drifts = []
     for turn in TURNS:
@@ -275,7 +275,7 @@ def main() -> None:
             f"{found['turn']:20} back after {found['events_until_back']:.0f} events, {found['best_window']} after {found['its_events']:.0f}: "
             f"ratio {found['ratio']:.2f}; to the window's level {found['events_to_its_level']:.0f}, the fastest window {found['fastest_window_to_that_level']:.0f}"
         )
-    parts = {"goals": [row.as_json() for row in rows], "lanes": lanes, "drift": drifts}
+    parts = {"goals": [row.as_json() for row in rows], "experts": experts, "drift": drifts}
     every = [{"part": part, **row} for part, found in parts.items() for row in found]
     content = {"machine": machine, "rows": every}
     log(f"wrote {write_json('auto', content)}")

@@ -191,13 +191,13 @@ def drift(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def lanes(rows: list[dict[str, Any]]) -> str:
-    """The automatic mode beside the best of its lanes."""
-    lines = ["| stream | loss | best lane | its loss | ratio |", "|---|---|---|---|---|"]
+def experts(rows: list[dict[str, Any]]) -> str:
+    """The automatic mode beside the best of its experts."""
+    lines = ["| stream | loss | best expert | its loss | ratio |", "|---|---|---|---|---|"]
     lines += [
-        f"| {row['stream']} | {row['loss']:.4g} | {row['best_lane']} | {row['its_loss']:.4g} | {row['ratio']:.3f} |"
+        f"| {row['stream']} | {row['loss']:.4g} | {row['best_expert']} | {row['its_loss']:.4g} | {row['ratio']:.3f} |"
         for row in rows
-        if row["part"] == "lanes"
+        if row["part"] == "experts"
     ]
     return "\n".join(lines)
 
@@ -211,7 +211,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "full": full,
     "beside_vw": beside_vw,
     "drift": drift,
-    "lanes": lanes,
+    "experts": experts,
     "short": short,
     "noted": noted,
     "goals": goals,

@@ -20,7 +20,7 @@ import odca.research.datasets
 from interrupting import Interrupt, interrupted_after
 from odca import AutoClassifier, AutoLearner, AutoRegressor
 from odca.models.auto_events import AutoEvents
-from odca.models.auto_report import LANES
+from odca.models.auto_report import EXPERTS
 from odca.river import AutoClassifier as RiverClassifier
 from odca.river import AutoRegressor as RiverRegressor
 
@@ -250,9 +250,9 @@ def test_the_report_shows_which_experts_matter() -> None:
     steady, turning = (datasets_of(turn) for turn in (0.0, 2e-2))
     reports = [AutoClassifier().partial_fit(X, y).report() for X, y in (steady, turning)]
     for report in reports:
-        assert sum(report.lanes.values()) == pytest.approx(1.0)
+        assert sum(report.experts.values()) == pytest.approx(1.0)
         assert sum(report.groups.values()) == pytest.approx(1.0)
-        assert list(report.lanes) == [lane.name for lane in LANES]
+        assert list(report.experts) == [expert.name for expert in EXPERTS]
         assert "%" in str(report)
         parsed = json.loads(report.as_json())
         assert parsed["history"][-1]["events"] <= 4000
@@ -299,8 +299,8 @@ def test_a_constant_weight_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("drift", [0.1, 0.5, 2.0])
-def test_labels_that_grow_without_bound_are_tracked(drift: float) -> None:
-    """The last label is the best lane there is; lanes far away must not spoil it."""
+def test_labels_that_run_away_are_followed(drift: float) -> None:
+    """The last label is the best expert there is; experts far away must not spoil it."""
     rng = np.random.default_rng(0)
     y = np.cumsum(rng.normal(drift, 1.0, 5000))
     told = AutoLearner("numbers").learn(rng.normal(size=(5000, 3)), y)

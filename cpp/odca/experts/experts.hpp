@@ -1,46 +1,141 @@
-// What the bank's lanes are, and how fast everything in it forgets. docs/auto.md derives it.
+// The experts of the automatic mode, each declared once in `table`: the C++ here, Python's report and the tests read it.
+// docs/auto.md derives the formulas.
 //
-// Lanes 0 to 7 read the row. A step is w_j += lambda r_j h_j, where the rate r_j is the inverse of the strength of coordinate j:
-//
-//   0-2    isotropic, constant strength      r = 1 / (a m)                          a = 1/64, 1/2, 8; m the mean of |h|^2
-//   3      AdaGrad                           r = 16 sd / sqrt(G_j)                  G_j = sum g^2 h_j^2
-//   4      AdaGrad, proportionate            r = (|w_j| + 0.03 sd) / sqrt(G_j)
-//   5, 6   diagonal Newton, of a prior       r = 1 / (x + H_j)                      x = 0.2, 4; H_j = sum q h_j^2
-//   7      the same, of a short memory       r = 1 / (1 + D_j)                      D_j <- 0.95 D_j + q h_j^2
-//
-// g and q are slope and curvature of the loss at what the whole bank said. Lanes 8 to 11 read nothing: the mean label, of a memory.
+// To add an expert of a kind that exists, add a line to `table`. Old model files stay readable: saved_state.hpp says how.
 #pragma once
 
 #include <array>
+#include <string_view>
 
-namespace odca::bank {
+namespace odca::experts {
 
-inline constexpr int row_lanes = 8, mean_lanes = 4, lanes = row_lanes + mean_lanes;
-inline constexpr int mixers = 3;  // Bayes, simplex, Kalman
-
-inline constexpr std::array<double, 3> isotropic_strength = {1.0 / 64, 1.0 / 2, 8.0};
-inline constexpr double adagrad_rate = 16.0, proportion_floor = 0.03;
-inline constexpr int proportionate = 4;  // its lane
-inline constexpr std::array<double, 2> newton_prior = {0.2, 4.0};
-inline constexpr double short_prior = 1.0;
-
-// What is believed before the first event: cautious lanes four times as much as bold ones.
-inline constexpr std::array<double, lanes> prior_parts = {1, 4, 4, 1, 4, 1, 4, 1, 1, 1, 1, 4};
-inline constexpr double prior_total = 27.0;
-
-inline constexpr double simplex_strength = 10.0, kalman_variance = 0.25, kalman_floor = 1e-9;
-inline constexpr double margin_bound = 10.0, probability_bound = 30.0;
-inline constexpr double least_likelihood = 1e-13, least_probability = 1e-15;
-inline constexpr double least_weight = 1e-30;  // where no time passes nothing is shared out
-
-// How much of the past is kept by an event, and how much of the weights is shared out anew.
-struct Pace {
-  std::array<double, mean_lanes> mean_memory = {0.0, 0.7, 0.95, 1.0};
-  double short_memory = 0.95, kalman_memory = 0.998, residual_memory = 0.998;
-  double bayes_share = 2e-4, simplex_share = 2e-5, top_share = 2e-3;
-
-  // After so many ticks; one is the mean time between two events.
-  static Pace after(double ticks);
+// How an expert predicts. All but the last read the row and step by w_j += lambda r_j h_j, where the rate r_j is the inverse of
+// the strength of coordinate j. p is the expert's `parameter`; g and q are slope and curvature of the loss at the prediction of
+// the whole mixture, sd the standard deviation of the labels, m the mean of |h|^2. rates.hpp computes the rates.
+enum class Kind {
+  isotropic,      // r = 1 / (p m)
+  adagrad,        // r = p sd / sqrt(G_j)               G_j = sum g^2 h_j^2
+  proportionate,  // r = (|w_j| + p sd) / sqrt(G_j)
+  newton,         // r = 1 / (p + H_j)                  H_j = sum q h_j^2
+  recent_newton,  // r = 1 / (p + D_j)                  D_j <- memory D_j + q h_j^2
+  mean_label,     // reads no row: the mean of the labels, of which each event leaves `memory`
 };
 
-}  // namespace odca::bank
+constexpr std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::isotropic: return "isotropic";
+    case Kind::adagrad: return "adagrad";
+    case Kind::proportionate: return "proportionate";
+    case Kind::newton: return "newton";
+    case Kind::recent_newton: return "recent_newton";
+    case Kind::mean_label: return "mean_label";
+  }
+  return "";
+}
+
+struct Expert {
+  std::string_view key;   // in model files: never changes, and is never used again for another expert
+  std::string_view name;  // for people
+  Kind kind;
+  double parameter;
+  double memory;  // how much of the past remains after an event; 1 is all of it
+  double prior;   // weight before the first event, relative to the others
+
+  constexpr bool reads_rows() const { return kind != Kind::mean_label; }
+
+  // What the expert goes by, for people.
+  constexpr std::string_view group() const {
+    switch (kind) {
+      case Kind::isotropic:
+      case Kind::recent_newton: return "recent events";
+      case Kind::adagrad:
+      case Kind::proportionate: return "everything, by feature";
+      case Kind::newton: return "everything, by curvature";
+      case Kind::mean_label: return "labels alone";
+    }
+    return "";
+  }
+  // About how many events it remembers; 0 if that is not how its memory is limited.
+  constexpr double events() const {
+    return memory < 1.0 ? static_cast<double>(static_cast<int>(1.0 / (1.0 - memory) + 0.5)) : 0.0;
+  }
+  // The same for each feature that an event has: a step of strength p goes 1 / (1 + p) of the way to the label. 0: not limited.
+  constexpr double per_feature() const { return kind == Kind::isotropic ? 1.0 + parameter : 0.0; }
+};
+
+// Those that read rows come first. Cautious experts have four times the prior weight of bold ones.
+// clang-format off
+inline constexpr auto table = std::to_array<Expert>({
+    // key                name                             kind                 parameter  memory  prior
+    {"isotropic_1/64",    "isotropic, strength 1/64",      Kind::isotropic,      1.0 / 64,  1.0,   1},
+    {"isotropic_1/2",     "isotropic, strength 1/2",       Kind::isotropic,      1.0 / 2,   1.0,   4},
+    {"isotropic_8",       "isotropic, strength 8",         Kind::isotropic,      8.0,       1.0,   4},
+    {"adagrad",           "AdaGrad",                       Kind::adagrad,        16.0,      1.0,   1},
+    {"proportionate",     "AdaGrad, proportionate",        Kind::proportionate,  0.03,      1.0,   4},
+    {"newton_0.2",        "diagonal Newton, prior 0.2",    Kind::newton,         0.2,       1.0,   1},
+    {"newton_4",          "diagonal Newton, prior 4",      Kind::newton,         4.0,       1.0,   4},
+    {"newton_recent",     "diagonal Newton, short memory", Kind::recent_newton,  1.0,       0.95,  1},
+    {"last_label",        "the last label",                Kind::mean_label,     0.0,       0.0,   1},
+    {"mean_label_0.7",    "mean label, memory 0.7",        Kind::mean_label,     0.0,       0.7,   1},
+    {"mean_label_0.95",   "mean label, memory 0.95",       Kind::mean_label,     0.0,       0.95,  1},
+    {"mean_label",        "mean label",                    Kind::mean_label,     0.0,       1.0,   4},
+});
+// clang-format on
+
+// What follows from the table
+
+template <Kind kind>
+inline constexpr int count_of = [] {
+  int count = 0;
+  for (const Expert& each : table) count += each.kind == kind;
+  return count;
+}();
+
+// The places of a kind in the table.
+template <Kind kind>
+inline constexpr auto places_of = [] {
+  std::array<int, count_of<kind>> out{};
+  for (int k = 0, n = 0; k < static_cast<int>(table.size()); ++k)
+    if (table[k].kind == kind) out[n++] = k;
+  return out;
+}();
+
+inline constexpr int expert_count = static_cast<int>(table.size());
+inline constexpr int label_experts = count_of<Kind::mean_label>, row_experts = expert_count - label_experts;
+inline constexpr int recent_experts = count_of<Kind::recent_newton>;
+
+// Arrays are padded to whole groups of four, with zeros. (At present nothing is.)
+inline constexpr int in_fours(int n) { return (n + 3) / 4 * 4; }
+inline constexpr int row_slots = in_fours(row_experts), slots = in_fours(expert_count);
+
+// A number for each expert, in the order of the table.
+using PerExpert = std::array<double, slots>;
+
+inline constexpr PerExpert prior_weights = [] {
+  PerExpert out{};
+  double total = 0.0;
+  for (const Expert& each : table) total += each.prior;
+  for (int k = 0; k < expert_count; ++k) out[k] = table[k].prior / total;
+  return out;
+}();
+
+// The place, among the label experts, of the mean of all labels: row experts begin at it.
+inline constexpr int mean_of_all = [] {
+  for (int b = 0; b < label_experts; ++b)
+    if (table[row_experts + b].memory == 1.0) return b;
+  return -1;
+}();
+
+static_assert(mean_of_all >= 0, "an expert must know the mean of all labels");
+static_assert(
+    [] {
+      for (int k = 0; k < expert_count; ++k) {
+        if (table[k].reads_rows() != (k < row_experts)) return false;
+        for (int other = 0; other < k; ++other)
+          if (table[other].key == table[k].key) return false;
+      }
+      return true;
+    }(),
+    "experts that read rows come first, and every expert has a key of its own");
+
+}  // namespace odca::experts

@@ -1,4 +1,5 @@
-// What carried the weight over the stream: a bounded number of looks, evenly spaced, whose distance doubles as the stream grows.
+// How the experts' weights and the loss developed over the stream: a bounded number of records, evenly spaced, whose distance
+// doubles as the stream grows.
 #pragma once
 
 #include <array>
@@ -7,15 +8,15 @@
 
 #include "odca/experts/experts.hpp"
 
-namespace odca::bank {
+namespace odca::experts {
 
 class History {
  public:
   static constexpr std::size_t most = 256;
-  static constexpr std::size_t width =
-      3 + lanes;  // events so far, their time, the mean loss since the look before, a weight for each lane
+  // Events so far, their time, the mean loss since the record before, a weight for each expert.
+  static constexpr std::size_t width = 3 + expert_count;
 
-  // After every event; `weights` is called when it is time to look.
+  // After every event; `weights` is called when it is time for a record.
   template <class Weights>
   void add(std::int64_t events, double time, double loss, Weights&& weights) {
     loss_ += loss;
@@ -23,7 +24,8 @@ class History {
     rows_.push_back(static_cast<double>(events));
     rows_.push_back(time);
     rows_.push_back(loss_ / static_cast<double>(every_));
-    for (const double w : weights()) rows_.push_back(w);
+    const PerExpert& w = weights();
+    rows_.insert(rows_.end(), w.begin(), w.begin() + expert_count);
     loss_ = 0.0;
     if (rows_.size() >= most * width) thin();
   }
@@ -37,7 +39,7 @@ class History {
   bool fits() const { return rows_.size() % width == 0 && rows_.size() < most * width && every_ >= 16; }
 
  private:
-  // Every second look is kept, with the loss of two.
+  // Keeps every second record, with the mean loss of two.
   void thin() {
     std::vector<double> kept;
     for (std::size_t at = width; at + width <= rows_.size(); at += 2 * width) {
@@ -54,4 +56,4 @@ class History {
   double loss_ = 0.0;
 };
 
-}  // namespace odca::bank
+}  // namespace odca::experts

@@ -1,4 +1,5 @@
-// Three ways to mix what the lanes say. Each sees an event as one number for each lane, and learns by the scalar problem of the loss.
+// Three ways to combine the experts' predictions into one. Each sees an event as one number for each expert, and learns by the
+// scalar problem of the loss.
 #pragma once
 
 #include <algorithm>
@@ -7,123 +8,124 @@
 #include "odca/experts/experts.hpp"
 #include "odca/math/pack4.hpp"
 
-namespace odca::bank {
+namespace odca::experts {
 
-using PerLaneArray = std::array<double, lanes>;
+inline constexpr int mixers = 3;  // Bayes, simplex, Kalman
 
-inline double dot(const double* a, const double* b) {
+inline constexpr double simplex_strength = 10.0, kalman_variance = 0.25, kalman_floor = 1e-9;
+inline constexpr double least_likelihood = 1e-13;
+inline constexpr double least_weight = 1e-30;  // where no time passes, no weight goes back to the prior
+
+// In the order of the table. (The core's dot product of math/row.hpp keeps four running sums, which rounds otherwise.)
+inline double dot(const PerExpert& a, const double* b) {
   double sum = 0.0;
-  for (int k = 0; k < lanes; ++k) sum += a[k] * b[k];
+  for (int k = 0; k < expert_count; ++k) sum += a[k] * b[k];
   return sum;
 }
 
-inline PerLaneArray prior_weights() {
-  PerLaneArray out{};
-  for (int k = 0; k < lanes; ++k) out[k] = prior_parts[k] / prior_total;
-  return out;
-}
-
-// Makes weights sum to one, and gives a share of them back to the prior: no lane is ever out of the race.
-inline void share_out(PerLaneArray& w, double share) {
+// Makes weights sum to one, and gives a share of them back to the prior, so that every expert can recover.
+inline void share_with_prior(PerExpert& w, double share) {
   double total = 0.0;
-  for (const double each : w) total += each;
+  for (int k = 0; k < expert_count; ++k) total += w[k];
   const double keep = (1.0 - share) / total;
-  for (int k = 0; k < lanes; ++k) w[k] = std::max(keep * w[k] + share * (prior_parts[k] / prior_total), least_weight);
+  for (int k = 0; k < expert_count; ++k) w[k] = std::max(keep * w[k] + share * prior_weights[k], least_weight);
 }
 
-// Bayes' rule over the lanes' likelihoods, with a fixed share.
+// Bayes' rule over the experts' likelihoods, with a fixed share.
 struct Bayes {
-  PerLaneArray weight = prior_weights();
+  PerExpert weight = prior_weights;
 
   void learn(const double* likelihood, double share) {
-    for (int k = 0; k < lanes; ++k) weight[k] *= std::max(likelihood[k], least_likelihood);
-    share_out(weight, share);
+    for (int k = 0; k < expert_count; ++k) weight[k] *= std::max(likelihood[k], least_likelihood);
+    share_with_prior(weight, share);
   }
 };
 
 // O-DCA under KL at a constant strength a: weights on the simplex, margin x'w. z(t) is taken as its tangent, of slope Var_w(x)/a.
 struct Simplex {
-  PerLaneArray weight = prior_weights();
+  PerExpert weight = prior_weights;
 
   double variance(const double* x) const {
     double mean = 0.0, square = 0.0;
-    for (int k = 0; k < lanes; ++k) mean += weight[k] * x[k], square += weight[k] * x[k] * x[k];
+    for (int k = 0; k < expert_count; ++k) mean += weight[k] * x[k], square += weight[k] * x[k] * x[k];
     return std::max(square - mean * mean, 0.0);
   }
 
   // S <- S + lambda x
   void learn(const double* x, double lambda, double strength, double share) {
-    PerLaneArray e;
+    PerExpert e{};
     double high = -infinity;
-    for (int k = 0; k < lanes; ++k) e[k] = lambda * x[k] / strength, high = std::max(high, e[k]);
-    for (double& each : e) each -= high;
-    exp_many(lanes, e.data());
-    for (int k = 0; k < lanes; ++k) weight[k] *= e[k];
-    share_out(weight, share);
+    for (int k = 0; k < expert_count; ++k) e[k] = lambda * x[k] / strength, high = std::max(high, e[k]);
+    for (int k = 0; k < expert_count; ++k) e[k] -= high;
+    exp_many(slots, e.data());
+    for (int k = 0; k < expert_count; ++k) weight[k] *= e[k];
+    share_with_prior(weight, share);
   }
 };
 
-// Any weights, of which a mean and a covariance are known: a proximal step in the metric of the covariance, which then loses what was
-// learned and gains what is forgotten, up to what it was at the start.
+// Unconstrained weights with a mean and a covariance: a proximal step in the metric of the covariance, which then loses what was
+// learned and gains what is forgotten, up to its size at the start.
 struct Kalman {
-  PerLaneArray weight = prior_weights();
-  std::array<double, lanes * lanes> covariance = wide();
+  PerExpert weight = prior_weights;
+  std::array<double, expert_count * slots> covariance = initial_covariance();  // [expert][slot]
 
-  // Symmetric, and no variance or correlation that cannot be.
+  // Symmetric, with positive variances and possible correlations.
   bool is_sound() const {
-    for (int i = 0; i < lanes; ++i)
+    for (int i = 0; i < expert_count; ++i)
       for (int k = 0; k <= i; ++k) {
-        const double c = covariance[i * lanes + k], both = covariance[i * lanes + i] * covariance[k * lanes + k];
-        if (c != covariance[k * lanes + i] || !(covariance[i * lanes + i] > 0.0) || c * c > both * (1.0 + 1e-9))
-          return false;
+        const double c = entry(i, k), both = entry(i, i) * entry(k, k);
+        if (c != entry(k, i) || !(entry(i, i) > 0.0) || c * c > both * (1.0 + 1e-9)) return false;
       }
     return true;
   }
 
-  // What an event is to it: C x, and x'C x.
-  struct View {
-    PerLaneArray gain;
+  // An event's C x, and x'C x.
+  struct Gain {
+    PerExpert gain;
     double variance;
   };
-  View look(const double* x) const {
-    static_assert(lanes == 12);
-    Four a{}, b{}, c{};
-    for (int i = 0; i < lanes; ++i) {
-      const double* row = covariance.data() + i * lanes;
-      const Four v = Four::all(x[i]);
-      a += v * Four::from(row), b += v * Four::from(row + 4), c += v * Four::from(row + 8);
+  Gain gain_of(const double* x) const {
+    Pack4 sum[packs];
+    for (int i = 0; i < expert_count; ++i) {
+      const double* row = covariance.data() + i * slots;
+      const Pack4 v = Pack4::all(x[i]);
+      each_pack4<packs>([&](auto p) { sum[p] += v * Pack4::from(row + 4 * p); });
     }
-    View out;
-    a.to(out.gain.data()), b.to(out.gain.data() + 4), c.to(out.gain.data() + 8);
-    out.variance = std::max(dot(out.gain.data(), x), 0.0);
+    Gain out;
+    each_pack4<packs>([&](auto p) { sum[p].to(out.gain.data() + 4 * p); });
+    out.variance = std::max(dot(out.gain, x), 0.0);
     return out;
   }
 
   // w += lambda C x; C -= known C x x'C, where known = q / (1 + q x'C x) for a curvature q of the loss.
-  void learn(const View& view, double lambda, double known, double memory) {
-    const PerLaneArray& g = view.gain;
+  void learn(const Gain& event, double lambda, double known, double memory) {
+    const PerExpert& g = event.gain;
     double trace = 0.0;
-    for (int i = 0; i < lanes; ++i) {
+    for (int i = 0; i < expert_count; ++i) {
       weight[i] += lambda * g[i];
-      trace += covariance[i * lanes + i] - known * g[i] * g[i];
+      trace += entry(i, i) - known * g[i] * g[i];
     }
-    const double room = lanes * kalman_variance / std::max(trace, tiny);
-    const Four wider = Four::all(std::max(1.0, std::min(1.0 / memory, room)));
-    const Four g0 = Four::from(g.data()), g1 = Four::from(g.data() + 4), g2 = Four::from(g.data() + 8);
-    for (int i = 0; i < lanes; ++i) {
-      double* row = covariance.data() + i * lanes;
-      const Four part = Four::all(g[i]), lost = Four::all(known);  // known (g g'): symmetric to the bit
-      ((Four::from(row) - lost * (part * g0)) * wider).to(row);
-      ((Four::from(row + 4) - lost * (part * g1)) * wider).to(row + 4);
-      ((Four::from(row + 8) - lost * (part * g2)) * wider).to(row + 8);
+    const double room = expert_count * kalman_variance / std::max(trace, tiny);
+    const Pack4 wider = Pack4::all(std::max(1.0, std::min(1.0 / memory, room)));
+    Pack4 gain[packs];
+    each_pack4<packs>([&](auto p) { gain[p] = Pack4::from(g.data() + 4 * p); });
+    for (int i = 0; i < expert_count; ++i) {
+      double* row = covariance.data() + i * slots;
+      const Pack4 part = Pack4::all(g[i]), lost = Pack4::all(known);  // known (g g'): symmetric to the bit
+      each_pack4<packs>(
+          [&](auto p) { ((Pack4::from(row + 4 * p) - lost * (part * gain[p])) * wider).to(row + 4 * p); });
       row[i] += kalman_floor;  // rounding never makes it indefinite
     }
   }
 
  private:
-  static std::array<double, lanes * lanes> wide() {
-    std::array<double, lanes * lanes> out{};
-    for (int k = 0; k < lanes; ++k) out[k * lanes + k] = kalman_variance;
+  static constexpr int packs = slots / 4;
+
+  double entry(int i, int k) const { return covariance[i * slots + k]; }
+
+  static std::array<double, expert_count * slots> initial_covariance() {
+    std::array<double, expert_count * slots> out{};
+    for (int k = 0; k < expert_count; ++k) out[k * slots + k] = kalman_variance;
     return out;
   }
 };
@@ -132,7 +134,9 @@ struct Kalman {
 struct Top {
   std::array<double, mixers> weight = {1.0 / mixers, 1.0 / mixers, 1.0 / mixers};
 
-  double mix(const double* told) const { return weight[0] * told[0] + weight[1] * told[1] + weight[2] * told[2]; }
+  double mix(const double* of_mixers) const {
+    return weight[0] * of_mixers[0] + weight[1] * of_mixers[1] + weight[2] * of_mixers[2];
+  }
 
   void learn(const double* likelihood, double share) {
     double total = 0.0;
@@ -141,4 +145,4 @@ struct Top {
   }
 };
 
-}  // namespace odca::bank
+}  // namespace odca::experts

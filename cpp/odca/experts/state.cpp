@@ -1,11 +1,12 @@
-// All that the bank is, as named arrays.
+// Everything that was learned, as named arrays and back.
 #include <algorithm>
 #include <cmath>
 #include <mutex>
 
-#include "odca/experts/bank.hpp"
+#include "odca/experts/mixture.hpp"
+#include "odca/math/checks.hpp"
 
-namespace odca::bank {
+namespace odca::experts {
 
 namespace {
 
@@ -38,54 +39,57 @@ bool read(const std::vector<double>& from, std::int64_t& to) {
   return true;
 }
 
-template <class Numbers>
-bool on_the_simplex(const Numbers& weights) {
+bool on_the_simplex(std::span<const double> weights) {
   double total = 0.0;
   for (const double w : weights) total += w;
   return std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0.0; }) && std::fabs(total - 1.0) < 1e-9;
 }
+bool on_the_simplex(const PerExpert& weights) {
+  return on_the_simplex(std::span<const double>(weights).first(expert_count));
+}
 
 }  // namespace
 
-Bank::State Bank::state() const {
+SavedState Experts::state() const {
+  SavedState out;
+  out.experts = Layout::in_files().text();
   const std::lock_guard inside(mutex_);
-  State out;
-  each_part(*this, [&](const char* name, const auto& value) { out.emplace_back(name, as_numbers(value)); });
+  each_part(*this, [&](const char* name, const auto& value) { out.parts.emplace_back(name, as_numbers(value)); });
+  out.parts = rearranged(std::move(out.parts), Layout::in_memory(), Layout::in_files(), heads(), class_count());
   return out;
 }
 
-// Every part that there is, read from the one of its name.
-void Bank::read_parts(const State& state) {
-  std::size_t parts = 0;
+// Every part is read from the array of its name.
+void Experts::read_parts(const SavedState::Parts& parts) {
+  std::size_t count = 0;
   each_part(*this, [&](const char* name, auto& value) {
-    const auto found = std::find_if(state.begin(), state.end(), [&](const auto& part) { return part.first == name; });
-    if (found == state.end()) throw InputError(std::string("it has no ") + name);
-    const bool finite =
-        std::all_of(found->second.begin(), found->second.end(), [](double x) { return std::isfinite(x); });
-    if (!finite || !read(found->second, value))
-      throw InputError(std::string("its ") + name + " is not what a bank has");
-    ++parts;
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
+    if (found == parts.end()) throw InputError(std::string("it has no array '") + name + "'");
+    if (!all_finite(found->second) || !read(found->second, value))
+      throw InputError(std::string("its array '") + name + "' has the wrong length, or numbers that cannot be");
+    ++count;
   });
-  if (parts != state.size() || !features_.complete() || !classes_seen_.complete() || !history_.fits())
-    throw InputError("its parts do not go together");
+  if (count != parts.size() || !features_.complete() || !class_labels_.complete() || !history_.fits())
+    throw InputError("its parts do not fit together");
 }
 
-void Bank::restore(const State& state) {
+void Experts::restore(const SavedState& state) {
   const std::lock_guard only_writer(writing_);
-  Bank made(task_, classes_);
-  made.read_parts(state);
+  const SavedState::Parts parts =
+      rearranged(state.parts, Layout::of(state), Layout::in_memory(), heads(), class_count());
+  Experts made(task_, classes_);
+  made.read_parts(parts);
   made.require_possible();
   const std::lock_guard inside(mutex_);
-  read_parts(state);  // again, and this time it cannot fail
+  read_parts(parts);  // again, and this time it cannot fail
 }
 
-void Bank::require_possible() const {
-  const auto is_possible = [](const Fading& each) { return each.sum >= 0.0 && each.mass >= 0.0; };
-  if (!kalman_.is_sound() || !classes_seen_.is_sound() || !numbers_seen_.is_sound() || !is_possible(residual_) ||
-      !is_possible(kalman_residual_) || !is_possible(weights_))
-    throw InputError("what it has counted cannot be");
+void Experts::require_possible() const {
+  if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() || !residual_.is_sound() ||
+      !kalman_residual_.is_sound() || !event_weights_.is_sound())
+    throw InputError("invalid state: negative sums, or a covariance that is none");
   if (!on_the_simplex(bayes_.weight) || !on_the_simplex(simplex_.weight) || !on_the_simplex(top_.weight))
-    throw InputError("its weights do not lie on the simplex");
+    throw InputError("its mixing weights are not positive, or do not sum to one");
 }
 
-}  // namespace odca::bank
+}  // namespace odca::experts

@@ -1,19 +1,19 @@
-// What the mixers say of an event, and learn from it: of two classes, of several, of numbers.
+// How predictions are mixed, and how the mixers learn: for two classes, for several, for numbers.
 #include <algorithm>
 #include <cmath>
 
-#include "odca/experts/bank.hpp"
 #include "odca/experts/log_loss_solve.hpp"
+#include "odca/experts/mixture.hpp"
 
-namespace odca::bank {
+namespace odca::experts {
 
 namespace {
 
-// Of the errors: what a lane says is taken for no further from what the best one says.
-constexpr double near_in_deviations = 10.0;
+// In standard deviations of the errors: how far a number may lie from that of the best expert.
+constexpr double reach_in_deviations = 10.0;
 constexpr double least_variance = 1e-280;  // of residuals: the inverse of a smaller one is no number
 
-// Logarithms of likelihoods times c, up to what they share.
+// Multiplies logarithms of likelihoods by c, up to a constant that they share.
 void multiply_logs(double c, int n, double* logs) {
   if (c == 1.0) return;
   double high = -infinity;
@@ -21,7 +21,7 @@ void multiply_logs(double c, int n, double* logs) {
   for (int k = 0; k < n; ++k) logs[k] -= high;
 }
 
-// Likelihoods of an event that weighs c, up to a factor that they share: the best of them stays a number, however large c is.
+// Likelihoods of an event of weight c, up to a factor that they share: the best of them does not underflow, however large c is.
 void raise_to(double c, int n, double* likelihood) {
   if (c == 1.0) return;
   for (int k = 0; k < n; ++k) likelihood[k] = log(std::max(likelihood[k], tiny));
@@ -29,132 +29,127 @@ void raise_to(double c, int n, double* likelihood) {
   for (int k = 0; k < n; ++k) likelihood[k] = exp(likelihood[k]);
 }
 
-void softmax(int n, double* z) {
-  double high = -infinity, total = 0.0;
-  for (int c = 0; c < n; ++c) high = std::max(high, z[c]);
-  for (int c = 0; c < n; ++c) total += z[c] = exp(z[c] - high);
-  for (int c = 0; c < n; ++c) z[c] /= total;
-}
-
 }  // namespace
 
 // Two classes
 
-void Bank::mix_two(Thought& t) const {
-  PerLaneArray wide;
-  for (int k = 0; k < lanes; ++k) {
+void Experts::mix_two(Workspace& t) const {
+  PerExpert wide{};
+  for (int k = 0; k < expert_count; ++k) {
     t.bounded[k] = clip(t.margin[k], -margin_bound, margin_bound);
     wide[k] = clip(t.margin[k], -probability_bound, probability_bound);
   }
-  sigmoid_many(lanes, wide.data(), t.likely.data());
-  t.simplex_margin = dot(simplex_.weight.data(), t.bounded.data());
-  t.kalman_margin = dot(kalman_.weight.data(), t.bounded.data());
+  sigmoid_many(slots, wide.data(), t.likely.data());
+  t.simplex_margin = dot(simplex_.weight, t.bounded.data());
+  t.kalman_margin = dot(kalman_.weight, t.bounded.data());
   const double margins[2] = {t.simplex_margin, t.kalman_margin};
-  t.told[0] = dot(bayes_.weight.data(), t.likely.data());
-  sigmoid_many(2, margins, &t.told[1]);
-  t.mixed[0] = clip(top_.mix(t.told.data()), least_probability, 1.0 - least_probability);
+  t.of_mixers[0] = dot(bayes_.weight, t.likely.data());
+  sigmoid_many(2, margins, &t.of_mixers[1]);
+  t.mixed[0] = clip(top_.mix(t.of_mixers.data()), least_probability, 1.0 - least_probability);
 }
 
-void Bank::learn_two(Thought& t, double y, double c, const Pace& pace) {
+void Experts::learn_two(Workspace& t, double y, double c, const Pace& pace) {
   const auto likelihood = [&](double p) { return y > 0.0 ? p : 1.0 - p; };
-  double of_mixers[mixers] = {likelihood(t.told[0]), likelihood(t.told[1]), likelihood(t.told[2])};
-  PerLaneArray of_lanes;
-  for (int k = 0; k < lanes; ++k) of_lanes[k] = likelihood(t.likely[k]);
-  raise_to(c, mixers, of_mixers), raise_to(c, lanes, of_lanes.data());
+  double of_mixers[mixers] = {likelihood(t.of_mixers[0]), likelihood(t.of_mixers[1]), likelihood(t.of_mixers[2])};
+  PerExpert of_experts;
+  for (int k = 0; k < expert_count; ++k) of_experts[k] = likelihood(t.likely[k]);
+  raise_to(c, mixers, of_mixers), raise_to(c, expert_count, of_experts.data());
   top_.learn(of_mixers, pace.top_share);
-  bayes_.learn(of_lanes.data(), pace.bayes_share);
-  const Kalman::View view = kalman_.look(t.bounded.data());
+  bayes_.learn(of_experts.data(), pace.bayes_share);
+  const Kalman::Gain gain = kalman_.gain_of(t.bounded.data());
   const double margin[2] = {t.simplex_margin, t.kalman_margin};
-  const double slope[2] = {c * simplex_.variance(t.bounded.data()) / simplex_strength, c * view.variance};
+  const double slope[2] = {c * simplex_.variance(t.bounded.data()) / simplex_strength, c * gain.variance};
   double lambda[2];
   solve(logistic_, 2, margin, slope, y, lambda);
   simplex_.learn(t.bounded.data(), c * lambda[0], simplex_strength, pace.simplex_share);
-  const double q = c * std::max(t.told[2] * (1.0 - t.told[2]), 1e-6);
-  kalman_.learn(view, c * lambda[1], q / (1.0 + q * view.variance), pace.kalman_memory);
-  classes_seen_.learn(static_cast<int>(y), c, pace);
+  const double q = c * std::max(t.of_mixers[2] * (1.0 - t.of_mixers[2]), 1e-6);
+  kalman_.learn(gain, c * lambda[1], q / (1.0 + q * gain.variance), pace.kalman_memory);
+  class_labels_.learn(static_cast<int>(y), c, pace);
   t.slope = (t.mixed[0] - y) * (t.mixed[0] - y), t.curvature = t.mixed[0] * (1.0 - t.mixed[0]);
 }
 
 // Classes
 
-void Bank::mix_classes(Thought& t) const {
+void Experts::mix_classes(Workspace& t) const {
   const int n = classes_;
-  PerLaneArray high, mean{}, total{};
+  PerExpert high, mean{}, total{};
   high.fill(-infinity);
   for (int c = 0; c < n; ++c)
-    for (int k = 0; k < lanes; ++k) {
-      const double z = t.margin[c * lanes + k];
+    for (int k = 0; k < expert_count; ++k) {
+      const double z = t.margin[c * slots + k];
       high[k] = std::max(high[k], z), mean[k] += z;
     }
   for (int c = 0; c < n; ++c) {
-    double* p = &t.likely[c * lanes];
-    for (int k = 0; k < lanes; ++k) {
-      const double z = t.margin[c * lanes + k];
+    double* p = &t.likely[c * slots];
+    for (int k = 0; k < expert_count; ++k) {
+      const double z = t.margin[c * slots + k];
       p[k] = z - high[k];
-      t.bounded[c * lanes + k] = clip(z - mean[k] / n, -margin_bound, margin_bound);
+      t.bounded[c * slots + k] = clip(z - mean[k] / n, -margin_bound, margin_bound);
     }
-    exp_many(lanes, p);
-    for (int k = 0; k < lanes; ++k) total[k] += p[k];
+    std::fill(p + expert_count, p + slots, 0.0);
+    exp_many(slots, p);
+    for (int k = 0; k < expert_count; ++k) total[k] += p[k];
   }
   for (int c = 0; c < n; ++c) {
-    double* p = &t.likely[c * lanes];
-    for (int k = 0; k < lanes; ++k) p[k] /= total[k];
-    t.told[c] = dot(bayes_.weight.data(), p);
-    t.told[n + c] = dot(simplex_.weight.data(), &t.bounded[c * lanes]);
-    t.told[2 * n + c] = dot(kalman_.weight.data(), &t.bounded[c * lanes]);
+    double* p = &t.likely[c * slots];
+    for (int k = 0; k < expert_count; ++k) p[k] /= total[k];
+    t.of_mixers[c] = dot(bayes_.weight, p);
+    t.of_mixers[n + c] = dot(simplex_.weight, &t.bounded[c * slots]);
+    t.of_mixers[2 * n + c] = dot(kalman_.weight, &t.bounded[c * slots]);
   }
-  softmax(n, &t.told[n]), softmax(n, &t.told[2 * n]);
-  if (classes_seen_.some_are_unseen()) trust_bayes_with_the_unseen(t);
+  softmax(n, &t.of_mixers[n]), softmax(n, &t.of_mixers[2 * n]);
+  if (class_labels_.some_are_unseen()) use_bayes_for_unseen_classes(t);
   for (int c = 0; c < n; ++c) {
-    const double of_class[mixers] = {t.told[c], t.told[n + c], t.told[2 * n + c]};
+    const double of_class[mixers] = {t.of_mixers[c], t.of_mixers[n + c], t.of_mixers[2 * n + c]};
     t.mixed[c] = std::max(top_.mix(of_class), least_probability);
   }
 }
 
-// Of a class that never came the lanes agree, and weights that are not on the simplex can make anything of that: there Bayes has the word.
-void Bank::trust_bayes_with_the_unseen(Thought& t) const {
+// Of a class that was declared and never seen all experts say much the same, and weights that are not on the simplex could turn that
+// into anything: such classes have the probability that Bayes gives them.
+void Experts::use_bayes_for_unseen_classes(Workspace& t) const {
   const int n = classes_;
   for (int m = 1; m < mixers; ++m) {
-    double* told = &t.told[m * n];
+    double* const p = &t.of_mixers[m * n];
     double unseen = 0.0, seen = 0.0;
     for (int c = 0; c < n; ++c)
-      (classes_seen_.is_unseen(c) ? unseen : seen) += classes_seen_.is_unseen(c) ? t.told[c] : told[c];
-    for (int c = 0; c < n; ++c)
-      told[c] = classes_seen_.is_unseen(c) ? t.told[c] : told[c] * ((1.0 - unseen) / std::max(seen, least_probability));
+      (class_labels_.is_unseen(c) ? unseen : seen) += class_labels_.is_unseen(c) ? t.of_mixers[c] : p[c];
+    const double factor = (1.0 - unseen) / std::max(seen, least_probability);
+    for (int c = 0; c < n; ++c) p[c] = class_labels_.is_unseen(c) ? t.of_mixers[c] : p[c] * factor;
   }
 }
 
-// The event as one of two classes, "y and no other": what each lane says for y, less what it says for the others by their probability. Returns
-// the log odds of y.
-double Bank::against_others(const Thought& t, const double* p, int y, double* x) const {
+// The event as one of two classes, y or not: x is each expert's margin for y, less its margins for the others by their probability.
+// Returns the log odds of y.
+double Experts::against_others(const Workspace& t, const double* p, int y, double* x) const {
   const double others = std::max(1.0 - p[y], 1e-12);
-  for (int k = 0; k < lanes; ++k) x[k] = t.bounded[y * lanes + k];
+  for (int k = 0; k < expert_count; ++k) x[k] = t.bounded[y * slots + k];
   for (int c = 0; c < classes_; ++c) {
     if (c == y) continue;
     const double part = p[c] / others;
-    for (int k = 0; k < lanes; ++k) x[k] -= part * t.bounded[c * lanes + k];
+    for (int k = 0; k < expert_count; ++k) x[k] -= part * t.bounded[c * slots + k];
   }
   return log(std::max(p[y], least_probability) / others);
 }
 
-void Bank::learn_classes(Thought& t, int y, double c, const Pace& pace) {
+void Experts::learn_classes(Workspace& t, int y, double c, const Pace& pace) {
   const int n = classes_;
-  double of_mixers[mixers] = {t.told[y], t.told[n + y], t.told[2 * n + y]};
-  PerLaneArray of_lanes, x;
-  for (int k = 0; k < lanes; ++k) of_lanes[k] = t.likely[y * lanes + k];
-  raise_to(c, mixers, of_mixers), raise_to(c, lanes, of_lanes.data());
+  double of_mixers[mixers] = {t.of_mixers[y], t.of_mixers[n + y], t.of_mixers[2 * n + y]};
+  PerExpert of_experts, x;
+  for (int k = 0; k < expert_count; ++k) of_experts[k] = t.likely[y * slots + k];
+  raise_to(c, mixers, of_mixers), raise_to(c, expert_count, of_experts.data());
   top_.learn(of_mixers, pace.top_share);
-  bayes_.learn(of_lanes.data(), pace.bayes_share);
-  double margin = against_others(t, &t.told[n], y, x.data());
+  bayes_.learn(of_experts.data(), pace.bayes_share);
+  double margin = against_others(t, &t.of_mixers[n], y, x.data());
   const double slope = c * simplex_.variance(x.data()) / simplex_strength;
   simplex_.learn(x.data(), c * logistic_.lambda(margin, slope, 1.0), simplex_strength, pace.simplex_share);
-  margin = against_others(t, &t.told[2 * n], y, x.data());
-  const Kalman::View view = kalman_.look(x.data());
+  margin = against_others(t, &t.of_mixers[2 * n], y, x.data());
+  const Kalman::Gain gain = kalman_.gain_of(x.data());
   double q = 1e-6;
-  for (int k = 0; k < n; ++k) q += 0.5 * c * t.told[2 * n + k] * (1.0 - t.told[2 * n + k]);
-  kalman_.learn(view, c * logistic_.lambda(margin, c * view.variance, 1.0), q / (1.0 + q * view.variance),
+  for (int k = 0; k < n; ++k) q += 0.5 * c * t.of_mixers[2 * n + k] * (1.0 - t.of_mixers[2 * n + k]);
+  kalman_.learn(gain, c * logistic_.lambda(margin, c * gain.variance, 1.0), q / (1.0 + q * gain.variance),
                 pace.kalman_memory);
-  classes_seen_.learn(y, c, pace);
+  class_labels_.learn(y, c, pace);
   t.slope = t.curvature = 0.0;
   for (int k = 0; k < n; ++k) {
     const double g = t.mixed[k] - (k == y ? 1.0 : 0.0);
@@ -164,47 +159,50 @@ void Bank::learn_classes(Thought& t, int y, double c, const Pace& pace) {
 
 // Numbers
 
-void Bank::mix_number(Thought& t) const {
+void Experts::mix_number(Workspace& t) const {
   const auto leader = std::max_element(bayes_.weight.begin(), bayes_.weight.end()) - bayes_.weight.begin();
-  const double centre = numbers_seen_.within_range(t.margin[static_cast<std::size_t>(leader)]);
-  const double reach = near_in_deviations * std::sqrt(std::min(residual_.mean(), kalman_residual_.mean()));
-  for (int k = 0; k < lanes; ++k) {
-    const double z = numbers_seen_.within_range(t.margin[k]);
+  const double centre = number_labels_.within_range(t.margin[static_cast<std::size_t>(leader)]);
+  const double reach = reach_in_deviations * std::sqrt(std::min(residual_.mean(), kalman_residual_.mean()));
+  for (int k = 0; k < expert_count; ++k) {
+    const double z = number_labels_.within_range(t.margin[k]);
     t.likely[k] = reach > 0.0 ? clip(z, centre - reach, centre + reach) : z;
-    t.bounded[k] = z - numbers_seen_.mean();
+    t.bounded[k] = z - number_labels_.mean();
   }
-  t.kalman_margin = numbers_seen_.mean() + dot(kalman_.weight.data(), t.bounded.data());
-  t.told[0] = dot(bayes_.weight.data(), t.likely.data());
-  t.told[1] = dot(simplex_.weight.data(), t.likely.data());
-  t.told[2] = numbers_seen_.within_range(t.kalman_margin);
-  t.mixed[0] = top_.mix(t.told.data());
+  t.kalman_margin = number_labels_.mean() + dot(kalman_.weight, t.bounded.data());
+  t.of_mixers[0] = dot(bayes_.weight, t.likely.data());
+  t.of_mixers[1] = dot(simplex_.weight, t.likely.data());
+  t.of_mixers[2] = number_labels_.within_range(t.kalman_margin);
+  t.mixed[0] = top_.mix(t.of_mixers.data());
 }
 
-void Bank::learn_number(Thought& t, double y, double c, const Pace& pace) {
-  const bool first = numbers_seen_.empty();  // nothing is known before it, so it tells nothing about the lanes
+void Experts::learn_number(Workspace& t, double y, double c, const Pace& pace) {
+  const bool first = number_labels_.empty();  // nothing was known before it, so it says nothing about the experts
   const double r = first ? 0.0 : y - t.mixed[0];
   if (!first) residual_.add(r * r, c, pace.residual_memory);
   const double variance = residual_.mean();
-  if (variance > least_variance) {
-    std::array<double, lanes + mixers + 1> e{};  // one more makes it even
-    const auto exponent = [&](double z) { return -std::min(0.5 * (y - z) * (y - z) / variance, 30.0); };
-    for (int k = 0; k < lanes; ++k) e[k] = exponent(t.likely[k]);
-    for (int m = 0; m < mixers; ++m) e[lanes + m] = exponent(t.told[m]);
-    multiply_logs(c, lanes, e.data()), multiply_logs(c, mixers, &e[lanes]);
-    exp_many(lanes + mixers + 1, e.data());
-    top_.learn(&e[lanes], pace.top_share);
-    bayes_.learn(e.data(), pace.bayes_share);
-    const double strength = variance * simplex_strength;
-    const double slope = c * simplex_.variance(t.bounded.data()) / strength;
-    simplex_.learn(t.bounded.data(), c * (y - t.told[1]) / (1.0 + slope), strength, pace.simplex_share);
-    const double miss = y - t.kalman_margin;
-    kalman_residual_.add(miss * miss, c, pace.residual_memory);
-    const Kalman::View view = kalman_.look(t.bounded.data());
-    const double known = c / (std::max(kalman_residual_.mean(), 1e-12 * variance) + c * view.variance);
-    kalman_.learn(view, miss * known, known, pace.kalman_memory);
-  }
-  numbers_seen_.learn(y, c, pace);
+  if (variance > least_variance) mixers_learn_number(t, y, c, variance, pace);
+  number_labels_.learn(y, c, pace);
   t.slope = r * r, t.curvature = 1.0;
 }
 
-}  // namespace odca::bank
+void Experts::mixers_learn_number(Workspace& t, double y, double c, double variance, const Pace& pace) {
+  std::array<double, in_fours(expert_count + mixers)> e{};
+  double* const of_mixers = &e[expert_count];
+  const auto exponent = [&](double z) { return -std::min(0.5 * (y - z) * (y - z) / variance, 30.0); };
+  for (int k = 0; k < expert_count; ++k) e[k] = exponent(t.likely[k]);
+  for (int m = 0; m < mixers; ++m) of_mixers[m] = exponent(t.of_mixers[m]);
+  multiply_logs(c, expert_count, e.data()), multiply_logs(c, mixers, of_mixers);
+  exp_many(static_cast<int>(e.size()), e.data());
+  top_.learn(of_mixers, pace.top_share);
+  bayes_.learn(e.data(), pace.bayes_share);
+  const double strength = variance * simplex_strength;
+  const double slope = c * simplex_.variance(t.bounded.data()) / strength;
+  simplex_.learn(t.bounded.data(), c * (y - t.of_mixers[1]) / (1.0 + slope), strength, pace.simplex_share);
+  const double miss = y - t.kalman_margin;
+  kalman_residual_.add(miss * miss, c, pace.residual_memory);
+  const Kalman::Gain gain = kalman_.gain_of(t.bounded.data());
+  const double known = c / (std::max(kalman_residual_.mean(), 1e-12 * variance) + c * gain.variance);
+  kalman_.learn(gain, miss * known, known, pace.kalman_memory);
+}
+
+}  // namespace odca::experts

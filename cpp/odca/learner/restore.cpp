@@ -2,11 +2,11 @@
 // put a number into the model that no step could produce, is refused.
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <string>
 
 #include "odca/errors.hpp"
 #include "odca/learner/learner.hpp"
+#include "odca/math/checks.hpp"
 
 namespace odca {
 
@@ -14,12 +14,6 @@ namespace {
 
 void require(bool condition, const char* what) {
   if (!condition) throw InputError(std::string("this is not a valid state of this learner: ") + what);
-}
-
-bool all_finite(std::span<const double> values) {
-  for (const double x : values)
-    if (!std::isfinite(x)) return false;
-  return true;
 }
 
 void check_lanes(LaneState lane, int lanes) {

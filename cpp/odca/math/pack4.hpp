@@ -1,49 +1,58 @@
-// Four lanes at once, as two packs: every element is computed by itself, so no build changes a bit.
+// Four doubles at once, as two packs, and functions of arrays of an even length. Every element is computed by itself, so no build
+// changes a bit.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "odca/math/functions.hpp"
 
-namespace odca::bank {
+namespace odca {
 
-struct Four {
+inline void store(const Pack& x, double* to) { std::memcpy(to, &x, sizeof x); }
+
+struct Pack4 {
   Pack low{}, high{};
 
-  static Four of(double a, double b, double c, double d) { return {Pack{a, b}, Pack{c, d}}; }
-  static Four all(double a) { return of(a, a, a, a); }
-  static Four from(const double* p) { return {load(p), load(p + 2)}; }
-  void to(double* p) const {
-    std::memcpy(p, &low, sizeof low);
-    std::memcpy(p + 2, &high, sizeof high);
-  }
+  static Pack4 of(double a, double b, double c, double d) { return {Pack{a, b}, Pack{c, d}}; }
+  static Pack4 all(double a) { return of(a, a, a, a); }
+  static Pack4 from(const double* p) { return {load(p), load(p + 2)}; }
+  void to(double* p) const { store(low, p), store(high, p + 2); }
 
-  friend Four operator+(const Four& a, const Four& b) { return {a.low + b.low, a.high + b.high}; }
-  friend Four operator-(const Four& a, const Four& b) { return {a.low - b.low, a.high - b.high}; }
-  friend Four operator*(const Four& a, const Four& b) { return {a.low * b.low, a.high * b.high}; }
-  friend Four operator/(const Four& a, const Four& b) { return {a.low / b.low, a.high / b.high}; }
-  Four& operator+=(const Four& b) { return *this = *this + b; }
+  friend Pack4 operator+(const Pack4& a, const Pack4& b) { return {a.low + b.low, a.high + b.high}; }
+  friend Pack4 operator-(const Pack4& a, const Pack4& b) { return {a.low - b.low, a.high - b.high}; }
+  friend Pack4 operator*(const Pack4& a, const Pack4& b) { return {a.low * b.low, a.high * b.high}; }
+  Pack4& operator+=(const Pack4& b) { return *this = *this + b; }
 };
 
-// An even number of them, in place.
+// Calls visit(0), visit(1), ... for each of `Count` packs: numbers known at compile time, so that packs stay in registers.
+template <int Count, class Visit>
+[[gnu::always_inline]] inline void each_pack4(Visit&& visit) {
+  [&]<int... Place>(std::integer_sequence<int, Place...>) {
+    (visit(std::integral_constant<int, Place>{}), ...);
+  }(std::make_integer_sequence<int, Count>{});
+}
+
+// In place; n is even.
 inline void exp_many(int n, double* x) {
-  for (int k = 0; k < n; k += 2) {
-    const Pack e = exp(load(x + k));
-    std::memcpy(x + k, &e, sizeof e);
-  }
+  for (int k = 0; k < n; k += pack_width) store(exp(load(x + k)), x + k);
 }
 inline void log_many(int n, double* x) {
-  for (int k = 0; k < n; k += 2) {
-    const Pack l = log(load(x + k));
-    std::memcpy(x + k, &l, sizeof l);
-  }
+  for (int k = 0; k < n; k += pack_width) store(log(load(x + k)), x + k);
 }
 inline void sigmoid_many(int n, const double* z, double* p) {
-  for (int k = 0; k < n; k += 2) {
+  for (int k = 0; k < n; k += pack_width) {
     const Pack x = load(z + k), e = exp(Pack(-magnitude(x))), a = 1.0 / (1.0 + e);
-    const Pack s = select(x >= 0.0, a, Pack(e * a));
-    std::memcpy(p + k, &s, sizeof s);
+    store(select(x >= 0.0, a, Pack(e * a)), p + k);
   }
 }
 
-}  // namespace odca::bank
+inline void softmax(int n, double* z) {
+  double high = -infinity, total = 0.0;
+  for (int c = 0; c < n; ++c) high = std::max(high, z[c]);
+  for (int c = 0; c < n; ++c) total += z[c] = exp(z[c] - high);
+  for (int c = 0; c < n; ++c) z[c] /= total;
+}
+
+}  // namespace odca

@@ -37,6 +37,21 @@ struct Row {
   }
 };
 
+// Says which features a row holds, asked for in increasing order.
+class RowCursor {
+ public:
+  explicit RowCursor(const Row& row) : row_(row) {}
+
+  bool holds(std::int64_t feature) {
+    while (at_ < row_.size && row_.feature(at_) < feature) ++at_;
+    return at_ < row_.size && row_.feature(at_) == feature && row_.value[at_] != 0.0;
+  }
+
+ private:
+  const Row& row_;
+  std::int64_t at_ = 0;
+};
+
 namespace detail {
 
 // Four running sums: enough to hide the latency of an addition, in an order that never changes.

@@ -4,13 +4,13 @@
 #include <cstdio>
 
 #include "../support.hpp"
-#include "odca/experts/bank.hpp"
+#include "odca/experts/mixture.hpp"
 
 using namespace odca::test;
 using odca::Config;
 using odca::Learner;
-using odca::bank::Bank;
-using odca::bank::Task;
+using odca::experts::Experts;
+using odca::experts::Task;
 
 namespace {
 
@@ -46,31 +46,31 @@ std::uint64_t digest_of(const Config& config, const Stream& stream) {
   return hash.value();
 }
 
-std::uint64_t digest_of(Bank& bank, const Stream& stream) {
+std::uint64_t digest_of(Experts& experts, const Stream& stream) {
   Hash hash;
   const auto call = stream.call(0, stream.rows);
-  hash.add(bank.learn({call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}));
-  for (const auto& [name, values] : bank.state()) hash.add(values);
+  hash.add(experts.learn({call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}));
+  for (const auto& [name, values] : experts.state().parts) hash.add(values);
   return hash.value();
 }
 
-void print_banks() {
+void print_experts() {
   for (const int classes : {0, 2, 3, 7})
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       Random random(seed);
       Stream stream = make_stream({.rows = 300, .width = 11, .dense = seed % 2 == 0}, odca::Labels::any, seed);
       for (double& y : stream.y) y = classes ? static_cast<double>(random.below(classes)) : y;
       if (seed > 2) std::fill(stream.weight.begin(), stream.weight.end(), 1.0);
-      Bank bank(classes == 0 ? Task::numbers : classes == 2 ? Task::two_classes : Task::classes, classes);
+      Experts experts(classes == 0 ? Task::numbers : classes == 2 ? Task::two_classes : Task::classes, classes);
       std::printf("bank of %d classes, seed %d %016llx\n", classes, static_cast<int>(seed),
-                  static_cast<unsigned long long>(digest_of(bank, stream)));
+                  static_cast<unsigned long long>(digest_of(experts, stream)));
     }
 }
 
 }  // namespace
 
 int main() {
-  print_banks();
+  print_experts();
   std::uint64_t seed = 0;
   for (const NamedLoss& loss : all_losses)
     for (const NamedPenalty& penalty : all_penalties)

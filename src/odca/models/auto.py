@@ -17,7 +17,7 @@ Task: TypeAlias = Literal["classes", "numbers"]
 class AutoLearner(model_file.Savable):
     """Learns classes or numbers from a stream, with nothing to choose.
 
-    Twelve lanes read each row once: isotropic steps of three strengths, AdaGrad and a proportionate one, diagonal Newton steps of two
+    Twelve experts read each row once: isotropic steps of three strengths, AdaGrad and a proportionate one, diagonal Newton steps of two
     priors and of a short memory, and the mean label of four memories. Three mixers (Bayes with a fixed share, KL on the simplex, a Kalman filter) mix what they say, and a mixture
     of the mixers is what is told. Features come to scale as they are seen, each by itself: their units do not matter.
 
@@ -43,7 +43,7 @@ class AutoLearner(model_file.Savable):
         if task not in {"classes", "numbers"}:
             raise ValueError(f"task must be 'classes' or 'numbers'; got {task!r}.")
         self.task: Task = task
-        self._core = _core.Bank(task=task, classes=whole(classes, "classes", least=2))
+        self._core = _core.Experts(task=task, classes=whole(classes, "classes", least=2))
 
     def learn(
         self,

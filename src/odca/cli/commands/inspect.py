@@ -107,10 +107,11 @@ def _show_automatic(model: Any, report: "AutoReport", arguments: argparse.Namesp
         sections["data"] = _data(model)
         if model.metrics.events:
             sections |= metrics_facts(model, model.metrics)
-    lanes = [
-        Fact(name, share, formatting.percent) for name, share in sorted(report.lanes.items(), key=lambda each: -each[1])
+    experts = [
+        Fact(name, share, formatting.percent)
+        for name, share in sorted(report.experts.items(), key=lambda each: -each[1])
     ]
-    output.summary({**sections, "experts, by their weight in the prediction": lanes})
+    output.summary({**sections, "experts, by their weight in the prediction": experts})
     output.note(report.in_words())
     if arguments.plot is not None:
         report.plot(arguments.plot)

@@ -1,4 +1,4 @@
-"""The bank is what its slow twin says it is, whatever comes, however it comes."""
+"""The experts of the automatic mode compute what their slow twin computes, and keep their promises for any input."""
 
 import itertools
 from collections.abc import Callable
@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from auto.slow_bank import LANES, ROW_LANES, SlowBank
+from auto.slow_experts import SlowExperts
+from auto.slow_parts import EXPERTS, ROW_EXPERTS
 from odca import _core
 from odca.validation.arrays import as_matrix
 
-Bank = _core.Bank
+Experts = _core.Experts
 
 TASKS: dict[str, dict[str, Any]] = {
     "two classes": {"task": "classes", "classes": 2},
@@ -48,26 +49,26 @@ class Stream:
     def with_(self, **changes: Any) -> "Stream":
         return replace(self, **changes)
 
-    def into(self, bank: Bank) -> np.ndarray:
-        return bank.learn(as_matrix(self.X)[0], self.y, self.weight, self.time)
+    def into(self, experts: Experts) -> np.ndarray:
+        return experts.learn(as_matrix(self.X)[0], self.y, self.weight, self.time)
 
 
-def new(kind: str) -> Bank:
-    return Bank(**TASKS[kind])
+def new(kind: str) -> Experts:
+    return Experts(**TASKS[kind])
 
 
-def predict(bank: Bank, X: Any) -> np.ndarray:
-    return bank.predict(as_matrix(X)[0])
+def predict(experts: Experts, X: Any) -> np.ndarray:
+    return experts.predict(as_matrix(X)[0])
 
 
 def told_of(kind: str, stream: Stream) -> np.ndarray:
     return stream.into(new(kind))
 
 
-def learned(kind: str, stream: Stream) -> Bank:
-    bank = new(kind)
-    stream.into(bank)
-    return bank
+def learned(kind: str, stream: Stream) -> Experts:
+    experts = new(kind)
+    stream.into(experts)
+    return experts
 
 
 def labels(kind: str, z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -108,16 +109,16 @@ def hard_stream(kind: str, n: int, seed: int, d: int = 6) -> Stream:
     )
 
 
-def assert_same_bits(a: Bank, b: Bank) -> None:
+def assert_same_bits(a: Experts, b: Experts) -> None:
     mine, its = a.state(), b.state()
     assert mine.keys() == its.keys()
     for name, values in mine.items():
         assert values.tobytes() == its[name].tobytes(), name
 
 
-def assert_all_finite(bank: Bank, told: np.ndarray) -> None:
+def assert_all_finite(experts: Experts, told: np.ndarray) -> None:
     assert np.isfinite(told).all()
-    for name, values in bank.state().items():
+    for name, values in experts.state().items():
         assert np.isfinite(values).all(), name
 
 
@@ -128,9 +129,9 @@ def assert_close(got: np.ndarray, wanted: np.ndarray, tolerance: float, what: st
     )
 
 
-def assert_same_parts(bank: Bank, slow: SlowBank, tolerance: float) -> None:
-    state, parts = bank.state(), slow.parts(bank.features)
-    assert set(state) - set(parts) == {"history", "history_every", "history_loss"}
+def assert_same_parts(experts: Experts, slow: SlowExperts, tolerance: float) -> None:
+    state, parts = experts.state(), slow.parts(experts.features)
+    assert set(state) - set(parts) == {"version", "experts", "history", "history_every", "history_loss"}
     for name, wanted in parts.items():
         np.testing.assert_allclose(
             state[name], wanted, rtol=0.0, atol=tolerance * np.abs(wanted).max(initial=0.0), err_msg=name
@@ -143,29 +144,29 @@ def assert_same_parts(bank: Bank, slow: SlowBank, tolerance: float) -> None:
 @every_task
 @pytest.mark.parametrize("with_", [*itertools.product([False, True], repeat=2)], ids=str)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_the_core_equals_the_slow_bank(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
+def test_the_core_is_the_slow_twin(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
     stream = make_stream(kind, 250)
     weight, time = (
         values if wanted else None for values, wanted in zip((stream.weight, stream.time), with_, strict=True)
     )
-    bank, slow = new(kind), SlowBank(**TASKS[kind])
-    told = stream.with_(X=form(stream.X), weight=weight, time=time).into(bank)
+    experts, slow = new(kind), SlowExperts(**TASKS[kind])
+    told = stream.with_(X=form(stream.X), weight=weight, time=time).into(experts)
     assert_close(told, slow.learn(stream.X, stream.y, weight, time), OF_STREAMS[kind], "what was told")
-    assert_close(predict(bank, form(stream.X)), slow.predict(stream.X), OF_STREAMS[kind], "what is told")
-    assert_same_parts(bank, slow, OF_STREAMS[kind])
+    assert_close(predict(experts, form(stream.X)), slow.predict(stream.X), OF_STREAMS[kind], "what is told")
+    assert_same_parts(experts, slow, OF_STREAMS[kind])
 
 
 @every_task
-def test_every_step_equals_the_slow_banks_under_any_weight(kind: str) -> None:
+def test_every_step_is_that_of_the_slow_twin_whatever_the_weight(kind: str) -> None:
     # Weights of a million make of a millionth a lot, event after event: so each step begins where the core is.
     stream = make_stream(kind, 200, seed=1)
     stream = stream.with_(weight=10.0 ** np.random.default_rng(2).uniform(-6, 6, size=len(stream)))
-    bank = new(kind)
+    experts = new(kind)
     for i in range(len(stream)):
         event = stream[i : i + 1]
-        slow = SlowBank.of_parts(bank.state(), **TASKS[kind])
-        assert_close(event.into(bank), slow.learn(event.X, event.y, event.weight, event.time), 1e-9, f"event {i}")
-        assert_same_parts(bank, slow, OF_ONE_STEP[kind])
+        slow = SlowExperts.of_parts(experts.state(), **TASKS[kind])
+        assert_close(event.into(experts), slow.learn(event.X, event.y, event.weight, event.time), 1e-9, f"event {i}")
+        assert_same_parts(experts, slow, OF_ONE_STEP[kind])
 
 
 # --- Promises ---
@@ -184,22 +185,22 @@ def test_any_split_into_calls_gives_the_same_bits(kind: str, seed: int) -> None:
 
 
 @every_task
-def test_learning_returns_what_predicting_would_have_returned(kind: str) -> None:
-    stream, bank = make_stream(kind), new(kind)
+def test_learning_tells_what_predicting_would_have_told(kind: str) -> None:
+    stream, experts = make_stream(kind), new(kind)
     for i in range(len(stream)):
-        before = predict(bank, stream.X[i : i + 1])
-        assert before.tobytes() == stream[i : i + 1].into(bank).tobytes()
+        before = predict(experts, stream.X[i : i + 1])
+        assert before.tobytes() == stream[i : i + 1].into(experts).tobytes()
 
 
 @every_task
 def test_predicting_changes_nothing(kind: str) -> None:
     stream = make_stream(kind)
-    bank, other = learned(kind, stream), learned(kind, stream)
+    experts, other = learned(kind, stream), learned(kind, stream)
     wider = np.random.default_rng(3).normal(size=(50, 30))  # with features that were never seen
-    first = predict(bank, wider)
-    assert first.tobytes() == predict(bank, wider).tobytes()
-    assert_same_bits(bank, other)
-    assert bank.features == stream.X.shape[1]
+    first = predict(experts, wider)
+    assert first.tobytes() == predict(experts, wider).tobytes()
+    assert_same_bits(experts, other)
+    assert experts.features == stream.X.shape[1]
 
 
 @every_task
@@ -292,30 +293,30 @@ def test_nothing_is_learned_from_an_event_of_weight_zero(kind: str) -> None:
 
 @every_task
 def test_weights_lie_on_the_simplex_at_all_times(kind: str) -> None:
-    stream, bank = hard_stream(kind, 1500, seed=6), new(kind)
+    stream, experts = hard_stream(kind, 1500, seed=6), new(kind)
     for i in range(len(stream)):
-        stream[i : i + 1].into(bank)
-        state = bank.state()
-        for weights in (state["bayes"], state["simplex"], state["top"], bank.weights()):
+        stream[i : i + 1].into(experts)
+        state = experts.state()
+        for weights in (state["bayes"], state["simplex"], state["top"], experts.weights()):
             assert weights.min() > 0.0
             assert abs(weights.sum() - 1.0) < 1e-12
 
 
 @every_task
 def test_the_covariance_stays_symmetric_and_positive(kind: str) -> None:
-    stream, bank = hard_stream(kind, 20_000, seed=7), new(kind)
+    stream, experts = hard_stream(kind, 20_000, seed=7), new(kind)
     for start in range(0, len(stream), 250):
-        assert_all_finite(bank, stream[start : start + 250].into(bank))
-        covariance = bank.state()["covariance"].reshape(LANES, LANES)
+        assert_all_finite(experts, stream[start : start + 250].into(experts))
+        covariance = experts.state()["covariance"].reshape(len(EXPERTS), len(EXPERTS))
         assert np.array_equal(covariance, covariance.T)
         assert np.linalg.eigvalsh(covariance)[0] > 0.0
 
 
 @every_task
 def test_the_history_holds_the_losses_and_weights_of_the_whole_stream(kind: str) -> None:
-    stream, bank = make_stream(kind, 10_000).with_(weight=None), new(kind)
-    told = stream.into(bank)
-    history = bank.history()
+    stream, experts = make_stream(kind, 10_000).with_(weight=None), new(kind)
+    told = stream.into(experts)
+    history = experts.history()
     assert 100 < len(history) < 256
     np.testing.assert_array_equal(np.diff(history[:, 0]), history[0, 0])
     np.testing.assert_allclose(history[:, 3:].sum(axis=1), 1.0, rtol=1e-12)
@@ -350,17 +351,17 @@ def spoilt(values: np.ndarray, at: Any, value: float) -> np.ndarray:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.1e100, -1e300])
 def test_values_that_are_not_finite_are_refused_with_their_row(kind: str, value: float) -> None:
     stream = make_stream(kind)
-    bank, before = learned(kind, stream), learned(kind, stream)
+    experts, before = learned(kind, stream), learned(kind, stream)
     X = spoilt(stream.X, (7, 0), value)
     for form in (np.asarray, sp.csr_array):
         with pytest.raises(ValueError, match="row 7 of X must hold numbers"):
-            stream.with_(X=form(X)).into(bank)
+            stream.with_(X=form(X)).into(experts)
         with pytest.raises(ValueError, match="row 7 of X must hold numbers"):
-            predict(bank, form(X))
+            predict(experts, form(X))
         wider = np.pad(X, ((0, 0), (0, 5)))  # nor do features appear
         with pytest.raises(ValueError, match="row 7 of X"):
-            stream.with_(X=form(wider)).into(bank)
-    assert_same_bits(bank, before)
+            stream.with_(X=form(wider)).into(experts)
+    assert_same_bits(experts, before)
 
 
 @every_task
@@ -368,38 +369,38 @@ def test_invalid_labels_weights_and_times_are_refused_with_their_row(kind: str) 
     stream = make_stream(kind)
     assert stream.weight is not None
     assert stream.time is not None
-    bank, before = learned(kind, stream), learned(kind, stream)
+    experts, before = learned(kind, stream), learned(kind, stream)
     no_labels = {"two classes": [-1.0, 3.0, 0.5], "several classes": [-1.0, 5.0, 0.5], "numbers": [1.1e100, -1e200]}[
         kind
     ]
     for y in [*no_labels, np.nan, np.inf]:
         with pytest.raises(ValueError, match="row 11 of y"):
-            stream.with_(y=spoilt(stream.y, 11, y)).into(bank)
+            stream.with_(y=spoilt(stream.y, 11, y)).into(experts)
     for weight in (-1e-9, 1.1e6, np.nan, np.inf):
         with pytest.raises(ValueError, match="row 12 of sample_weight"):
-            stream.with_(weight=spoilt(stream.weight, 12, weight)).into(bank)
+            stream.with_(weight=spoilt(stream.weight, 12, weight)).into(experts)
     for time in (np.nan, np.inf):
         with pytest.raises(ValueError, match="row 13 of time"):
-            stream.with_(time=spoilt(stream.time, 13, time)).into(bank)
+            stream.with_(time=spoilt(stream.time, 13, time)).into(experts)
     for short in ({"y": stream.y[1:]}, {"weight": stream.weight[1:]}, {"time": stream.time[1:]}):
         with pytest.raises(ValueError, match="as long as X"):
-            stream.with_(**short).into(bank)
-    assert_same_bits(bank, before)
+            stream.with_(**short).into(experts)
+    assert_same_bits(experts, before)
 
 
-def test_a_bank_of_an_unknown_task_or_a_single_class_is_refused() -> None:
+def test_an_unknown_task_or_a_single_class_is_refused() -> None:
     with pytest.raises(ValueError, match="task must be"):
-        Bank(task="ranks", classes=2)
+        Experts(task="ranks", classes=2)
     for classes in (1, 0, -3):
         with pytest.raises(ValueError, match="at least two classes"):
-            Bank(task="classes", classes=classes)
+            Experts(task="classes", classes=classes)
 
 
 @every_task
 def test_a_damaged_state_is_refused(kind: str) -> None:
     stream = make_stream(kind)
-    bank, before = learned(kind, stream), learned(kind, stream)
-    state = bank.state()
+    experts, before = learned(kind, stream), learned(kind, stream)
+    state = experts.state()
     damaged: list[dict[str, np.ndarray]] = [{**state, "more": np.zeros(1)}]
     for name, values in state.items():
         damaged.append({key: value for key, value in state.items() if key != name})
@@ -415,72 +416,76 @@ def test_a_damaged_state_is_refused(kind: str) -> None:
     damaged.extend({**state, name: np.array([value])} for name in ("count", "timed") for value in (-1.0, 0.5, 1e300))
     damaged.append({**state, "history_every": np.array([3.0])})
     for each in damaged:
-        with pytest.raises(ValueError, match=r"it has no|is not what a bank has|do not go together|on the simplex"):
-            bank.restore(each)
-    assert_same_bits(bank, before)
+        with pytest.raises(
+            ValueError, match=r"has no array|the wrong (length|type)|do not fit together|sum to one|version|not named"
+        ):
+            experts.restore(each)
+    assert_same_bits(experts, before)
 
 
 @every_task
 def test_the_state_of_another_task_is_refused(kind: str) -> None:
     state = learned(kind, make_stream(kind)).state()
     for other in set(TASKS) - {kind}:
-        with pytest.raises(ValueError, match=r"do not go together|is not what"):
+        with pytest.raises(ValueError, match=r"do not fit together|the wrong length"):
             new(other).restore(state)
     if kind == "several classes":
-        with pytest.raises(ValueError, match="do not go together"):
-            Bank(task="classes", classes=5).restore(state)
+        with pytest.raises(ValueError, match="do not fit together"):
+            Experts(task="classes", classes=5).restore(state)
 
 
 # --- Classes that come later ---
 
 
-def wider(bank: Bank, kind: str, classes: int) -> Bank:
+def wider(experts: Experts, kind: str, classes: int) -> Experts:
     out = new(kind)
-    out.restore(bank.state())
+    out.restore(experts.state())
     out.declare(classes)
     return out
 
 
-def lane_odds(bank: Bank, classes: int, row: np.ndarray) -> np.ndarray:
-    """What each row lane says of the second class against the first."""
-    slow = SlowBank.of_parts(bank.state(), task="classes", classes=classes)
-    slow.think(row)
-    margins = slow.margin[:, :ROW_LANES]
+def expert_odds(experts: Experts, classes: int, row: np.ndarray) -> np.ndarray:
+    """The log odds of the second class against the first by each expert that reads rows."""
+    slow = SlowExperts.of_parts(experts.state(), task="classes", classes=classes)
+    slow.evaluate(row)
+    margins = slow.margin[:, :ROW_EXPERTS]
     return margins[0] if classes == 2 else margins[1] - margins[0]
 
 
 @pytest.mark.parametrize("classes", [3, 5])
-def test_a_new_class_does_not_change_what_experts_say_of_two_old_classes(classes: int) -> None:
+def test_experts_predict_two_old_classes_as_before_there_were_more(classes: int) -> None:
     stream = make_stream("two classes", 1000)
-    bank = learned("two classes", stream)
-    more = wider(bank, "two classes", classes)
+    experts = learned("two classes", stream)
+    more = wider(experts, "two classes", classes)
     assert more.classes == classes
     for row in stream.X[:50]:
-        np.testing.assert_allclose(lane_odds(more, classes, row), lane_odds(bank, 2, row), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            expert_odds(more, classes, row), expert_odds(experts, 2, row), rtol=1e-12, atol=1e-12
+        )
 
 
-def test_a_new_class_hardly_changes_what_the_bank_says_of_two_old_classes() -> None:
+def test_the_mixture_predicts_two_old_classes_nearly_as_before() -> None:
     # Not the same: the smoothing of means knows how many classes there are, and a mixture of three is none of two.
     stream = make_stream("two classes", 1000)
-    bank = learned("two classes", stream)
-    odds, logs = predict(bank, stream.X)[:, 0], predict(wider(bank, "two classes", 3), stream.X)
+    experts = learned("two classes", stream)
+    odds, logs = predict(experts, stream.X)[:, 0], predict(wider(experts, "two classes", 3), stream.X)
     before, after = 1.0 / (1.0 + np.exp(-odds)), 1.0 / (1.0 + np.exp(logs[:, 0] - logs[:, 1]))
     assert np.abs(after - before).max() < 0.1
     assert np.abs(after - before).mean() < 0.01
 
 
 @pytest.mark.parametrize(("kind", "classes"), [("two classes", 3), ("several classes", 6)])
-def test_a_bank_with_a_new_class_learns_like_the_slow_bank(kind: str, classes: int) -> None:
-    bank = learned(kind, make_stream(kind))
-    slow = SlowBank.of_parts(bank.state(), **TASKS[kind])
-    bank.declare(classes)
+def test_experts_with_a_new_class_learn_as_the_slow_twin(kind: str, classes: int) -> None:
+    experts = learned(kind, make_stream(kind))
+    slow = SlowExperts.of_parts(experts.state(), **TASKS[kind])
+    experts.declare(classes)
     slow.meet(classes)
-    assert_same_parts(bank, slow, 1e-12)
+    assert_same_parts(experts, slow, 1e-12)
     rng, stream = np.random.default_rng(8), make_stream("several classes", 100, seed=9)
     stream = stream.with_(y=rng.integers(0, classes, size=100).astype(float))
     told = slow.learn(stream.X, stream.y, stream.weight, stream.time)
-    assert_close(stream.into(bank), told, OF_STREAMS[kind], "what was told")
-    assert_same_parts(bank, slow, OF_STREAMS[kind])
+    assert_close(stream.into(experts), told, OF_STREAMS[kind], "what was told")
+    assert_same_parts(experts, slow, OF_STREAMS[kind])
 
 
 def test_a_class_is_added_at_its_first_event_however_the_stream_is_split() -> None:
@@ -500,7 +505,7 @@ def test_a_class_is_added_at_its_first_event_however_the_stream_is_split() -> No
             at += size
         assert_same_bits(parts, whole)
     late = np.flatnonzero(stream.y == 2.0)[0]
-    slow = SlowBank(task="classes", classes=2)
+    slow = SlowExperts(task="classes", classes=2)
     before = slow.learn(
         *(None if part is None else part[:late] for part in (stream.X, stream.y, stream.weight, stream.time))
     )
@@ -516,15 +521,15 @@ def test_a_class_is_added_at_its_first_event_however_the_stream_is_split() -> No
 def test_classes_may_be_added_one_after_another() -> None:
     for kind in ("two classes", "several classes"):
         stream = make_stream(kind)
-        bank, before = learned(kind, stream), learned(kind, stream)
-        skipped = stream.with_(y=np.where(np.arange(len(stream)) == 3, bank.classes + 1.0, stream.y))
+        experts, before = learned(kind, stream), learned(kind, stream)
+        skipped = stream.with_(y=np.where(np.arange(len(stream)) == 3, experts.classes + 1.0, stream.y))
         with pytest.raises(ValueError, match="row 3 of y is"):
-            skipped.into(bank)
+            skipped.into(experts)
         with pytest.raises(ValueError, match="at most a million"):
-            bank.declare(2_000_000)
-        assert_same_bits(bank, before)
-        bank.declare(1)
-        assert bank.classes == before.classes
+            experts.declare(2_000_000)
+        assert_same_bits(experts, before)
+        experts.declare(1)
+        assert experts.classes == before.classes
 
 
 # --- Whatever comes ---
@@ -564,30 +569,30 @@ def test_all_numbers_stay_finite_whatever_the_input(kind: str, what: str) -> Non
     plain = make_stream(kind, 1000, seed=11)
     for stream in (plain, plain.with_(weight=None, time=None)):
         odd = ODD[what](stream, rng)
-        bank = new(kind)
-        assert_all_finite(bank, odd.into(bank))
-        assert np.isfinite(predict(bank, 1e50 * np.ones((1, 40)))).all()
-        new(kind).restore(bank.state())  # and what was learned can be saved
+        experts = new(kind)
+        assert_all_finite(experts, odd.into(experts))
+        assert np.isfinite(predict(experts, 1e50 * np.ones((1, 40)))).all()
+        new(kind).restore(experts.state())  # and what was learned can be saved
 
 
 @pytest.mark.parametrize("unit", [1e50, 1e99, 1e-150, 1e-156, 1e-160, 1e-300])
 def test_numbers_of_any_size_can_be_learned(unit: float) -> None:
     stream = make_stream("numbers", 1000)
-    bank = new("numbers")
-    assert_all_finite(bank, stream.with_(y=stream.y / 1e3 * unit).into(bank))
+    experts = new("numbers")
+    assert_all_finite(experts, stream.with_(y=stream.y / 1e3 * unit).into(experts))
     outliers = np.where(np.random.default_rng(12).random(1000) < 0.01, stream.y / 1e3 * unit, stream.y)
-    bank = new("numbers")
-    assert_all_finite(bank, stream.with_(y=outliers).into(bank))
+    experts = new("numbers")
+    assert_all_finite(experts, stream.with_(y=outliers).into(experts))
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.3, 0.7, 1.544e-9])
 def test_rounding_never_makes_a_weighted_variance_negative(weight: float) -> None:
     rng = np.random.default_rng(13)
     for y in rng.normal(size=200):
-        bank = new("numbers")
+        experts = new("numbers")
         stream = Stream(np.ones((3, 1)), np.array([y, y, y + 1e-9]), np.array([weight, weight, 1e-40]))
-        assert_all_finite(bank, stream.into(bank))
-        assert bank.state()["label_square"][0] >= 0.0
+        assert_all_finite(experts, stream.into(experts))
+        assert experts.state()["label_square"][0] >= 0.0
 
 
 @every_task
@@ -596,9 +601,9 @@ def test_a_long_constant_stream_is_learned(kind: str, weight: float | None) -> N
     n = 100_000
     y = np.full(n, 0.1 if kind == "numbers" else 1.0)
     stream = Stream(np.broadcast_to([1.0, 0.3], (n, 2)), y, None if weight is None else np.full(n, weight))
-    bank = new(kind)
-    told = stream.into(bank)
-    assert_all_finite(bank, told)
+    experts = new(kind)
+    told = stream.into(experts)
+    assert_all_finite(experts, told)
     if kind == "numbers":
         np.testing.assert_allclose(told[1:], 0.1, rtol=1e-12)
     else:
@@ -612,29 +617,29 @@ def test_a_long_constant_stream_is_learned(kind: str, weight: float | None) -> N
 def test_every_prediction_sees_the_model_between_two_events(kind: str) -> None:
     stream = make_stream(kind, 20_000, seed=14)
     probe = np.random.default_rng(15).normal(size=(1, 7))
-    alone, bank = new(kind), new(kind)
+    alone, experts = new(kind), new(kind)
     possible = {predict(alone, probe).tobytes()}
     for i in range(len(stream)):
         stream[i : i + 1].into(alone)
         possible.add(predict(alone, probe).tobytes())
     seen, counts = set(), set()
     with ThreadPoolExecutor(1) as pool:
-        learning = pool.submit(stream.into, bank)
+        learning = pool.submit(stream.into, experts)
         while not learning.done():
-            seen.add(predict(bank, probe).tobytes())
-            counts.add(bank.count)
+            seen.add(predict(experts, probe).tobytes())
+            counts.add(experts.count)
         learning.result()
     assert seen <= possible, "a prediction saw half an event"
     assert counts - {0, len(stream)}, "the learning was over before a prediction came in between"
-    assert_same_bits(bank, alone)
+    assert_same_bits(experts, alone)
 
 
 @every_task
-def test_several_threads_may_learn_at_once_and_every_call_is_atomic(kind: str) -> None:
-    stream, bank = make_stream(kind, 20_000, seed=16).with_(time=None), new(kind)
+def test_several_threads_may_learn_at_once_and_every_call_is_whole(kind: str) -> None:
+    stream, experts = make_stream(kind, 20_000, seed=16).with_(time=None), new(kind)
     halves = [stream[:10_000], stream[10_000:]]
     with ThreadPoolExecutor(2) as pool:
-        for call in [pool.submit(half.into, bank) for half in halves]:
+        for call in [pool.submit(half.into, experts) for half in halves]:
             call.result()
     tables = []
     for order in (halves, halves[::-1]):
@@ -642,21 +647,21 @@ def test_several_threads_may_learn_at_once_and_every_call_is_atomic(kind: str) -
         for half in order:
             half.into(alone)
         tables.append(alone.state()["table"].tobytes())
-    assert bank.state()["table"].tobytes() in tables
+    assert experts.state()["table"].tobytes() in tables
 
 
 def test_restoring_and_adding_classes_wait_for_a_running_learn() -> None:
     stream = make_stream("two classes", 30_000, d=20, seed=17)
     empty = new("two classes").state()
-    for disturb in (lambda bank: bank.restore(empty), lambda bank: bank.declare(22)):
-        bank, straight = new("two classes"), new("two classes")
+    for disturb in (lambda experts: experts.restore(empty), lambda experts: experts.declare(22)):
+        experts, straight = new("two classes"), new("two classes")
         with ThreadPoolExecutor(2) as pool:
-            learning = pool.submit(stream.into, bank)
-            while bank.count == 0:
+            learning = pool.submit(stream.into, experts)
+            while experts.count == 0:
                 assert not learning.done()
-            disturbing, predicting = pool.submit(disturb, bank), predict(bank, stream.X)
+            disturbing, predicting = pool.submit(disturb, experts), predict(experts, stream.X)
             disturbing.result()
             assert learning.result().tobytes() == stream.into(straight).tobytes()
         assert predicting.shape in {(len(stream), 1), (len(stream), 22)}
         disturb(straight)
-        assert_same_bits(bank, straight)
+        assert_same_bits(experts, straight)

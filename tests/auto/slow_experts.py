@@ -1,137 +1,58 @@
-"""The bank from its definitions: slow, literal, in NumPy. The specification that the native core is compared with.
+"""The experts of the automatic mode from their definitions: slow, literal, in NumPy. The core is compared with this.
 
-A lane is a linear model of its own; all of them read the same row. For an event (row, y, c, t):
+Which experts there are, and their parameters, comes from the core's table; the arithmetic is independent of it. An expert is a linear
+model of its own, or a mean of labels; all of them see the same events. For an event (row, y, c, t):
 
-    tell     bring the row to scale; every lane says its margin; three mixers mix the lanes, and Bayes' rule the mixers
-    learn    the mixers learn from what the lanes said, then the labels are counted, then the lanes take their steps
+    predict  standardise the row; every expert gives its margin; three mixers combine these, and Bayes' rule the mixers
+    learn    the mixers learn from the experts' predictions, then the labels are counted, then the experts take their steps
 
-    h        the row, brought to scale; its last coordinate is the constant 1
-    dense    a feature that is there in more than half of the events, until it is there in less than a quarter: its zeros are numbers
-    c        the weight of the event; of weight 0 nothing is learned, and the clock stands
+    h        the row, standardised; its last coordinate is the constant 1
+    dense    a feature that more than half of the events hold, until less than a quarter do: its zeros are values
+    c        the weight of the event; from weight 0 nothing is learned, and the clock stands still
     tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
     lambda   the dual variable of the log loss, label t, on the line p + s lambda: lambda = t - sigmoid(p + s lambda)
-    g², q    slope squared and curvature of the loss at what the whole bank said
+    g², q    slope squared and curvature of the loss at the prediction of the mixture
 
-Of two classes there is one head, the log odds of the second; of K there are K, log probabilities; of numbers one.
+For two classes there is one head, the log odds of the second; for K there are K, log probabilities; for numbers one.
 """
 
 import copy
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import brentq
 
-Array: TypeAlias = npt.NDArray[np.float64]
+from auto.slow_parts import (
+    EXPERTS,
+    KALMAN_FLOOR,
+    KALMAN_VARIANCE,
+    LABEL_EXPERTS,
+    LEAST_LIKELIHOOD,
+    LEAST_PROBABILITY,
+    LEAST_VARIANCE,
+    LEAST_WEIGHT,
+    OF_ALL,
+    PRIOR,
+    RECENT,
+    ROW_EXPERTS,
+    SIMPLEX_STRENGTH,
+    STATISTICS,
+    Array,
+    Fading,
+    Feature,
+    Pace,
+    dual_of_log_loss,
+    likelihoods_of,
+    log_odds,
+    logs_of,
+    recent_column,
+    sigmoid,
+    softmax,
+)
 
-ROW_LANES, MEAN_LANES, LANES = 8, 4, 12
-ISOTROPIC = [1 / 64, 1 / 2, 8.0]
-ADAGRAD, PROPORTIONATE = 3, 4  # the places of these two lanes
-NEWTON_PRIORS = [0.2, 4.0]
-PRIOR = np.array([1, 4, 4, 1, 4, 1, 4, 1, 1, 1, 1, 4]) / 27
-SIMPLEX_STRENGTH, KALMAN_VARIANCE, KALMAN_FLOOR = 10.0, 0.25, 1e-9
-LEAST_LIKELIHOOD, LEAST_PROBABILITY, LEAST_WEIGHT, LEAST_VARIANCE = 1e-13, 1e-15, 1e-30, 1e-280
-
-MEMORIES = {"means": np.array([0.0, 0.7, 0.95, 1.0]), "short": 0.95, "kalman": 0.998, "residual": 0.998}
 NUMBERS = ("mass", "norms", "low", "high", "label_mass", "label_mean", "label_square", "first_time", "last_time")
-SHARES = {"bayes": 2e-4, "simplex": 2e-5, "top": 2e-3}
 
 
-def sigmoid(z: float) -> float:
-    return 1.0 / (1.0 + np.exp(-z)) if z >= 0.0 else np.exp(z) / (1.0 + np.exp(z))
-
-
-def log_odds(p: float) -> float:
-    return np.log(max(p, LEAST_PROBABILITY) / max(1.0 - p, LEAST_PROBABILITY))
-
-
-def softmax(z: Array) -> Array:
-    e = np.exp(z - z.max())
-    return e / e.sum()
-
-
-def dual_of_log_loss(p: float, s: float, t: float) -> float:
-    """lambda = t - sigmoid(p + s lambda), which lies in [t - 1, t]."""
-    return float(brentq(lambda l: l - t + sigmoid(p + s * l), t - 1.0, t, xtol=1e-18, rtol=1e-15, maxiter=500))
-
-
-def likelihoods_of(logs: Any, c: float) -> Array:
-    """How likely an event of weight c was, up to a factor that they share where c is not 1."""
-    scaled = c * np.asarray(logs, dtype=float)
-    return np.exp(scaled) if c == 1.0 else np.exp(scaled - scaled.max())
-
-
-def logs_of(likelihoods: Any) -> Array:
-    return np.log(np.maximum(likelihoods, 2.3e-308))
-
-
-class Feature:
-    """What is known of one feature: count, mean and sum of squares of what was seen; G, H and D; a weight per head and lane."""
-
-    def __init__(self, heads: int):
-        self.n = self.mean = self.square = 0.0
-        self.G = self.H = self.D = 0.0
-        self.dense = False
-        self.w = np.zeros((heads, ROW_LANES))
-
-    def form(self, events: float) -> tuple[float, float]:
-        """Centre and scale, of which h = (x - centre) / scale; a scale of 0 makes it 0. `events`: how many there are."""
-        f, m, v = self.n / events, self.mean, self.square / self.n
-        if not self.dense:
-            return 0.0, np.sqrt(v + m * m)
-        variance = f * v + f * (1.0 - f) * m * m
-        return f * m, np.sqrt(variance) if variance > 1e-18 * m * m else 0.0
-
-    def become(self, dense: bool, constant: "Feature", events: float) -> None:
-        """Dense, or no longer, with the same margins before and after."""
-        if self.n > 0.0:
-            centre, scale = self.form(events)
-            slope = self.w / scale if scale > 0.0 else 0.0 * self.w
-            self.dense = dense
-            new_centre, new_scale = self.form(events)
-            constant.w += slope * (new_centre - centre)
-            self.w = slope * new_scale
-        self.dense = dense
-
-    def seen(self, x: float, c: float) -> tuple[float, float, float]:
-        """Count, mean and square as they are after x, of weight c."""
-        n = self.n + c
-        mean = self.mean + c / n * (x - self.mean)
-        return n, mean, self.square + c * (x - self.mean) * (x - mean)
-
-    def rates(self, head: int, m: float, sd: float) -> Array:
-        """r of each lane; m is the mean of |h|²."""
-        root = 1.0 / np.sqrt(self.G) if self.G > 0.0 else 0.0
-        isotropic = [1.0 / (a * m) for a in ISOTROPIC]
-        adagrad = [16.0 * sd * root, (abs(self.w[head, PROPORTIONATE]) + 0.03 * sd) * root]
-        newton = [1.0 / (prior + self.H) for prior in NEWTON_PRIORS]
-        return np.array([*isotropic, *adagrad, *newton, 1.0 / (1.0 + self.D)])
-
-
-class Fading:
-    """A mean that fades."""
-
-    def __init__(self) -> None:
-        self.sum = self.mass = 0.0
-
-    def add(self, value: float, c: float, memory: float) -> None:
-        self.sum = memory * self.sum + c * value
-        self.mass = memory * self.mass + c
-
-    def mean(self) -> float:
-        return self.sum / self.mass if self.mass > 0.0 else 0.0
-
-
-class Pace:
-    """How much is kept, and how much is shared out anew, after so many ticks."""
-
-    def __init__(self, ticks: float):
-        self.means = np.array([1.0 if ticks == 0.0 else m**ticks for m in MEMORIES["means"]])
-        self.short, self.kalman, self.residual = (MEMORIES[name] ** ticks for name in ("short", "kalman", "residual"))
-        self.bayes, self.simplex, self.top = (1.0 - (1.0 - SHARES[name]) ** ticks for name in SHARES)
-
-
-class SlowBank:
+class SlowExperts:
     """`task` is "classes" or "numbers"."""
 
     def __init__(self, *, task: str, classes: int = 2):
@@ -141,12 +62,12 @@ class SlowBank:
         self.constant = Feature(self.heads)
         self.mass = self.norms = 0.0  # of all events: their weight, and |h|² times it
         self.bayes, self.simplex, self.kalman = PRIOR.copy(), PRIOR.copy(), PRIOR.copy()
-        self.covariance = KALMAN_VARIANCE * np.eye(LANES)
+        self.covariance = KALMAN_VARIANCE * np.eye(len(EXPERTS))
         self.top = np.full(3, 1 / 3)
-        # Labels: how often each class came, of four memories.
-        self.counts, self.masses = np.zeros((MEAN_LANES, 0 if self.numbers else classes)), np.zeros(MEAN_LANES)
-        # Numbers: sums of four memories, range, mean and spread, and the squared errors of the bank and of one mixer.
-        self.sums, self.sum_masses = np.zeros(MEAN_LANES), np.zeros(MEAN_LANES)
+        # Labels: how often each class came, by the memory of each label expert.
+        self.counts, self.masses = np.zeros((LABEL_EXPERTS, 0 if self.numbers else classes)), np.zeros(LABEL_EXPERTS)
+        # Numbers: sums by the same memories, range, mean and spread, and the squared errors of the mixture and of one mixer.
+        self.sums, self.sum_masses = np.zeros(LABEL_EXPERTS), np.zeros(LABEL_EXPERTS)
         self.low = self.high = self.label_mass = self.label_mean = self.label_square = 0.0
         self.residual, self.kalman_residual = Fading(), Fading()
         self.weights = Fading()
@@ -159,7 +80,7 @@ class SlowBank:
         return np.array([self.tell_as_if_settled(row) for row in np.asarray(X, dtype=float)]).reshape(-1, self.heads)
 
     def learn(self, X: Any, y: Any, weight: Any = None, time: Any = None) -> Array:
-        """What the bank said of each event before it was learned."""
+        """The prediction of each event from before it was learned."""
         told = []
         for i, row in enumerate(np.asarray(X, dtype=float)):
             c = 1.0 if weight is None else float(weight[i])
@@ -188,7 +109,7 @@ class SlowBank:
         return twin.tell(row)
 
     def tell(self, row: Array) -> Array:
-        self.think(row)
+        self.evaluate(row)
         if self.numbers:
             return self.mixed
         return np.array([log_odds(self.mixed[0])]) if self.heads == 1 else np.log(self.mixed)
@@ -198,14 +119,14 @@ class SlowBank:
         if self.timed == 1:
             self.first_time = self.last_time = time
             return 1.0
-        passed = max(time - self.last_time, 0.0)  # what is late ticks not
+        passed = max(time - self.last_time, 0.0)  # late events do not advance the clock
         self.last_time = max(self.last_time, time)
         typical = (self.last_time - self.first_time) / (self.timed - 1)
         return min(passed / typical, 1e6) if typical > 0.0 else 0.0
 
-    # --- An event is thought of: h, margins of the lanes, what the mixers say, what the bank says ---
+    # --- An event is evaluated: h, margins of the experts, predictions of the mixers and of the mixture ---
 
-    def think(self, row: Array) -> None:
+    def evaluate(self, row: Array) -> None:
         self.there = [int(j) for j in np.flatnonzero(row)]  # what is 0 is not there
         self.h = {j: self.scaled(j, float(row[j])) for j in self.there}
         for j, feature in sorted(self.features.items()):
@@ -231,17 +152,17 @@ class SlowBank:
         return (x - centre) / scale if scale > 0.0 else 0.0
 
     def margins(self, head: int) -> Array:
-        """Row lanes say base + h'w, mean lanes the mean of the labels, as log odds, as log probabilities, or as it is."""
+        """Experts that read rows predict base + h'w, the others a mean of labels: as log odds, as log probabilities, or as it is."""
         if self.numbers:
             base = self.label_mean
             means = [s / m if m > 0.0 else 0.0 for s, m in zip(self.sums, self.sum_masses, strict=True)]
         elif self.heads == 1:
-            base = np.log((self.counts[-1, 1] + 2.0) / (self.counts[-1, 0] + 2.0))
+            base = np.log((self.counts[OF_ALL, 1] + 2.0) / (self.counts[OF_ALL, 0] + 2.0))
             means = [np.log((second + 0.5) / (first + 0.5)) for first, second in self.counts]
         else:
             K = self.classes
-            base = np.log((self.counts[-1, head] + 2.0) / (self.masses[-1] / K + 2.0))
-            means = [np.log((self.counts[b, head] + 0.5 / K) / (self.masses[b] + 0.5)) for b in range(MEAN_LANES)]
+            base = np.log((self.counts[OF_ALL, head] + 2.0) / (self.masses[OF_ALL] / K + 2.0))
+            means = [np.log((self.counts[b, head] + 0.5 / K) / (self.masses[b] + 0.5)) for b in range(LABEL_EXPERTS)]
         z = base + self.constant.w[head]
         for j, h in self.h.items():
             if j in self.features:
@@ -261,8 +182,8 @@ class SlowBank:
         self.likely = np.array([softmax(z) for z in self.margin.T]).T
         bayes = self.likely @ self.bayes
         self.told = np.array([bayes, softmax(self.bounded @ self.simplex), softmax(self.bounded @ self.kalman)])
-        unseen = self.counts[-1] == 0.0
-        for m in (1, 2):  # of a class that never came Bayes has the word
+        unseen = self.counts[OF_ALL] == 0.0
+        for m in (1, 2):  # a class that never came has the probability that Bayes gives it
             seen = max(self.told[m, ~unseen].sum(), LEAST_PROBABILITY)
             self.told[m] = np.where(unseen, bayes, self.told[m] * (1.0 - bayes[unseen].sum()) / seen)
         self.mixed = np.maximum(self.top @ self.told, LEAST_PROBABILITY)
@@ -270,7 +191,7 @@ class SlowBank:
     def mix_number(self) -> None:
         said = np.array([[self.within_range(z) for z in self.margin[0]]])
         reach = 10.0 * np.sqrt(min(self.residual.mean(), self.kalman_residual.mean()))
-        centre = said[0, self.bayes.argmax()]  # what the lane says that is believed most
+        centre = said[0, self.bayes.argmax()]  # the prediction of the expert with the most weight
         self.likely = np.clip(said, centre - reach, centre + reach) if reach > 0.0 else said
         self.bounded = said - self.label_mean
         self.kalman_margin = self.label_mean + self.kalman @ self.bounded[0]
@@ -279,7 +200,7 @@ class SlowBank:
         self.mixed = self.top @ self.told
 
     def within_range(self, z: float) -> float:
-        """Nothing beyond the labels that came is ever said."""
+        """Predictions stay within the labels seen so far."""
         return min(max(z, self.low), self.high) if self.label_mass > 0.0 else 0.0
 
     # --- It is learned ---
@@ -289,7 +210,7 @@ class SlowBank:
         if c == 0.0:
             return
         self.weights.add(c, 1.0, 1.0)
-        c /= self.weights.mean()  # only how events weigh beside each other counts
+        c /= self.weights.mean()  # only the ratios of weights matter
         first = self.mass == 0.0  # no scale is known before it
         self.count_row(row, c)
         if self.numbers:
@@ -299,7 +220,7 @@ class SlowBank:
         else:
             self.learn_classes(int(y), c, pace)
         if not first:
-            self.step_lanes(y, c, pace)
+            self.step_experts(y, c, pace)
 
     def count_row(self, row: Array, c: float) -> None:
         for j in self.there:
@@ -342,7 +263,7 @@ class SlowBank:
         self.curvature = np.mean(self.mixed * (1.0 - self.mixed))
 
     def against_others(self, p: Array, y: int) -> tuple[float, Array]:
-        """The event as "y and no other": log odds of y, and what each lane says for y, less what it says for the others."""
+        """The event as "y and no other": log odds of y, and each expert's margin for y, less those for the others."""
         others = max(1.0 - p[y], 1e-12)
         x = self.bounded[y].copy()
         for k in range(self.classes):
@@ -351,7 +272,7 @@ class SlowBank:
         return np.log(max(p[y], LEAST_PROBABILITY) / others), x
 
     def learn_number(self, y: float, c: float, pace: Pace) -> None:
-        first = self.label_mass == 0.0  # nothing is known before it, so it tells nothing about the lanes
+        first = self.label_mass == 0.0  # nothing is known before it, so it says nothing about the experts
         r = 0.0 if first else y - self.mixed[0]
         if not first:
             self.residual.add(r * r, c, pace.residual)
@@ -376,18 +297,18 @@ class SlowBank:
 
     # --- The mixers' steps ---
 
-    def learn_by_bayes(self, of_mixers: Any, of_lanes: Any, c: float, pace: Pace) -> None:
+    def learn_by_bayes(self, of_mixers: Any, of_experts: Any, c: float, pace: Pace) -> None:
         """From the logarithms of how likely the event was."""
-        of_mixers, of_lanes = likelihoods_of(of_mixers, c), likelihoods_of(of_lanes, c)
+        of_mixers, of_experts = likelihoods_of(of_mixers, c), likelihoods_of(of_experts, c)
         top = self.top * np.maximum(of_mixers, LEAST_LIKELIHOOD)
         self.top = np.maximum((1.0 - pace.top) * top / top.sum() + pace.top / 3, LEAST_WEIGHT)
-        self.bayes = self.shared_out(self.bayes * np.maximum(of_lanes, LEAST_LIKELIHOOD), pace.bayes)
+        self.bayes = self.shared_out(self.bayes * np.maximum(of_experts, LEAST_LIKELIHOOD), pace.bayes)
 
     def shared_out(self, weights: Array, share: float) -> Array:
         return np.maximum((1.0 - share) * weights / weights.sum() + share * PRIOR, LEAST_WEIGHT)
 
     def variance(self, x: Array) -> float:
-        """Of what the lanes say, under the weights of the simplex."""
+        """Of the experts' margins, under the weights of the simplex."""
         return self.simplex @ (x - self.simplex @ x) ** 2
 
     def move_simplex(self, log_factors: Array, pace: Pace) -> None:
@@ -398,22 +319,22 @@ class SlowBank:
         gain = self.covariance @ x
         self.kalman = self.kalman + lam * gain
         left = self.covariance - known * np.outer(gain, gain)
-        room = LANES * KALMAN_VARIANCE / np.trace(left)
+        room = len(EXPERTS) * KALMAN_VARIANCE / np.trace(left)
         forgotten = 1.0 / pace.kalman if pace.kalman > 0.0 else np.inf
-        self.covariance = left * max(1.0, min(forgotten, room)) + KALMAN_FLOOR * np.eye(LANES)
+        self.covariance = left * max(1.0, min(forgotten, room)) + KALMAN_FLOOR * np.eye(len(EXPERTS))
 
     # --- The labels ---
 
     def count_label(self, y: int, c: float, pace: Pace) -> None:
-        for b in range(MEAN_LANES):
-            self.counts[b] *= pace.means[b]
+        for b in range(LABEL_EXPERTS):
+            self.counts[b] *= pace.of_labels[b]
             self.counts[b, y] += c
-            self.masses[b] = pace.means[b] * self.masses[b] + c
+            self.masses[b] = pace.of_labels[b] * self.masses[b] + c
 
     def count_number(self, y: float, c: float, pace: Pace) -> None:
-        for b in range(MEAN_LANES):
-            self.sums[b] = pace.means[b] * self.sums[b] + c * y
-            self.sum_masses[b] = pace.means[b] * self.sum_masses[b] + c
+        for b in range(LABEL_EXPERTS):
+            self.sums[b] = pace.of_labels[b] * self.sums[b] + c * y
+            self.sum_masses[b] = pace.of_labels[b] * self.sum_masses[b] + c
         first = self.label_mass == 0.0
         self.low, self.high = (y, y) if first else (min(self.low, y), max(self.high, y))
         self.label_mass += c
@@ -421,20 +342,21 @@ class SlowBank:
         self.label_mean += c / self.label_mass * away
         self.label_square += c * away * (y - self.label_mean)
 
-    # --- The row lanes' steps: w += lambda c r h, where lambda solves the scalar problem with s = c sum r h² ---
+    # --- The steps of the experts that read rows: w += lambda c r h, where lambda solves the scalar problem with s = c sum r h² ---
 
-    def step_lanes(self, y: float, c: float, pace: Pace) -> None:
+    def step_experts(self, y: float, c: float, pace: Pace) -> None:
         sd = np.sqrt(self.label_square / self.label_mass) if self.numbers else 1.0
         row = [(self.constant, 1.0), *((self.features[j], h) for j, h in self.h.items())]
         for feature, h in row:
             feature.G += c * c * self.slope * h * h
             feature.H += c * self.curvature * h * h
-            feature.D = pace.short * feature.D + c * self.curvature * h * h
+            for key in RECENT:
+                feature.D[key] = pace.recent[key] * feature.D[key] + c * self.curvature * h * h
         m = self.norms / self.mass
         for head in range(self.heads):
             rates = [feature.rates(head, m, sd) for feature, _ in row]
             s = sum(c * r * h * h for r, (_, h) in zip(rates, row, strict=True))
-            lam = np.array([self.dual(head, k, s[k], y) for k in range(ROW_LANES)])
+            lam = np.array([self.dual(head, k, s[k], y) for k in range(ROW_EXPERTS)])
             for (feature, h), r in zip(row, rates, strict=True):
                 feature.w[head] += lam * c * r * h
 
@@ -452,8 +374,8 @@ class SlowBank:
         """Make room for more classes: two become the logits -z/2 and z/2, new ones begin at zero."""
         for feature in (self.constant, *self.features.values()):
             old = np.vstack([-0.5 * feature.w, 0.5 * feature.w]) if self.heads == 1 else feature.w
-            feature.w = np.vstack([old, np.zeros((classes - self.classes, ROW_LANES))])
-        self.counts = np.hstack([self.counts, np.zeros((MEAN_LANES, classes - self.classes))])
+            feature.w = np.vstack([old, np.zeros((classes - self.classes, ROW_EXPERTS))])
+        self.counts = np.hstack([self.counts, np.zeros((LABEL_EXPERTS, classes - self.classes))])
         self.classes = self.heads = classes
 
     # --- In the form of the core's state ---
@@ -481,17 +403,21 @@ class SlowBank:
 
     def record(self, feature: Feature) -> Array:
         f = feature
-        return np.concatenate([[f.n, f.mean, f.square, f.G, f.H, f.D, float(f.dense), 0.0], f.w.ravel()])
+        statistics = np.zeros(STATISTICS)
+        statistics[[0, 1, 2, 3, 4, 6]] = f.n, f.mean, f.square, f.G, f.H, f.dense
+        for place, D in enumerate(f.D.values()):
+            statistics[recent_column(place)] = D
+        return np.concatenate([statistics, f.w.ravel()])
 
     @classmethod
-    def of_parts(cls, parts: dict[str, Array], *, task: str, classes: int = 2) -> "SlowBank":
-        """The bank that a state of the core describes."""
+    def of_parts(cls, parts: dict[str, Array], *, task: str, classes: int = 2) -> "SlowExperts":
+        """The experts that a state of the core describes."""
         out = cls(task=task, classes=classes)
-        stride = 8 + ROW_LANES * out.heads
+        stride = STATISTICS + ROW_EXPERTS * out.heads
         out.features = {j: out.feature(r) for j, r in enumerate(parts["table"].reshape(-1, stride))}
         out.constant = out.feature(parts["constant"])
-        out.counts = parts["counts"].reshape(MEAN_LANES, -1).copy()
-        out.covariance = parts["covariance"].reshape(LANES, LANES).copy()
+        out.counts = parts["counts"].reshape(LABEL_EXPERTS, -1).copy()
+        out.covariance = parts["covariance"].reshape(len(EXPERTS), len(EXPERTS)).copy()
         for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "kalman", "top"):
             setattr(out, name, parts[name].copy())
         for name in NUMBERS:
@@ -504,7 +430,8 @@ class SlowBank:
 
     def feature(self, record: Array) -> Feature:
         out = Feature(self.heads)
-        out.n, out.mean, out.square, out.G, out.H, out.D = (float(x) for x in record[:6])
+        out.n, out.mean, out.square, out.G, out.H = (float(x) for x in record[:5])
+        out.D = {key: float(record[recent_column(place)]) for place, key in enumerate(RECENT)}
         out.dense = bool(record[6])
-        out.w = record[8:].reshape(self.heads, ROW_LANES).copy()
+        out.w = record[STATISTICS:].reshape(self.heads, ROW_EXPERTS).copy()
         return out

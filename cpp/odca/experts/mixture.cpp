@@ -1,0 +1,290 @@
+// One event: from its row to the prediction, and what the experts learn from it.
+#include "odca/experts/mixture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "odca/experts/log_loss_solve.hpp"
+
+namespace odca::experts {
+
+namespace {
+
+constexpr double largest = 1e100;           // squares of it, summed over any stream, are still numbers
+constexpr std::int64_t constant_work = 16;  // of an event, in features
+constexpr double most_classes = 1 << 20;
+
+double log_odds(double p) { return log(std::max(p, least_probability) / std::max(1.0 - p, least_probability)); }
+
+void require_numbers(const Row& row, std::int64_t number) {
+  bool sound = true;
+  for (std::int64_t i = 0; i < row.size; ++i) sound &= std::fabs(row.value[i]) <= largest;
+  if (!sound) throw InputError("", at_row_of_x(number), " must hold numbers, of at most 1e100");
+}
+
+// Predictions for `before` classes as log probabilities of `after` ones.
+std::vector<double> with_more_classes(const std::vector<double>& predictions, int before, int after) {
+  const std::size_t heads = before == 2 ? 1 : static_cast<std::size_t>(before), wider = static_cast<std::size_t>(after);
+  std::vector<double> out(predictions.size() / heads * wider, log(least_probability));
+  for (std::size_t row = 0; row < predictions.size() / heads; ++row) {
+    const double* from = &predictions[row * heads];
+    double* to = &out[row * wider];
+    if (heads > 1)
+      std::copy(from, from + heads, to);
+    else
+      to[0] = -log(1.0 + exp(from[0])), to[1] = -log(1.0 + exp(-from[0]));
+  }
+  return out;
+}
+
+}  // namespace
+
+Experts::Workspace::Workspace(int heads)
+    : margin(static_cast<std::size_t>(heads * slots)),
+      bounded(margin.size()),
+      likely(margin.size()),
+      of_mixers(static_cast<std::size_t>(heads * mixers)),
+      mixed(static_cast<std::size_t>(heads)),
+      lambda(static_cast<std::size_t>(heads * row_slots)),
+      slopes(static_cast<std::size_t>(heads * count_of<Kind::proportionate>)) {}
+
+Experts::Experts(Task task, int classes)
+    : task_(task),
+      classes_(classes),
+      features_(task == Task::classes ? std::max(classes, 1) : 1),
+      class_labels_(task == Task::numbers ? 0 : std::max(classes, 1)) {
+  if (task != Task::numbers && (classes < 2 || classes > most_classes))
+    throw InputError("there must be at least two classes, and at most a million; got " + std::to_string(classes));
+}
+
+// Learning and predicting
+
+std::vector<double> Experts::learn(const Events& events, const Interrupted& interrupted, std::vector<double>* margins) {
+  const std::lock_guard only_writer(writing_);
+  const std::lock_guard inside(mutex_);
+  require_valid(events);
+  const Batch& batch = events.batch;
+  if (batch.rows > 0 && !batch.widens) features_.grow(batch.features());
+  std::vector<double> out;
+  out.reserve(static_cast<std::size_t>(batch.rows * heads()));
+  Workspace work(heads());
+  LongCall call(mutex_, interrupted);
+  for (std::int64_t row = 0; row < batch.rows; ++row) {
+    const double y = events.y[row];
+    if (task_ != Task::numbers && y >= classes_) {
+      const int before = classes_;
+      add_classes(static_cast<int>(y) + 1);
+      out = with_more_classes(out, before, classes_);
+      work = Workspace(heads());
+    }
+    const Row h = batch.row(row, work.row);
+    batch.peek(row + 1, [&](std::int64_t feature) { features_.prefetch(feature); });
+    if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
+    if (!events.weight || events.weight[row] > 0.0) features_.update_density(h);
+    evaluate(h, work);
+    append_prediction(work, out);
+    if (margins)
+      for (auto z = work.margin.begin(); z != work.margin.end(); z += slots)
+        margins->insert(margins->end(), z, z + expert_count);
+    learn_one(work, y, events.weight ? events.weight[row] : 1.0, events.time ? events.time[row] : std::nan(""));
+    if (call.should_stop((h.size + constant_work) * row_experts)) break;
+  }
+  return out;
+}
+
+std::vector<double> Experts::predict(const Batch& batch, const Interrupted& interrupted) const {
+  const std::lock_guard inside(mutex_);
+  std::vector<double> out;
+  out.reserve(static_cast<std::size_t>(batch.rows * heads()));
+  Workspace work(heads());
+  int known = classes_;
+  LongCall call(mutex_, interrupted);
+  for (std::int64_t row = 0; row < batch.rows; ++row) {
+    if (classes_ != known) {  // another call added some while the mutex was open
+      out = with_more_classes(out, known, classes_);
+      work = Workspace(heads());
+      known = classes_;
+    }
+    const Row h = batch.row(row, work.row);
+    require_numbers(h, row);
+    evaluate(h, work);
+    append_prediction(work, out);
+    if (call.should_stop((h.size + constant_work) * row_experts)) break;
+  }
+  return out;
+}
+
+void Experts::require_valid(const Events& events) const {
+  Batch::Scratch scratch;
+  double known = classes_;
+  for (std::int64_t row = 0; row < events.batch.rows; ++row) {
+    require_numbers(events.batch.row(row, scratch), row);
+    const double y = events.y[row];
+    if (task_ == Task::numbers ? !(std::fabs(y) <= largest) : !(y >= 0.0 && y <= known && y == std::floor(y)))
+      throw InputError(
+          "", at_row(row),
+          " of y is " + show(y) + ", which is no " +
+              (task_ == Task::numbers ? "number of at most 1e100" : "index of a class, or of the next one"));
+    if (y == known && known < most_classes) ++known;
+    if (events.weight && !(events.weight[row] >= 0.0 && events.weight[row] <= 1e6))
+      throw InputError("", at_row(row), " of sample_weight must lie between 0 and 1e6");
+    if (events.time && !std::isfinite(events.time[row])) throw InputError("", at_row(row), " of time must be finite");
+  }
+}
+
+// Two classes: log odds of the second. Classes: log probabilities. Numbers: the number.
+void Experts::append_prediction(const Workspace& work, std::vector<double>& out) const {
+  for (const double mixed : work.mixed)
+    out.push_back(task_ == Task::numbers ? mixed : task_ == Task::two_classes ? log_odds(mixed) : log(mixed));
+}
+
+void Experts::evaluate(const Row& row, Workspace& work) const {
+  features_.standardise(row, work.scaled);
+  write_margins(work);
+  switch (task_) {
+    case Task::two_classes: return mix_two(work);
+    case Task::classes: return mix_classes(work);
+    case Task::numbers: return mix_number(work);
+  }
+}
+
+// Experts that read rows predict base + h'w. The label experts' margins are written last: the sums over the row run over whole
+// packs, beyond the last of the others.
+void Experts::write_margins(Workspace& work) const {
+  for (int c = 0; c < heads(); ++c) {
+    const double base = task_ == Task::numbers       ? number_labels_.mean()
+                        : task_ == Task::two_classes ? class_labels_.base_odds()
+                                                     : class_labels_.base_log(c);
+    std::fill_n(&work.margin[c * slots], row_slots, base);
+  }
+  features_.add_margins(work.scaled, work.margin.data());
+  for (int c = 0; c < heads(); ++c) {
+    double* const of_labels = &work.margin[c * slots + row_experts];
+    if (task_ == Task::numbers) number_labels_.write_means(of_labels);
+    if (task_ == Task::two_classes) class_labels_.write_odds(of_labels);
+    if (task_ == Task::classes) class_labels_.write_logs(c, of_labels);
+  }
+}
+
+void Experts::learn_one(Workspace& work, double y, double c, double time) {
+  ++count_;
+  if (c > 0.0) {
+    event_weights_.add(c, 1.0, 1.0);
+    c /= event_weights_.mean();  // only the ratios of weights matter
+    const Pace pace = pace_at(time);
+    const bool first = features_.mass() == 0.0;  // before it, no scale is known
+    features_.count_row(work.scaled, c);
+    switch (task_) {
+      case Task::two_classes: learn_two(work, y, c, pace); break;
+      case Task::classes: learn_classes(work, static_cast<int>(y), c, pace); break;
+      case Task::numbers: learn_number(work, y, c, pace); break;
+    }
+    if (!first) step_experts(work, y, c, pace);
+  }
+  history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(work, y),
+               [&]() -> const PerExpert& { return bayes_.weight; });
+}
+
+double Experts::loss_of(const Workspace& work, double y) const {
+  switch (task_) {
+    case Task::two_classes: return -log(y > 0.0 ? work.mixed[0] : 1.0 - work.mixed[0]);
+    case Task::classes: return -log(work.mixed[static_cast<std::size_t>(y)]);
+    default: return (y - work.mixed[0]) * (y - work.mixed[0]);
+  }
+}
+
+// A tick is the mean time between two events so far: in a steady stream each event is one. Late events do not advance the clock.
+Pace Experts::pace_at(double time) {
+  if (std::isnan(time)) return {};
+  if (timed_++ == 0) {
+    first_time_ = last_time_ = time;
+    return {};
+  }
+  const double passed = std::max(time - last_time_, 0.0);
+  last_time_ = std::max(last_time_, time);
+  const double typical = (last_time_ - first_time_) / static_cast<double>(timed_ - 1);
+  return Pace::after(typical > 0.0 ? std::min(passed / typical, 1e6) : 0.0);
+}
+
+// The experts that read rows
+
+void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace) {
+  const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
+  double s[row_slots];
+  features_.prepare_steps(t.scaled, {c, t.slope, t.curvature, sd}, pace, s);
+  if (task_ == Task::numbers)
+    for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
+  else if (task_ == Task::two_classes)
+    solve(logistic_, row_slots, t.margin.data(), s, y, t.lambda.data());
+  else
+    solve_classes(t, static_cast<int>(y), sd, s);
+  features_.step(t.scaled, t.lambda.data(), sd);
+}
+
+// Each class against all others, at the log odds of its probability.
+void Experts::solve_classes(Workspace& t, int y, double sd, double* s) const {
+  for (int n = 0; n < count_of<Kind::proportionate>; ++n)
+    features_.proportionate_slopes(t.scaled, places_of<Kind::proportionate>[n], sd, &t.slopes[n * classes_]);
+  for (int c = 0; c < classes_; ++c) {
+    double margin[row_slots];
+    for (int k = 0; k < row_slots; ++k) {
+      const double p = t.likely[c * slots + k];
+      margin[k] = std::max(p, least_probability) / std::max(1.0 - p, least_probability);
+    }
+    log_many(row_slots, margin);
+    for (int n = 0; n < count_of<Kind::proportionate>; ++n)
+      s[places_of<Kind::proportionate>[n]] = t.slopes[n * classes_ + c];
+    solve(logistic_, row_slots, margin, s, c == y ? 1.0 : 0.0, &t.lambda[c * row_slots]);
+  }
+}
+
+// New classes
+
+void Experts::declare(int classes) {
+  const std::lock_guard only_writer(writing_);
+  const std::lock_guard inside(mutex_);
+  if (classes > most_classes) throw InputError("there are at most a million classes; got " + std::to_string(classes));
+  if (task_ != Task::numbers && classes > classes_) add_classes(classes);
+}
+
+void Experts::add_classes(int classes) {
+  std::vector<int> source(static_cast<std::size_t>(classes), -1);
+  std::vector<double> factor(source.size(), 1.0);
+  for (int c = 0; c < classes_; ++c) source[c] = c;
+  class_labels_ = class_labels_.with_classes(source);
+  if (task_ == Task::two_classes)
+    source[0] = source[1] = 0, factor[0] = -0.5, factor[1] = 0.5;  // z is the logits -z/2, z/2
+  features_ = features_.with_heads(source, factor);
+  task_ = Task::classes;
+  classes_ = classes;
+}
+
+// Reading
+
+std::int64_t Experts::count() const {
+  const std::lock_guard inside(mutex_);
+  return count_;
+}
+
+std::int64_t Experts::features() const {
+  const std::lock_guard inside(mutex_);
+  return features_.size();
+}
+
+std::vector<double> Experts::weights() const {
+  const std::lock_guard inside(mutex_);
+  return {bayes_.weight.begin(), bayes_.weight.begin() + expert_count};
+}
+
+double Experts::mean_norm() const {
+  const std::lock_guard inside(mutex_);
+  return features_.mass() > 0.0 ? features_.mean_norm() : 0.0;
+}
+
+std::vector<double> Experts::history() const {
+  const std::lock_guard inside(mutex_);
+  return history_.rows();
+}
+
+}  // namespace odca::experts

@@ -1,0 +1,47 @@
+// What a file holds of the experts: named arrays, and the experts that their columns belong to.
+//
+// A file names its experts by key, so that the table of experts.hpp may change. Reading an older or newer file,
+//
+//   - an expert that the file does not have begins as at the start of a stream: weights and sums are zero, its Kalman weight is 0
+//     with the initial variance. In Bayes and simplex it takes its prior weight, for which all others are scaled down.
+//   - an expert that this code does not have is dropped with its weights; Bayes, simplex and history of the others are scaled up to
+//     sum to what they did.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace odca::experts {
+
+struct SavedState {
+  using Parts = std::vector<std::pair<std::string, std::vector<double>>>;
+  static constexpr double newest = 1.0;
+
+  double version = newest;  // 0: files from before there was one, which name no experts
+  std::string experts;      // see Layout
+  Parts parts;
+};
+
+// Which experts the columns of arrays belong to.
+struct Layout {
+  // Keys, in the order of the columns. Those that read rows have a weight for each feature and head; some of them a sum of recent
+  // curvatures for each feature; label experts have means of labels.
+  std::vector<std::string> row, recent, label;
+  int row_padding = 0, padding = 0;  // columns without an expert, after those in `row`, and after all experts
+
+  static Layout in_memory();  // of the table, padded as it is in memory
+  static Layout in_files();   // of the table, as it is written
+  static Layout of_version_0();
+  static Layout of(const SavedState& state);  // InputError for what is none
+
+  // As a file holds it: a line for each expert, "row", "recent" or "label" and its key.
+  std::string text() const;
+
+  bool operator==(const Layout&) const = default;
+};
+
+// The parts with the columns of another layout. The arrays `table` and `constant` have so many heads, `counts` so many classes.
+SavedState::Parts rearranged(SavedState::Parts parts, const Layout& from, const Layout& to, int heads, int classes);
+
+}  // namespace odca::experts

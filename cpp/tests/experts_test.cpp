@@ -1,0 +1,295 @@
+// The experts: weights on the simplex, any split, finite numbers whatever comes, states that come back.
+#include "odca/experts/mixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "odca/errors.hpp"
+#include "support.hpp"
+
+using namespace odca::test;
+using odca::InputError;
+using odca::experts::Experts;
+using odca::experts::SavedState;
+using odca::experts::Task;
+
+namespace {
+
+constexpr int size = odca::experts::expert_count;
+
+struct Kind {
+  Task task;
+  int classes;
+};
+constexpr Kind kinds[] = {{Task::two_classes, 2}, {Task::classes, 2}, {Task::classes, 5}, {Task::numbers, 2}};
+
+// Plain events, or extreme ones.
+Stream expert_stream(const Kind& kind, std::uint64_t seed, bool hard, StreamOptions options = {.rows = 300}) {
+  Random random(seed);
+  options.dense = seed % 2 == 0;
+  options.growing = !options.dense && seed % 3 == 0;
+  Stream out = make_stream(options, odca::Labels::any, seed);
+  if (kind.task == Task::numbers)
+    for (double& y : out.y) y = hard ? random.sign() * random.magnitude(-1070, 331) : y + 3.0;
+  else
+    for (double& y : out.y) y = static_cast<double>(random.below(kind.classes));
+  if (!hard) return out;
+  for (double& x : out.value)
+    if (random.chance(0.5)) x *= random.magnitude(-1070, 329);
+  for (double& c : out.weight)
+    if (c > 0.0) c = random.magnitude(random.chance(0.2) ? -1070 : -20, 18);
+  for (double& t : out.time) t = random.chance(0.3) ? random.sign() * random.magnitude(-1070, 1022) : out.time[0];
+  return out;
+}
+
+std::vector<double> learn(Experts& experts, const Stream& stream, std::int64_t from, std::int64_t to) {
+  const auto call = stream.call(from, to);
+  std::vector<double> predicted = experts.learn(
+      {call.events.batch, stream.y.data() + from, stream.weight.data() + from, stream.time.data() + from});
+  REQUIRE(static_cast<std::int64_t>(predicted.size()) == (to - from) * experts.heads());
+  return predicted;
+}
+std::vector<double> learn(Experts& experts, const Stream& stream) { return learn(experts, stream, 0, stream.rows); }
+
+std::vector<double> predict(const Experts& experts, const Stream& stream, std::int64_t from, std::int64_t to) {
+  return experts.predict(stream.call(from, to).events.batch);
+}
+
+std::string first_difference(const Experts& a, const Experts& b) {
+  const SavedState::Parts left = a.state().parts, right = b.state().parts;
+  for (std::size_t k = 0; k < left.size(); ++k)
+    if (!same_bits(left[k].second, right[k].second)) return left[k].first;
+  return "";
+}
+
+const std::vector<double>& part(const SavedState& state, const std::string& name) {
+  return std::find_if(state.parts.begin(), state.parts.end(), [&](const auto& each) { return each.first == name; })
+      ->second;
+}
+
+bool all_finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+}
+
+void require_simplex(const std::vector<double>& weights) {
+  double total = 0.0;
+  for (const double w : weights) {
+    REQUIRE(w > 0.0);
+    total += w;
+  }
+  REQUIRE(std::fabs(total - 1.0) < 1e-12);
+}
+
+// By its factors, if it has them: a matrix is positive definite just then.
+bool is_positive(std::vector<double> a) {
+  for (int k = 0; k < size; ++k) {
+    if (!(a[k * size + k] > 0.0)) return false;
+    for (int i = k + 1; i < size; ++i) {
+      const double factor = a[i * size + k] / a[k * size + k];
+      for (int j = k; j < size; ++j) a[i * size + j] -= factor * a[k * size + j];
+    }
+  }
+  return true;
+}
+
+void require_sound(const Experts& experts) {
+  const SavedState state = experts.state();
+  for (const auto& each : state.parts) {
+    CAPTURE(each.first);
+    REQUIRE(all_finite(each.second));
+  }
+  for (const char* name : {"bayes", "simplex", "top"}) require_simplex(part(state, name));
+  const auto weights = experts.weights();
+  require_simplex({weights.begin(), weights.end()});
+  const std::vector<double>& covariance = part(state, "covariance");
+  for (int i = 0; i < size; ++i)
+    for (int j = 0; j < i; ++j) REQUIRE(same_bits(covariance[i * size + j], covariance[j * size + i]));
+  REQUIRE(is_positive(covariance));
+}
+
+}  // namespace
+
+TEST_CASE("any split of a stream into calls gives the same experts and the same predictions") {
+  for (const Kind& kind : kinds)
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      const Stream stream = expert_stream(kind, seed, seed > 4);
+      Experts whole(kind.task, kind.classes), parts(kind.task, kind.classes);
+      const std::vector<double> predicted = learn(whole, stream);
+      std::vector<double> in_parts;
+      Random random(seed);
+      for (std::int64_t from = 0, to = 0; from < stream.rows; from = to) {
+        to = std::min(stream.rows, from + random.between(0, 40));
+        for (const double each : learn(parts, stream, from, to)) in_parts.push_back(each);
+      }
+      REQUIRE(same_bits(predicted, in_parts));
+      REQUIRE(first_difference(whole, parts) == "");
+    }
+}
+
+TEST_CASE("experts predict before they learn what predict() would have returned, also for features never seen") {
+  for (const Kind& kind : kinds) {
+    const Stream stream = expert_stream(kind, 8, false, {.rows = 60, .width = 40});
+    Experts experts(kind.task, kind.classes);
+    for (std::int64_t i = 0; i < stream.rows; ++i) {
+      const std::vector<double> before = predict(experts, stream, i, i + 1);  // the first time there is nothing at all
+      REQUIRE(same_bits(before, learn(experts, stream, i, i + 1)));
+    }
+    const Stream wider = expert_stream(kind, 10, false, {.rows = 20, .width = 400});
+    Experts again(kind.task, kind.classes);
+    again.restore(experts.state());
+    REQUIRE(all_finite(predict(experts, wider, 0, wider.rows)));
+    REQUIRE(first_difference(experts, again) == "");
+  }
+}
+
+TEST_CASE("whatever comes, numbers are finite, weights on the simplex and the covariance positive") {
+  for (const Kind& kind : kinds)
+    for (std::uint64_t seed = 20; seed < 60; ++seed) {
+      const Stream stream = expert_stream(kind, seed, true);
+      Experts experts(kind.task, kind.classes);
+      for (std::int64_t from = 0; from < stream.rows; from += 20) {
+        REQUIRE(all_finite(learn(experts, stream, from, from + 20)));
+        require_sound(experts);
+      }
+      Experts again(kind.task, kind.classes);
+      again.restore(experts.state());
+      REQUIRE(first_difference(experts, again) == "");
+    }
+}
+
+TEST_CASE("restored experts go on as those that were saved") {
+  for (const Kind& kind : kinds)
+    for (const std::int64_t middle : {0, 1, 100}) {
+      const Stream stream = expert_stream(kind, 12, false);
+      Experts straight(kind.task, kind.classes), first(kind.task, kind.classes), second(kind.task, kind.classes);
+      learn(straight, stream);
+      learn(first, stream, 0, middle);
+      learn(second, stream, 0, 50);  // what it was before does not matter
+      second.restore(first.state());
+      learn(second, stream, middle, stream.rows);
+      REQUIRE(first_difference(straight, second) == "");
+    }
+}
+
+TEST_CASE("a damaged state is refused, and nothing has changed") {
+  for (const Kind& kind : kinds) {
+    const Stream stream = expert_stream(kind, 14, false);
+    Experts experts(kind.task, kind.classes), before(kind.task, kind.classes);
+    learn(experts, stream), learn(before, stream);
+    const SavedState state = experts.state();
+    const auto refuse = [&](const std::function<void(SavedState::Parts&)>& spoil) {
+      SavedState spoilt = state;
+      spoil(spoilt.parts);
+      CHECK_THROWS_AS(experts.restore(spoilt), InputError);
+    };
+    for (std::size_t k = 0; k < state.parts.size(); ++k) {
+      CAPTURE(state.parts[k].first);
+      refuse([&](auto& s) { s.erase(s.begin() + static_cast<std::ptrdiff_t>(k)); });
+      refuse([&](auto& s) { s[k].second.push_back(1.0); });
+      refuse([&](auto& s) { s.push_back(s[k]); });
+      if (state.parts[k].second.empty()) continue;
+      refuse([&](auto& s) { s[k].second.pop_back(); });
+      refuse([&](auto& s) { s[k].second.front() = std::nan(""); });
+      refuse([&](auto& s) { s[k].second.back() = odca::infinity; });
+      if (state.parts[k].first == "bayes" || state.parts[k].first == "simplex" || state.parts[k].first == "top") {
+        refuse([&](auto& s) { s[k].second.front() += 0.1; });
+        refuse([&](auto& s) { s[k].second[0] -= 1.0, s[k].second[1] += 1.0; });
+      }
+    }
+    refuse([](auto& s) { s.clear(); });
+    CHECK(first_difference(experts, before) == "");
+  }
+}
+
+TEST_CASE("an event that cannot be learned from changes nothing") {
+  for (const Kind& kind : kinds) {
+    Stream stream = expert_stream(kind, 16, false);
+    Experts experts(kind.task, kind.classes), before(kind.task, kind.classes);
+    learn(experts, stream), learn(before, stream);
+    const auto refuse = [&](double& number, double value) {
+      std::swap(number, value);
+      const auto call = stream.call(0, stream.rows);
+      CHECK_THROWS_AS(experts.learn({call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}),
+                      InputError);
+      std::swap(number, value);
+    };
+    for (const double value : {std::nan(""), odca::infinity, -1.0e101}) {
+      refuse(stream.value.back(), value);
+      refuse(stream.y.back(), value);
+      refuse(stream.weight.back(), value);
+    }
+    refuse(stream.weight.back(), 2e6);
+    refuse(stream.time.back(), odca::infinity);
+    if (kind.task != Task::numbers) refuse(stream.y.back(), kind.classes + 1), refuse(stream.y.back(), 0.5);
+    CHECK(first_difference(experts, before) == "");
+  }
+  CHECK_THROWS_AS(Experts(Task::two_classes, 1), InputError);
+  CHECK_THROWS_AS(Experts(Task::classes, -2), InputError);
+}
+
+TEST_CASE("more classes may appear") {
+  for (const Kind& kind : kinds) {
+    const Stream stream = expert_stream(kind, 18, false);
+    Experts experts(kind.task, kind.classes);
+    learn(experts, stream);
+    CHECK_THROWS_AS(experts.declare(2'000'000), InputError);
+    experts.declare(kind.classes + 2);
+    if (kind.task == Task::numbers) {
+      CHECK(experts.heads() == 1);
+      continue;
+    }
+    CHECK(experts.classes() == kind.classes + 2);
+    REQUIRE(static_cast<int>(predict(experts, stream, 0, 10).size()) == 10 * (kind.classes + 2));
+    const Kind wider{Task::classes, kind.classes + 2};
+    REQUIRE(all_finite(learn(experts, expert_stream(wider, 19, false))));
+    require_sound(experts);
+  }
+}
+
+TEST_CASE("an interrupted call stops between two events, with those learned that came before") {
+  const Kind kind{Task::classes, 5};
+  const Stream stream =
+      expert_stream(kind, 22, false, {.rows = 4000, .width = 300, .density = 1.0, .zero_weight = 0.0, .late = 0.0});
+  Experts stopped(kind.task, kind.classes), prefix(kind.task, kind.classes);
+  const auto call = stream.call(0, stream.rows);
+  const std::vector<double> predicted = stopped.learn(
+      {call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}, [] { return true; });
+  const auto learned = static_cast<std::int64_t>(predicted.size()) / stopped.heads();
+  REQUIRE(learned > 0);
+  REQUIRE(learned < stream.rows);
+  CHECK(stopped.count() == learned);
+  learn(prefix, stream, 0, learned);
+  CHECK(first_difference(stopped, prefix) == "");
+}
+
+TEST_CASE("experts can predict, be saved, be restored and get new classes while they learn") {
+  const Kind kind = kinds[0];
+  const Stream stream = expert_stream(kind, 24, false, {.rows = 6000, .width = 60});
+  Experts experts(kind.task, kind.classes);
+  const SavedState empty = experts.state();
+  std::atomic<bool> done = false;
+  std::atomic<int> faults = 0, looks = 0;
+  std::thread reader([&] {
+    while (!done) {
+      const std::size_t heads = predict(experts, stream, 0, 50).size() / 50;
+      faults += heads != 1 && heads != 3;
+      faults += !all_finite(part(experts.state(), "table"));
+      ++looks;
+    }
+  });
+  std::thread writer([&] {
+    for (int n = 0; n < 5; ++n) experts.restore(empty), std::this_thread::yield();
+    experts.declare(3);
+  });
+  while (looks == 0) std::this_thread::yield();
+  for (std::int64_t from = 0; from < stream.rows; from += 2000) learn(experts, stream, from, from + 2000);
+  writer.join();
+  done = true;
+  reader.join();
+  CHECK(faults == 0);
+  require_sound(experts);
+}
