@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from odca.penalties import KL, L2, Penalty
 from odca.reports import Delta, Diagnostics, FitReport
 from odca.validation.arrays import Array, as_columns, as_floats, as_matrix, as_times
 from odca.validation.numbers import real, whole, yes_or_no
-from odca.validation.options import Numbers, count_lanes, fixed_features, frozen, per_lane, shape_of
+from odca.validation.options import Numbers, count_lanes, default_rho, fixed_features, frozen, per_lane, shape_of
 from odca.windows import Infinite, Window
 
 
@@ -25,7 +25,7 @@ class Learner(model_file.Savable):
 
     loss: one of odca's losses, an object with `dual(p, s, y)` or `gradient(z, y)`, or a `CompiledLoss`.
     penalty: R. L2, ElasticNet, NonNegative, Box or KL.
-    rho: ρ ≥ 0, the strength of the penalty per unit of mass.
+    rho: ρ ≥ 0, the strength of the penalty per unit of mass. "auto" is 1e-5, or 1e-3 with scale=True.
     window: how the past counts. Infinite, Exponential, HalfLife or Sliding.
     smoothing: κ in [0, 1]. Predictions use w̄ = Σ κ^(N-n) w_n / Σ κ^(N-n); 0 uses w itself.
     prior_strength: a₀ ≥ 0, a constant strength: the penalty counts ρΔ + a₀ times. rho=0 needs it.
@@ -52,7 +52,7 @@ class Learner(model_file.Savable):
         *,
         loss: object,
         penalty: Penalty = L2(),  # noqa: B008 - frozen
-        rho: Numbers = 1e-4,
+        rho: Numbers | Literal["auto"] = "auto",
         window: Window = Infinite(),  # noqa: B008 - frozen
         smoothing: float = 0.0,
         prior_strength: Numbers = 0.0,
@@ -76,6 +76,10 @@ class Learner(model_file.Savable):
             raise ValueError(
                 "scale=True does not go with KL or prior_mean, whose weights are in the units of X. Scale X beforehand."
             )
+        if isinstance(rho, str):
+            if rho != "auto":
+                raise ValueError(f"rho must be a number >= 0, one for each lane, or 'auto'; got {rho!r}.")
+            rho = default_rho(scale=scale)
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,
@@ -260,6 +264,12 @@ class Learner(model_file.Savable):
     def loss(self) -> object:
         """The loss, as it was given."""
         return self._options["loss"]
+
+    @property
+    def penalty(self) -> Penalty:
+        """R, what the weights are drawn to."""
+        penalty: Penalty = self._options["penalty"]
+        return penalty
 
     @property
     def lanes(self) -> int:

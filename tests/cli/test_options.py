@@ -29,7 +29,7 @@ from odca.cli.learner_options import (
     takes_file,
     whole_number,
 )
-from odca.names import LOSS_NAMES
+from odca.losses import LOSS_NAMES
 
 
 def parser() -> argparse.ArgumentParser:
@@ -115,7 +115,7 @@ def test_the_rest() -> None:
         (["--penalty", "l1"], "argument --penalty: penalty must be one of l2, elasticnet,"),
         (["--penalty", "box"], "argument --penalty: penalty must be one of l2, elasticnet,"),
         (["--penalty", "l2:1"], "argument --penalty: penalty must be one of l2, elasticnet,"),
-        (["--penalty", "box:1"], "2 numbers with a comma between them must follow the colon; got 'box:1'"),
+        (["--penalty", "box:1"], "2 numbers separated by commas must follow the colon; got 'box:1'"),
         (["--penalty", "box:1,2"], "argument --penalty: Box needs bounds"),
         (["--window", "7 days"], "argument --window: window must be 'infinite', a whole number"),
         (["--window", "1.5"], "argument --window: window must be"),

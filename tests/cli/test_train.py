@@ -37,9 +37,8 @@ from odca import (
     stream,
 )
 from odca.features.spec import feature_name
-from odca.models.problem import RHO, RHO_SCALED
-from odca.names import smoothing_for
 from odca.stream.model import StreamModel
+from odca.validation.options import default_rho
 from stream_files import events, libsvm, trained, vw, write
 
 NAMES = ["label", "a", "b", "c", "country"]
@@ -230,8 +229,11 @@ def test_an_option_makes_the_learner_that_it_names(model_of, tmp_path: Path, opt
     model = model_of(data, "--label", "label", "--time", "time", *options)
     (block,) = stream.open(data, label="label", time="time")
     options = {"loss": LogLoss(), "scale": True, "intercept": True, "window": Infinite(), **expected}
-    options.setdefault("rho", RHO_SCALED if options["scale"] else RHO)
-    options = {"smoothing": smoothing_for(options["window"]), "prior_strength": model.problem.prior_strength} | options
+    options.setdefault("rho", default_rho(scale=options["scale"]))
+    options = {
+        "smoothing": options["window"].default_smoothing,
+        "prior_strength": model.options.prior_strength,
+    } | options
     learner = Learner(**options, lanes=1)
     learner.learn(block.X, block.y[:, None], time=block.time)
     assert model.learner == learner
@@ -244,16 +246,16 @@ def test_an_option_makes_the_learner_that_it_names(model_of, tmp_path: Path, opt
 def test_numbers_are_learned_from_the_first_label_on(model_of, tmp_path: Path, options, loss) -> None:
     data = write(tmp_path / "data.csv", csv(events(300), ["score", "a", "b", "country"]))
     model = model_of(data, "--label", "score", *options)
-    assert model.problem.task == "numbers"
-    assert loss is None or model.problem.loss == loss
+    assert model.options.task == "numbers"
+    assert loss is None or model.options.loss == loss
     (block,) = stream.open(data, label="score")
     learner = Learner(
-        loss=model.problem.loss,
-        rho=RHO_SCALED,
+        loss=model.options.loss,
+        rho=default_rho(scale=True),
         intercept=True,
         prior_intercept=block.y[0],
         scale=True,
-        smoothing=smoothing_for(Infinite()),
+        smoothing=Infinite().default_smoothing,
         lanes=1,
     )
     learner.learn(block.X, block.y[:, None])
@@ -265,7 +267,7 @@ def test_counts_are_learned_by_poisson(model_of, tmp_path: Path) -> None:
     x = rng.normal(size=3000).round(3)
     lines = [f"{count} | x:{each}\n" for count, each in zip(rng.poisson(np.exp(1.0 + 0.5 * x)), x, strict=True)]
     model = model_of(write(tmp_path / "data.vw", lines), "--loss", "poisson", "--rho", "1e-3", "--smoothing", "0.999")
-    assert model.problem.loss == Poisson()
+    assert model.options.loss == Poisson()
     assert weights(model)["x"] == pytest.approx(0.5, abs=0.1)
 
 
@@ -281,9 +283,9 @@ def test_two_labels_are_classes_whatever_they_are_called(train, model_of, tmp_pa
 
 def test_the_task_is_what_it_is_said_to_be(model_of, train, tmp_path: Path) -> None:
     data = text_file(tmp_path, "vw", events(100, labels=("0", "1")))
-    assert model_of(data, "--task", "numbers").problem.loss == SquaredError()
+    assert model_of(data, "--task", "numbers").options.loss == SquaredError()
     three = text_file(tmp_path, "vw", events(100, labels=("1", "2", "3")), "three")
-    assert model_of(three).problem.task == "numbers"
+    assert model_of(three).options.task == "numbers"
     assert model_of(three, "--task", "classes").classes == (1.0, 2.0, 3.0)
     code, _, told = train(three, "--task", "numbers", "--loss", "hinge")
     assert code == cli.REFUSED

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from odca import cli, stream
+from odca.models.options import ModelOptions
 from odca.stream.checkpoint import Checkpoint
-from odca.stream.model import Problem, StreamModel
+from odca.stream.model import StreamModel
 from odca.stream.read import arrow
 
 CSV = """\
@@ -130,7 +131,7 @@ def test_a_training_that_was_broken_off_ends_with_the_same_model(
 
     train("whole")
     with stream.open(path, label="y") as opened:
-        model = StreamModel.begin(Problem(), opened.schema, opened.sample)
+        model = StreamModel.begin(ModelOptions(), opened.schema, opened.sample)
         model.vocabulary = opened.vocabulary
         first = next(iter(opened))
         model.learn(first)
@@ -215,7 +216,7 @@ def test_a_model_of_one_format_predicts_the_other(trained_on: str, asked: str, t
     (tmp_path / "a.csv").write_text(CSV)
     written(tmp_path / "a.parquet", table(), rows=4)  # one block, as of CSV
     with stream.open(tmp_path / f"a.{trained_on}", label="click") as opened:
-        model = StreamModel.begin(Problem(), opened.schema, opened.sample)
+        model = StreamModel.begin(ModelOptions(), opened.schema, opened.sample)
         model.vocabulary = opened.vocabulary
         for block in opened:
             model.learn(block)
@@ -223,7 +224,7 @@ def test_a_model_of_one_format_predicts_the_other(trained_on: str, asked: str, t
     for ending in (trained_on, asked):
         path = tmp_path / f"a.{ending}"
         with stream.open(path, schema=model.schema, vocabulary=model.vocabulary, grow=False) as other:
-            margins.append(np.concatenate([model.margins(block) for block in other]))
+            margins.append(np.concatenate([model.predict(block, "margins") for block in other]))
     assert (margins[0] == margins[1]).all()
     assert np.ptp(margins[0]) > 0.0
 

@@ -89,7 +89,9 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
 
 def learning_options(arguments: argparse.Namespace) -> LearningOptions:
     """The options as odca's objects. ArgumentTypeError, which `main` answers as argparse does, names what is possible."""
-    from odca.names import as_loss, as_penalty, as_window  # noqa: PLC0415 - after parsing
+    from odca.losses import as_loss  # noqa: PLC0415 - after parsing
+    from odca.penalties import as_penalty  # noqa: PLC0415 - after parsing
+    from odca.windows import as_window  # noqa: PLC0415 - after parsing
 
     return LearningOptions(
         loss=None if arguments.loss is None else _read("--loss", as_loss, arguments.loss),

@@ -84,7 +84,7 @@ def weights_of(model: Any) -> Weights:
 
 def _outputs_of(model: Any) -> tuple[str, ...]:
     """The classes that have weights, if the model has any."""
-    from odca.models.problem import show  # noqa: PLC0415 - after parsing
+    from odca.models.options import show  # noqa: PLC0415 - after parsing
 
     classes = getattr(model, "classes_", getattr(model, "classes", ()))
     if isinstance(classes, list):  # of several labels, each of two classes

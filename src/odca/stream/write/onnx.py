@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from odca.models.calibration import BARELY
-from odca.models.problem import Label, show
+from odca.models.options import Label, show
 from odca.stream.write.linear import LinearModel
 from odca.validation.arrays import Array
 
