@@ -243,7 +243,7 @@ def test_an_option_makes_the_learner_that_it_names(model_of, tmp_path: Path, opt
     ("options", "loss"),
     [([], SquaredError()), (["--loss", "huber:0.5"], Huber(0.5)), (["--loss", "quantile:0.9"], None)],
 )
-def test_numbers_are_learned_from_the_first_label_on(model_of, tmp_path: Path, options, loss) -> None:
+def test_numbers_are_learned_by_the_default_options(model_of, tmp_path: Path, options, loss) -> None:
     data = write(tmp_path / "data.csv", csv(events(300), ["score", "a", "b", "country"]))
     model = model_of(data, "--label", "score", *options)
     assert model.options.task == "numbers"
@@ -253,7 +253,6 @@ def test_numbers_are_learned_from_the_first_label_on(model_of, tmp_path: Path, o
         loss=model.options.loss,
         rho=default_rho(scale=True),
         intercept=True,
-        prior_intercept=block.y[0],
         scale=True,
         smoothing=Infinite().default_smoothing,
         lanes=1,

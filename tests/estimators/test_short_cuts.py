@@ -47,9 +47,7 @@ def test_labels_of_other_types_take_the_long_way(label) -> None:
 
 def test_several_lanes_take_the_long_way() -> None:
     model = ODCARegressor()
-    events = EventLearner(loss=SquaredError(), rho=0.1, lanes=2)
-    events.learn_one({"a": 1.0}, 1.0)
-    model._use(events)
+    model._use(EventLearner(loss=SquaredError(), rho=0.1, lanes=2))
     model.learn_one({"a": 1.0}, 1.0)
     assert model.predict_one({"a": 1.0}).shape == (2,)
 

@@ -4,11 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-import numpy as np
-
-from odca.losses import MARGIN_LOSSES, Expectile, LogLoss, Poisson, SquaredEpsilonInsensitive, SquaredError, as_loss
+from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
-from odca.validation.arrays import Array
 from odca.validation.options import default_rho
 from odca.windows import Infinite, Window, as_window
 
@@ -16,9 +13,6 @@ Task: TypeAlias = Literal["classes", "numbers"]
 Label: TypeAlias = float | str
 Memory: TypeAlias = Literal["events", "time"]
 OrAuto: TypeAlias = float | Literal["auto"]
-
-SQUARED_LOSSES = (SquaredError, Expectile, SquaredEpsilonInsensitive)
-"""Losses that grow with the square of the error: their best constant is a mean, that of the others a median."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +80,7 @@ class ModelOptions:
             prior_strength=strength,
         )
 
-    def of_learner(self, *, lanes: int | None, prior_intercept: Any = 0.0) -> dict[str, Any]:
+    def of_learner(self, *, lanes: int | None) -> dict[str, Any]:
         """Resolved options as the keywords of `Learner` and `EventLearner`."""
         assert "auto" not in {self.rho, self.smoothing, self.prior_strength, self.scale}
         return {
@@ -96,7 +90,6 @@ class ModelOptions:
             "window": self.window,
             "smoothing": self.smoothing,
             "prior_strength": self.prior_strength,
-            "prior_intercept": prior_intercept if self.intercept else 0.0,
             "intercept": self.intercept,
             "intercept_penalty": self.intercept_penalty if self.intercept else 1.0,
             "scale": self.scale,
@@ -136,16 +129,6 @@ def prior_strength_for(squared_length: float) -> float:
     small, would throw it about.
     """
     return 0.1 * (1.0 + squared_length)
-
-
-def typical_margin(loss: object, labels: Array) -> Array:
-    """Where the intercept of a regression starts, for each output: the mean or the median of these labels (n, outputs).
-
-    The penalty is then on the distance from there, and does not depend on the size of the labels.
-    """
-    if isinstance(loss, Poisson):
-        return np.asarray(np.log(np.maximum(labels.mean(axis=0), 0.1)))
-    return np.asarray(labels.mean(axis=0) if isinstance(loss, SQUARED_LOSSES) else np.median(labels, axis=0))
 
 
 def show(label: Label) -> str:

@@ -240,9 +240,8 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
         resolved = options.resolved(in_units=in_units, squared_length=partial(_squared_length, X))
         kl = options.penalty if isinstance(options.penalty, KL) else None
         return Learner(
-            **resolved.of_learner(
-                lanes=labels.shape[1], prior_intercept=self._typical(labels[:1] if online else labels)
-            ),
+            **resolved.of_learner(lanes=labels.shape[1]),
+            prior_intercept=0.0 if online or not self.fit_intercept else self._typical(labels),
             prior_mean=self.prior_mean,
             penalty_weights=self.penalty_weights,
             n_features=X.shape[1] if kl is not None and kl.prior is None else None,

@@ -10,12 +10,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
-from odca.losses import Huber, Poisson, as_loss
+from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError, as_loss
 from odca.models.linear import LinearRegressor
-from odca.models.options import SQUARED_LOSSES, typical_margin
 from odca.sklearn.base import Estimator
 from odca.sklearn.columns import all_or_nothing
 from odca.validation.arrays import Array
+
+SQUARED_LOSSES = (SquaredError, Expectile, SquaredEpsilonInsensitive)
+"""Losses that grow with the square of the error: their best constant is a mean, that of the others a median."""
 
 
 class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -29,8 +31,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; under losses that grow like |y - z| divided by the spread of y) and 1e-5 in
         `partial_fit`.
-    fit_intercept: the intercept is drawn to the mean (or median) of the targets, or to the first one in `partial_fit`: the penalty
-        is on how far it is from there.
+    fit_intercept: in `fit` the intercept is drawn to the mean (or median) of the targets: the penalty is on how far it is from there.
 
     y may have several columns: they are learned side by side over one read of X. `progress_` holds the mean loss and the mean
     absolute error of the predictions that `partial_fit` made before learning from each event. The other parameters are those of
@@ -100,7 +101,11 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return self._model.metrics_by_output if self.n_outputs_ else self._model.metrics
 
     def _typical(self, labels: Array) -> Any:
-        return typical_margin(as_loss(self.loss), labels)
+        """The mean or the median of the targets, for each output: their size is not the penalty's business."""
+        loss = as_loss(self.loss)
+        if isinstance(loss, Poisson):
+            return np.log(np.maximum(labels.mean(axis=0), 0.1))
+        return labels.mean(axis=0) if isinstance(loss, SQUARED_LOSSES) else np.median(labels, axis=0)
 
     def _automatic_rho(self, labels: Array) -> float:
         """Ridge's alpha = 1. Under a loss that grows like |y - z| the dual is bounded, and what w can reach is in its units and

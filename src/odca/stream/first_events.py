@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from odca.losses import MARGIN_LOSSES
-from odca.models.options import Label, ModelOptions, Task, default_loss, require_loss_for, show, typical_margin
+from odca.models.options import Label, ModelOptions, Task, default_loss, require_loss_for, show
 from odca.stream.read.blocks import Block
 from odca.stream.read.errors import StreamError
 from odca.stream.read.schema import Schema
@@ -34,12 +34,6 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
     return replace(options, task=task, loss=loss, classes=classes).resolved(
         in_units=schema.format in TABLES, squared_length=partial(_squared_length, sample)
     )
-
-
-def first_margin(loss: object, sample: Block) -> float:
-    """Where the intercept of a regression starts: at the first label that is a number."""
-    labels = sample.rows.label[np.isfinite(sample.rows.label)]
-    return float(typical_margin(loss, labels[:1, None])[0]) if len(labels) else 0.0
 
 
 def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> None:

@@ -77,8 +77,7 @@ class StreamModel(Savable):
         else:
             classes = resolved.task == "classes"
             lanes = len(OneAgainstRest(resolved.classes, _has_spare(resolved.classes)).lanes) if classes else 1
-            start = 0.0 if classes else first_events.first_margin(resolved.loss, sample)
-            learner = Learner(**resolved.of_learner(lanes=lanes, prior_intercept=start))
+            learner = Learner(**resolved.of_learner(lanes=lanes))
         return cls(resolved, schema, _model_of(learner, resolved.classes))
 
     @property
