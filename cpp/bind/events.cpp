@@ -239,16 +239,18 @@ class EventCore {
 
   // So many events as there are labels.
   void encode_many(const nb::list& events, std::size_t count, bool grow, Rows& rows) {
-    const auto at_event = [&](const char* fault) {
-      return "event " + std::to_string(rows.size()) + " is at fault: " + fault;
+    const auto event_at_fault = [&](const char* fault) {
+      const std::string name = "event " + std::to_string(rows.size());
+      return InputError("", EventPlace{static_cast<std::int64_t>(rows.size()), name},
+                        std::string(" is at fault: ") + fault);
     };
     for (std::size_t i = 0; i < count; ++i) try {  // numbers of types of their own run Python code
         if (nb::len(events) != count) throw InputError("the list of events changed while it was read");
         encoder_.encode(nb::object(events[i]), grow, rows);
       } catch (const InputError& error) {
-        throw InputError(at_event(error.what()));
+        throw event_at_fault(error.what());
       } catch (const nb::builtin_exception& error) {
-        throw nb::type_error(at_event(error.what()).c_str());
+        throw nb::type_error(event_at_fault(error.what()).what());
       }
   }
 

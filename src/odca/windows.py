@@ -55,7 +55,8 @@ class Window:
         """κ that averages over about a tenth of the events that the window remembers, and over at most 10,000."""
         return max(0.0, 1.0 - 1.0 / min(1e4, max(1.0, 0.1 * self.memory)))
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         raise NotImplementedError
 
 
@@ -73,7 +74,8 @@ class Infinite(Window):
         """All events: for the purposes of smoothing, 100,000."""
         return 1e5
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.decay(np.ones(1))
 
 
@@ -123,7 +125,8 @@ class Exponential(Window):
         """1/(1 - β) events; with several lanes, that of the longest."""
         return 1.0 / (1.0 - max(self.beta) if isinstance(self.beta, tuple) else 1.0 - self.beta)
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.decay(np.atleast_1d(np.asarray(self.beta, dtype=np.float64)))
 
 
@@ -162,7 +165,8 @@ class HalfLife(Window):
         """How many lanes `tau` names; None if it is one number."""
         return _length(self.tau)
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.half_life(np.atleast_1d(np.asarray(self.tau, dtype=np.float64)))
 
 
@@ -205,7 +209,8 @@ class Sliding(Window):
         """`length` events."""
         return super(Sliding, self).memory if self.length is None else float(self.length)
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         if self.duration is not None:
             return _core.Window.duration(self.duration)
         assert self.length is not None  # one of the two is set: __init__

@@ -37,8 +37,8 @@ from odca import (
     stream,
 )
 from odca.features.spec import feature_name
+from odca.learner_options import default_rho
 from odca.stream.model import StreamModel
-from odca.validation.options import default_rho
 from stream_files import events, libsvm, trained, vw, write
 
 NAMES = ["label", "a", "b", "c", "country"]

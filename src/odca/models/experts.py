@@ -6,6 +6,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from odca.errors import InputError, Remedy
 from odca.losses import LogLoss, SquaredError, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.models.auto import AutoLearner
@@ -144,4 +145,7 @@ class ExpertRegressor(Regressor):
 def require_no_offset(offset: object) -> None:
     """Raise ValueError for an offset, which the automatic mode cannot use."""
     if offset is not None:
-        raise ValueError("an automatic model takes no offset. Leave the offset out, or choose a plain model.")
+        raise InputError(
+            "an automatic model takes no offsets.",
+            remedy=Remedy("Leave the column out, or learn without {auto}.", auto=None),
+        )

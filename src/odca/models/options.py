@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+from odca.learner_options import default_rho
 from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
-from odca.validation.options import default_rho
 from odca.windows import Infinite, Window, as_window
 
 Task: TypeAlias = Literal["classes", "numbers"]

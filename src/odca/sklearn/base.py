@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from odca.io.model_file import ModelFile, Savable
 from odca.learner import Learner
+from odca.learner_options import frozen
 from odca.losses import as_loss
 from odca.models.linear import LinearClassifier, LinearLabels, LinearRegressor
 from odca.models.options import ModelOptions, Task
 from odca.penalties import KL, Penalty, as_penalty
 from odca.sklearn.columns import Columns
 from odca.validation.arrays import Array
-from odca.validation.options import frozen
 from odca.windows import Window, as_window
 
 NAMED: dict[str, Callable[[Any], object]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}

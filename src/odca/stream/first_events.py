@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from odca.errors import Remedy
 from odca.losses import MARGIN_LOSSES
 from odca.models.options import Label, ModelOptions, Task, default_loss, require_loss_for, show
 from odca.stream.read.blocks import Block
@@ -25,9 +26,13 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
     if task == "classes" and len(classes) < 2:
         shown = f"only {show(classes[0])}" if classes else "none"
         raise StreamError(
-            f"classes are at least two, but the first {len(sample)} events have {shown}. Name all classes (--classes), "
-            "or say that the labels are numbers (--task numbers).",
+            f"classes are at least two, but the first {len(sample)} events have {shown}.",
             path=sample.path,
+            remedy=Remedy(
+                "Name all classes ({classes}), or say that the labels are numbers ({task}).",
+                classes=None,
+                task="numbers",
+            ),
         )
     loss = default_loss(task) if options.loss is None else options.loss
     require_loss_for(task, loss)
@@ -38,7 +43,7 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
 
 def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> None:
     if schema.format in TABLES and schema.roles.label is None:
-        raise StreamError(_which_label(schema), path=sample.path)
+        raise StreamError(_which_label(schema), path=sample.path, remedy=Remedy("Name it with {label}.", label=None))
     if not len(sample):
         if sample.bad_count:
             raise sample.bad_lines()[0]
@@ -68,9 +73,11 @@ def _squared_length(sample: Block, scale: bool) -> float:
         length = float(len(first) if scale else first @ first)
     if not np.isfinite(length):
         raise StreamError(
-            "the values are too large: their squares are no floats. Scale the features (--scale).",
+            "the values are too large: their squares are no floats.",
             path=sample.path,
             line=sample.line(0),
+            row=0,
+            remedy=Remedy("Scale the features ({scale}).", scale=True),
         )
     return length
 
@@ -78,7 +85,7 @@ def _squared_length(sample: Block, scale: bool) -> float:
 def _which_label(schema: Schema) -> str:
     names = [column.name for column in schema.columns]
     there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
-    return f"which column is the label? Name it with --label (in Python: label=).{there}"
+    return f"which column is the label?{there}"
 
 
 def _without_labels(schema: Schema, events: int) -> str:
