@@ -84,7 +84,8 @@ class ExpertClassifier(Classifier):
         """One column for each class; the rows sum to one."""
         if len(self.classes) == 1:
             return np.ones((len(answers.raw), 1))
-        return self.learner.probabilities(answers.raw)[:, : len(self.classes)]
+        p: Array = self.learner.probabilities(answers.raw)[:, : len(self.classes)]
+        return p
 
     # Scoring
 
@@ -107,7 +108,8 @@ class ExpertClassifier(Classifier):
         raw = answers.raw
         if raw.ndim == 2:
             raw = raw[:, : max(len(known), 2)]
-        return self.learner.probabilities(raw[:, 1] - raw[:, 0] if raw.ndim == 2 == raw.shape[1] else raw)
+        p: Array = self.learner.probabilities(raw[:, 1] - raw[:, 0] if raw.ndim == 2 == raw.shape[1] else raw)
+        return p
 
 
 class ExpertRegressor(Regressor):

@@ -55,7 +55,20 @@ class Lanes(Protocol):
         """The same learner with its lanes rearranged."""
 
 
-class LinearClassifier(Classifier):
+class Calibrated:
+    """A model whose margins become probabilities by a calibration, unless they are log odds."""
+
+    learner: Any
+    calibration: Calibration | None
+
+    def calibrate(self, margins: Array, targets: Array, **how: Any) -> None:
+        """Learn probabilities anew, from the margins of a solution."""
+        if self.calibration is not None:
+            self.calibration = Calibration(targets.shape[1], self.learner.window)
+            self.calibration.learn(margins, targets, **how)
+
+
+class LinearClassifier(Calibrated, Classifier):
     """A learner with a lane for each class, one against the rest; its answers are margins.
 
     spare: keep a lane that sees "not this class" always, for classes yet to come: they end bit for bit as if they had been declared.
@@ -186,14 +199,8 @@ class LinearClassifier(Classifier):
             p[:, known] = self.layout.distribution(self._p_of_lanes(answers)[:, known], scores[:, known])
         return p
 
-    def calibrate(self, margins: Array, targets: Array, **how: Any) -> None:
-        """Learn probabilities anew, from the margins of a solution."""
-        if self.calibration is not None:
-            self.calibration = Calibration(targets.shape[1], self.learner.window)
-            self.calibration.learn(margins, targets, **how)
 
-
-class LinearLabels(Scored[ClassMetrics]):
+class LinearLabels(Calibrated, Scored[ClassMetrics]):
     """A learner with a lane for each of several labels that an event may have at the same time."""
 
     def __init__(self, learner: Lanes) -> None:
@@ -228,8 +235,6 @@ class LinearLabels(Scored[ClassMetrics]):
     def probabilities(self, answers: Answers) -> Array:
         """P(label) for each label."""
         return sigmoid(answers.raw) if self.calibration is None else self.calibration.probabilities(answers.raw)
-
-    calibrate = LinearClassifier.calibrate
 
 
 class LinearRegressor(Regressor):

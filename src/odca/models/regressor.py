@@ -14,6 +14,8 @@ from odca.validation.arrays import Array
 class Regressor(Scored[NumberMetrics], ABC):
     """Learns to predict numbers, one or several of each event."""
 
+    learner: Any
+
     def __init__(self, outputs: int = 1) -> None:
         super().__init__([self.new_metrics() for _ in range(outputs)])
 

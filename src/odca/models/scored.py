@@ -26,7 +26,9 @@ class Scored(Generic[Metrics]):
 
     @metrics.setter
     def metrics(self, metrics: Metrics) -> None:
-        self.metrics_by_output = [metrics, *self.metrics_by_output[1:]]
+        others = self.metrics_by_output[1:]
+        self.metrics_by_output = [metrics]
+        self.metrics_by_output.extend(others)
 
     def saved_metrics(self) -> dict[str, npt.NDArray[Any]]:
         """The metrics as arrays of a file."""

@@ -66,7 +66,8 @@ def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.
 def merged_model(mine: Any, theirs: Any, places: Places | None) -> LinearClassifier | LinearRegressor:
     """The model of both, whose features have the first one's numbers; `places` are those of the second one's there."""
     if isinstance(mine, LinearRegressor):
-        regressor = LinearRegressor(mine.learner.merge(adopted(mine.learner, theirs.learner, places)))
+        learner: Any = mine.learner
+        regressor = LinearRegressor(learner.merge(adopted(learner, theirs.learner, places)))
         regressor.metrics = mine.metrics.merge(theirs.metrics)
         return regressor
     classes = united_classes(mine, theirs)

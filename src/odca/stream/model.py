@@ -14,6 +14,7 @@ from odca.learner import Learner
 from odca.losses import as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.models.auto import AutoLearner
+from odca.models.auto_report import AutoReport
 from odca.models.calibration import Calibration
 from odca.models.classes import OneAgainstRest
 from odca.models.classifier import Answers, Classifier
@@ -110,6 +111,12 @@ class StreamModel(Savable):
     def metrics(self, metrics: Any) -> None:
         self.model.metrics = metrics
 
+    def report(self) -> AutoReport:
+        """Which memories and experts of an automatic model carry the weight."""
+        if not isinstance(self.learner, AutoLearner):
+            raise ValueError("only an automatic model has a report.")  # noqa: TRY004 - the model's fault, not the type's
+        return self.learner.report()
+
     # Learning
 
     def learn(self, block: Block) -> list[Row]:
@@ -118,7 +125,7 @@ class StreamModel(Savable):
         EventError, and nothing learned, if one of them cannot be.
         """
         self.require_sound(block)
-        how = {
+        how: dict[str, Any] = {
             "sample_weight": block.weight,
             "offset": block.offset,
             "time": block.time if self.options.uses_time else None,
@@ -374,9 +381,9 @@ class StreamModel(Savable):
             model.n_names = len(model.vocabulary)
             if model.learner.n_features > model.n_names:
                 raise ValueError("its names are fewer than its features.")
-        if isinstance(model.model, LinearRegressor) and model.learner.lanes != 1:
+        if isinstance(model.model, LinearRegressor) and model.model.learner.lanes != 1:
             raise ValueError("its outputs are not those of its learner.")
-        if isinstance(model.model, ExpertClassifier) and model.learner.classes > len(model.classes):
+        if isinstance(model.model, ExpertClassifier) and model.model.learner.classes > len(model.classes):
             raise ValueError("its classes are not those of its learner.")
         if isinstance(model.model, LinearClassifier):
             if model.model.calibration is not None:

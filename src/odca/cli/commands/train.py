@@ -270,7 +270,7 @@ class _Training:
             Fact("model", self._arguments.output),
         ]
         if self.model.options.auto is not None:
-            self._output.note(self.model.learner.report().in_words())
+            self._output.note(self.model.report().in_words())
         title = "interrupted" if self._interrupted and not self._arguments.follow else "learned"
         self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
 

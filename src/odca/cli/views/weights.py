@@ -55,10 +55,9 @@ def largest(values: "Array", count: int) -> list[int]:
 
 def automatic_report(model: Any) -> "AutoReport | None":
     """What carries the weight in a model of `--auto`, or an Auto estimator; None for others."""
-    own: Any = model if hasattr(model, "report") else getattr(model, "learner", None)
-    if not hasattr(own, "report"):
+    if not hasattr(model, "report") or getattr(getattr(model, "options", None), "auto", "") is None:
         return None
-    report: AutoReport = own.report()
+    report: AutoReport = model.report()
     return report
 
 
