@@ -115,6 +115,8 @@ class ExpertClassifier(Classifier):
 class ExpertRegressor(Regressor):
     """The experts of the automatic mode, for numbers. Their loss is half the squared error."""
 
+    learner: AutoLearner
+
     def __init__(self, learner: AutoLearner) -> None:
         self.learner = learner
         super().__init__()

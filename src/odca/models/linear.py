@@ -240,6 +240,8 @@ class LinearLabels(Calibrated, Scored[ClassMetrics]):
 class LinearRegressor(Regressor):
     """A learner with a lane for each number to be predicted."""
 
+    learner: Lanes
+
     def __init__(self, learner: Lanes) -> None:
         self.learner = learner
         super().__init__(learner.lanes)

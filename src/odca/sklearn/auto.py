@@ -36,7 +36,8 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         """The experts behind the estimator."""
         if "_model" not in self.__dict__:
             raise AttributeError("there is a learner after fit or partial_fit.")
-        return self._model.learner
+        learner: AutoLearner = self._model.learner
+        return learner
 
     @property
     def progress_(self) -> ClassMetrics | NumberMetrics:
