@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from odca import stream
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.stream.model import StreamModel
 
 COUNTRIES = ("NZ", "FR", "IT", "PE")
@@ -44,7 +44,7 @@ def write(path: Path, lines: Sequence[str]) -> str:
     return str(path)
 
 
-def trained(path: str, problem: Problem = Problem(), **how: Any) -> StreamModel:  # noqa: B008 - frozen
+def trained(path: str, problem: ModelOptions = ModelOptions(), **how: Any) -> StreamModel:  # noqa: B008 - frozen
     """What `odca train` does."""
     with stream.open(path, **how) as blocks:
         model = StreamModel.begin(problem, blocks.schema, blocks.sample)

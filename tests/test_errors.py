@@ -15,7 +15,7 @@ import odca
 from odca import AutoLearner, EventLearner, Hinge, InputError, Learner, SquaredError, stream
 from odca.cli.flags import FLAGS, as_flag, explain
 from odca.errors import Remedy
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.research.baselines import SGD
 from odca.stream.model import StreamModel
 from odca.stream.read.refused import EventError
@@ -83,7 +83,7 @@ def test_an_event_of_a_file_is_found_by_path_line_and_row(tmp_path: Path) -> Non
     data.write_text("y,a\n1,2\n2,3\n\n3,1e200\n")
     with stream.open(data, label="y") as events:
         model = StreamModel.begin(
-            Problem(task="numbers", loss=SquaredError(), scale=False), events.schema, events.sample
+            ModelOptions(task="numbers", loss=SquaredError(), scale=False), events.schema, events.sample
         )
         (block,) = events
         with pytest.raises(EventError, match=r"data\.csv, line 5: the squared norm of the event overflows") as caught:

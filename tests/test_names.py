@@ -6,18 +6,10 @@ import numpy as np
 import pytest
 
 from odca import L2, Box, ElasticNet, Exponential, HalfLife, Hinge, Infinite, NonNegative, Quantile, Sliding
-from odca.names import (
-    LOSS_NAMES,
-    as_loss,
-    as_penalty,
-    as_window,
-    from_liblinear,
-    from_ridge,
-    from_sgd,
-    smoothing_for,
-    to_liblinear,
-    to_sgd,
-)
+from odca.conversions import from_liblinear, from_ridge, from_sgd, to_liblinear, to_sgd
+from odca.losses import LOSS_NAMES, as_loss
+from odca.penalties import as_penalty
+from odca.windows import as_window
 
 
 def test_every_loss_can_be_chosen_by_name() -> None:
@@ -59,11 +51,11 @@ def test_a_number_selects_an_exponential_or_a_sliding_window() -> None:
 
 
 def test_smoothing_follows_the_window() -> None:
-    assert smoothing_for(Infinite()) == 0.9999
-    assert smoothing_for(Exponential(0.999)) == pytest.approx(0.99)
-    assert smoothing_for(Exponential([0.9, 0.999])) == pytest.approx(0.99)
-    assert smoothing_for(Sliding(5)) == 0.0
-    assert smoothing_for(Sliding(duration=5.0)) == smoothing_for(HalfLife(5.0)) == pytest.approx(0.99)
+    assert Infinite().default_smoothing == 0.9999
+    assert Exponential(0.999).default_smoothing == pytest.approx(0.99)
+    assert Exponential([0.9, 0.999]).default_smoothing == pytest.approx(0.99)
+    assert Sliding(5).default_smoothing == 0.0
+    assert Sliding(duration=5.0).default_smoothing == HalfLife(5.0).default_smoothing == pytest.approx(0.99)
 
 
 def test_options_convert_to_and_from_scikit_learns_parametrisation() -> None:

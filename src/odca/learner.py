@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from odca.learner_options import (
     LearnerOptions,
     Numbers,
     count_lanes,
+    default_rho,
     fixed_features,
     frozen,
     per_lane,
@@ -34,7 +35,8 @@ class Learner(LearnerOptions, model_file.Savable):
 
     loss: one of odca's losses, an object with `dual(p, s, y)` or `gradient(z, y)`, or a `CompiledLoss`.
     penalty: R. L2, ElasticNet, NonNegative, Box or KL.
-    rho: ρ ≥ 0, the strength of the penalty relative to the total weight of the events.
+    rho: ρ ≥ 0, the strength of the penalty relative to the total weight of the events. "auto" is 1e-5, or 1e-3 with
+        scale=True.
     window: how past events are weighted. Infinite, Exponential, HalfLife or Sliding.
     smoothing: κ in [0, 1]. Predictions use w̄ = Σ κ^(N-n) w_n / Σ κ^(N-n); 0 uses w itself.
     prior_strength: a₀ ≥ 0, a constant strength: the penalty is multiplied by ρΔ + a₀. Required if rho=0.
@@ -62,7 +64,7 @@ class Learner(LearnerOptions, model_file.Savable):
         *,
         loss: object,
         penalty: Penalty = L2(),  # noqa: B008 - frozen
-        rho: Numbers = 1e-4,
+        rho: Numbers | Literal["auto"] = "auto",
         window: Window = Infinite(),  # noqa: B008 - frozen
         smoothing: float = 0.0,
         prior_strength: Numbers = 0.0,
@@ -86,6 +88,10 @@ class Learner(LearnerOptions, model_file.Savable):
             raise ValueError(
                 "scale=True does not go with KL or prior_mean, whose weights are in the units of X. Scale X beforehand."
             )
+        if isinstance(rho, str):
+            if rho != "auto":
+                raise ValueError(f"rho must be a number >= 0, one for each lane, or 'auto'; got {rho!r}.")
+            rho = default_rho(scale=scale)
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,

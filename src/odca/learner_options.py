@@ -25,6 +25,11 @@ def frozen(value: Any, name: str) -> Any:
     return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
 
 
+def default_rho(*, scale: bool) -> float:
+    """ρ where it was not chosen. Where features are scaled, 1e-5 would let the first events throw the weights far off."""
+    return 1e-3 if scale else 1e-5
+
+
 def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
     """The number of lanes that the options have values for; None if there is one model."""
     named = {

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.validation.numbers import real
+from odca.validation.numbers import numbers_after_colon, real
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Values: TypeAlias = float | Array
@@ -365,6 +365,26 @@ def as_native(loss: object) -> _core.Loss:
     raise TypeError(
         f"loss must be one of odca's losses, or an object with dual(p, s, y) or gradient(z, y); got {loss!r}. {advice}"
     )
+
+
+LOSS_NAMES: dict[str, type[Loss]] = {kind.name: kind for kind in LOSSES}
+
+
+def as_loss(loss: object) -> object:
+    """A loss from its name, perhaps with its parameter, else with its own default; objects are what they are.
+
+    >>> as_loss("quantile:0.9")
+    Quantile(q=0.9)
+    """
+    if not isinstance(loss, str):
+        return loss
+    name, colon, parameter = loss.partition(":")
+    if name not in LOSS_NAMES:
+        raise ValueError(f"there is no loss named {name!r}. There are {', '.join(sorted(LOSS_NAMES))}, and objects.")
+    kind = LOSS_NAMES[name]
+    if colon and not kind.__slots__:
+        raise ValueError(f"{name} has no parameter; got {loss!r}.")
+    return kind(*numbers_after_colon(loss, parameter, 1)) if colon else kind()
 
 
 def label_rule(loss: object) -> tuple[str, str]:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.validation.numbers import real
+from odca.validation.numbers import numbers_after_colon, real
 
 
 class Penalty:
@@ -207,3 +207,29 @@ def _threshold(penalty: ElasticNet | NonNegative | Box) -> float:
             "The larger it is, the more weights are zero."
         )
     return delta
+
+
+DEFAULT_DELTA = 0.15 / 0.85  # scikit-learn's l1_ratio = 0.15
+
+
+def as_penalty(penalty: Penalty | str) -> Penalty:
+    """A penalty from its name. Their parameters: elasticnet:δ, nonnegative:δ, box:lo,hi.
+
+    >>> as_penalty("box:-1,1")
+    Box(lo=-1.0, hi=1.0, delta=0.0)
+    """
+    if isinstance(penalty, Penalty):
+        return penalty
+    name, colon, parameter = str(penalty).partition(":")
+    if name == "l2" and not colon:
+        return L2()
+    if name == "elasticnet":
+        return ElasticNet(*numbers_after_colon(penalty, parameter, 1)) if colon else ElasticNet(DEFAULT_DELTA)
+    if name == "nonnegative":
+        return NonNegative(*numbers_after_colon(penalty, parameter, 1)) if colon else NonNegative()
+    if name == "box" and colon:
+        return Box(*numbers_after_colon(penalty, parameter, 2))
+    raise ValueError(
+        "penalty must be one of l2, elasticnet, elasticnet:0.2, nonnegative, box:-1,1, or an object such as ElasticNet(0.2); "
+        f"got {penalty!r}."
+    )

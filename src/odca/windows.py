@@ -9,6 +9,7 @@ A parameter given as a sequence has one value per lane (one model per value, all
 
 import math
 import operator
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.validation.numbers import real
+from odca.validation.numbers import real, whole
 
 PerLane: TypeAlias = float | tuple[float, ...]
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
@@ -43,6 +44,16 @@ class Window:
         """The number of lanes that its parameters have values for; None if they are plain numbers."""
         return None
 
+    @property
+    def memory(self) -> float:
+        """About how many events the window remembers; of a window in event time, which does not say, a thousand."""
+        return 1e3
+
+    @property
+    def default_smoothing(self) -> float:
+        """κ that averages over about a tenth of the events that the window remembers, and over at most 10,000."""
+        return max(0.0, 1.0 - 1.0 / min(1e4, max(1.0, 0.1 * self.memory)))
+
     def native(self) -> _core.Window:
         """The window as the core has it."""
         raise NotImplementedError
@@ -56,6 +67,11 @@ class Infinite(Window):
     """
 
     name: ClassVar[str] = "infinite"
+
+    @property
+    def memory(self) -> float:
+        """All events: for the purposes of smoothing, 100,000."""
+        return 1e5
 
     def native(self) -> _core.Window:
         """The window as the core has it."""
@@ -102,6 +118,11 @@ class Exponential(Window):
     def lanes(self) -> int | None:
         """The number of values in `beta`; None if it is a plain number."""
         return _length(self.beta)
+
+    @property
+    def memory(self) -> float:
+        """1/(1 - β) events; with several lanes, that of the longest."""
+        return 1.0 / (1.0 - max(self.beta) if isinstance(self.beta, tuple) else 1.0 - self.beta)
 
     def native(self) -> _core.Window:
         """The window as the core has it."""
@@ -181,6 +202,11 @@ class Sliding(Window):
     def uses_time(self) -> bool:
         """True for a duration, False for a length."""
         return self.duration is not None
+
+    @property
+    def memory(self) -> float:
+        """`length` events."""
+        return super(Sliding, self).memory if self.length is None else float(self.length)
 
     def native(self) -> _core.Window:
         """The window as the core has it."""
@@ -263,3 +289,43 @@ def _duration_of_window(given: object) -> float:
             "For a number of events use Sliding(length)."
         )
     return duration
+
+
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+
+def as_window(window: Window | str | float) -> Window:
+    """A window from "infinite", from a whole number (the last events) or a number below one (the factor β).
+
+    Of event time in seconds: "36h" is a sliding window, "half-life:7d" fades. Units are s, min, h, d and w.
+
+    >>> as_window("36h"), as_window("half-life:7d")
+    (Sliding(length=None, duration=129600.0), HalfLife(tau=604800.0))
+    """
+    if isinstance(window, Window):
+        return window
+    if window == "infinite":
+        return Infinite()
+    if isinstance(window, str):
+        name, colon, parameter = window.partition(":")
+        seconds = _seconds_in(parameter if colon else name)
+        if name in {"half-life", "half_life"} and seconds > 0.0:
+            return HalfLife(seconds)
+        if not colon and seconds > 0.0:
+            return Sliding(duration=seconds)
+    elif not isinstance(window, bool):
+        if hasattr(window, "__index__"):
+            return Sliding(whole(window, "window"))
+        if 0.0 < real(window) < 1.0:
+            return Exponential(float(window))
+    raise ValueError(
+        "window must be 'infinite', a whole number (a sliding window of so many events), a number between 0 and 1 "
+        "(exponential forgetting), a duration such as '36h' (a sliding window of event time; units are "
+        f"{', '.join(UNITS)}), 'half-life:7d', or an object such as HalfLife(3600.0); got {window!r}."
+    )
+
+
+def _seconds_in(text: str) -> float:
+    """A number with a unit of time; NaN if it is none."""
+    found = re.fullmatch(rf"(\d+\.?\d*|\.\d+)({'|'.join(UNITS)})", text)
+    return float(found[1]) * UNITS[found[2]] if found else math.nan

@@ -36,7 +36,7 @@ def test_automatic_training_reports_what_counts(tmp_path: Path, capsys: pytest.C
     assert "of the belief" in told or "Nothing stands out" in told
     loaded = odca.load(model)
     assert loaded.metrics.events == 3000
-    assert loaded.learner.learner.count == 3000
+    assert loaded.learner.count == 3000
     assert cli.main(["predict", str(model), str(data), "--json"]) == 0
     predicted = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(predicted) == 3000
@@ -56,7 +56,7 @@ def test_blocks_and_threads_change_no_bit(tmp_path: Path, classes: tuple[str, ..
         assert train(data, "--label", "label", "-o", path, "--quiet", *words) == 0
         models.append(odca.load(path))
     for other in models[1:]:
-        assert other.learner.learner == models[0].learner.learner
+        assert other.learner == models[0].learner
         assert other.metrics.as_arrays().keys() == models[0].metrics.as_arrays().keys()
         for name, array in models[0].metrics.as_arrays().items():
             np.testing.assert_array_equal(array, other.metrics.as_arrays()[name])
@@ -74,7 +74,7 @@ def test_continuing_an_automatic_model_equals_one_uninterrupted_training(tmp_pat
     assert (
         cli.main(["train", str(halves[1]), "--initial", str(tmp_path / "h"), "-o", str(tmp_path / "g"), "--quiet"]) == 0
     )
-    assert odca.load(tmp_path / "g").learner.learner == odca.load(tmp_path / "w").learner.learner
+    assert odca.load(tmp_path / "g").learner == odca.load(tmp_path / "w").learner
 
 
 def test_automatic_regression_is_learned_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +108,7 @@ def test_memories_can_count_in_events_or_in_time(tmp_path: Path) -> None:
     for memory in ("events", "time"):
         words = ["--label", "y", "--time", "t", "--memory", memory, "-o", tmp_path / memory, "--quiet"]
         assert train(data, *words) == 0
-    by_event, by_time = (odca.load(tmp_path / memory).learner.learner for memory in ("events", "time"))
+    by_event, by_time = (odca.load(tmp_path / memory).learner for memory in ("events", "time"))
     assert isinstance(by_time, AutoLearner)
     assert by_event != by_time
 

@@ -15,7 +15,8 @@ import pytest
 from odca import cli, stream
 from odca.features.spec import feature_name
 from odca.losses import Hinge, LogLoss, Poisson, SquaredError
-from odca.stream.model import Problem, StreamModel
+from odca.models.options import ModelOptions
+from odca.stream.model import StreamModel
 
 VW = """\
 1 2 0.5 'first|ad price:3.5 cat |user x:0.25 |ad again:-1
@@ -189,18 +190,18 @@ def made_events(classes: int) -> str:
 
 
 PROBLEMS = {
-    "two classes": (2, Problem(task="classes", loss=LogLoss())),
-    "two classes, calibrated": (2, Problem(task="classes", loss=Hinge())),
-    "five classes": (5, Problem(task="classes", loss=LogLoss(), scale=True)),
-    "five classes, calibrated": (5, Problem(task="classes", loss=Hinge(), scale=True)),
-    "numbers": (5, Problem(task="numbers", loss=SquaredError(), scale=True)),
-    "counts": (5, Problem(task="numbers", loss=Poisson(), scale=True)),
-    "without smoothing": (5, Problem(task="numbers", loss=SquaredError(), scale=True, smoothing=0.0)),
-    "without an intercept": (2, Problem(task="classes", loss=LogLoss(), scale=True, intercept=False)),
+    "two classes": (2, ModelOptions(task="classes", loss=LogLoss())),
+    "two classes, calibrated": (2, ModelOptions(task="classes", loss=Hinge())),
+    "five classes": (5, ModelOptions(task="classes", loss=LogLoss(), scale=True)),
+    "five classes, calibrated": (5, ModelOptions(task="classes", loss=Hinge(), scale=True)),
+    "numbers": (5, ModelOptions(task="numbers", loss=SquaredError(), scale=True)),
+    "counts": (5, ModelOptions(task="numbers", loss=Poisson(), scale=True)),
+    "without smoothing": (5, ModelOptions(task="numbers", loss=SquaredError(), scale=True, smoothing=0.0)),
+    "without an intercept": (2, ModelOptions(task="classes", loss=LogLoss(), scale=True, intercept=False)),
 }
 
 
-def trained(path: Path, problem: Problem, **options: Any) -> tuple[StreamModel, list[stream.Block]]:
+def trained(path: Path, problem: ModelOptions, **options: Any) -> tuple[StreamModel, list[stream.Block]]:
     opened = stream.open(path, **options)
     model = StreamModel.begin(problem, opened.schema, opened.sample)
     model.vocabulary = opened.vocabulary
@@ -220,8 +221,8 @@ def test_json_and_onnx_predict_what_the_model_predicts(what: str, tmp_path: Path
     convert(tmp_path / "model.safetensors", "-o", tmp_path / "model.json")
     convert(tmp_path / "model.safetensors", "-o", tmp_path / "model.onnx")
 
-    margins = model.margins(block)
-    labels, X = model.predicted(margins), block.X.toarray()
+    answers = model.answers(block)
+    labels, X = model.predicted(answers), block.X.toarray()
     plain = json.loads((tmp_path / "model.json").read_text())
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     names = json.loads(session.get_modelmeta().custom_metadata_map["feature_names"])
@@ -235,25 +236,25 @@ def test_json_and_onnx_predict_what_the_model_predicts(what: str, tmp_path: Path
         return
     expected = [model.classes[int(code)] for code in labels]
     assert [label for label, _ in by_json] == by_onnx[0].tolist() == expected
-    p = model.probabilities(margins)
+    p = model.shown(answers, "probabilities")
     np.testing.assert_allclose([each for _, each in by_json], p, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(by_onnx[1], p, rtol=1e-9, atol=1e-12)
 
 
 def test_a_hashed_model_has_a_column_for_every_hash(tmp_path: Path) -> None:
     (tmp_path / "a.vw").write_text(made_events(2))
-    model, (block,) = trained(tmp_path / "a.vw", Problem(loss=LogLoss()), features=stream.Features(bits=10))
+    model, (block,) = trained(tmp_path / "a.vw", ModelOptions(loss=LogLoss()), features=stream.Features(bits=10))
     model.save(tmp_path / "model.safetensors")
     convert(tmp_path / "model.safetensors", "-o", tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     assert session.get_inputs()[0].shape[1] == 1024
     p = session.run(["probabilities"], {"X": block.X.toarray()})[0]
-    np.testing.assert_allclose(p, model.probabilities(model.margins(block)), rtol=1e-9)
+    np.testing.assert_allclose(p, model.predict(block, "probabilities"), rtol=1e-9)
 
 
 def test_a_model_too_wide_for_onnx_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.svm").write_text(f"1 1:1\n0 {1 << 21}:1\n")
-    model, _ = trained(tmp_path / "a.svm", Problem(loss=LogLoss()))
+    model, _ = trained(tmp_path / "a.svm", ModelOptions(loss=LogLoss()))
     model.save(tmp_path / "model.safetensors")
     words = ["convert", str(tmp_path / "model.safetensors"), "-o", str(tmp_path / "model.onnx")]
     assert cli.main(words) == cli.REFUSED
@@ -263,7 +264,7 @@ def test_a_model_too_wide_for_onnx_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 def test_labels_that_are_text_stay_text_in_onnx(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"y": "UP", "x": 1}\n{"y": "DOWN", "x": -1}\n' * 50)
-    model, _ = trained(tmp_path / "a.jsonl", Problem(), label="y")
+    model, _ = trained(tmp_path / "a.jsonl", ModelOptions(), label="y")
     model.save(tmp_path / "model.safetensors")
     convert(tmp_path / "model.safetensors", "-o", tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
@@ -272,7 +273,7 @@ def test_labels_that_are_text_stay_text_in_onnx(tmp_path: Path) -> None:
 
 def test_a_model_is_recognised_by_its_content(vw: Path, tmp_path: Path) -> None:
     (tmp_path / "a.vw").write_text(made_events(2))
-    model, _ = trained(tmp_path / "a.vw", Problem())
+    model, _ = trained(tmp_path / "a.vw", ModelOptions())
     model.save(tmp_path / "model.vw")
     convert(tmp_path / "model.vw", "--to", "onnx", "-o", tmp_path / "a")
     onnx.checker.check_model(onnx.load_model_from_string((tmp_path / "a").read_bytes()))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from odca import cli
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from stream_files import events, libsvm, trained, vw, write
 
 
@@ -107,7 +107,7 @@ def test_a_class_unknown_to_the_model_counts_as_wrong_and_is_reported(evaluate, 
 
 def test_unknown_classes_count_as_wrong_in_a_three_class_model(evaluate, tmp_path: Path) -> None:
     data = write(tmp_path / "train.vw", [vw(each) for each in events(200, 1, ("1", "2", "3"))])
-    trained(data, Problem(task="classes")).save(tmp_path / "model.safetensors")
+    trained(data, ModelOptions(task="classes")).save(tmp_path / "model.safetensors")
     other = write(tmp_path / "other.vw", [vw(each) for each in events(400, 1, ("8", "9"))])
     _, summary, _, _ = evaluate(tmp_path / "model.safetensors", other)
     assert summary["predictions"]["accuracy"] == 0.0
@@ -130,7 +130,7 @@ def test_events_without_labels_follow_on_error(evaluate, model: str, tmp_path: P
 def test_regression_reports_errors_beside_those_of_the_mean(evaluate, tmp_path: Path) -> None:
     rows = events(200, 3)
     data = write(tmp_path / "data.vw", [vw(each, label="score") for each in rows])
-    model = trained(data, Problem(task="numbers"))
+    model = trained(data, ModelOptions(task="numbers"))
     model.save(tmp_path / "model.safetensors")
     _, summary, _, _ = evaluate(tmp_path / "model.safetensors", data)
     labels, predicted = np.array([each["score"] for each in rows]), model.predict_file(data)

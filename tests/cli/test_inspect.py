@@ -10,7 +10,7 @@ import pytest
 from odca import EventLearner, Exponential, Learner, LogLoss, ODCAClassifier, ODCARegressor, cli
 from odca import river as odca_river
 from odca.features.spec import feature_name
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.hashed_names import hashed
@@ -36,14 +36,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "model.safetensors"
 
 
-def vw_model(path: Path, problem: Problem = Problem(), count: int = 200, **how):  # noqa: B008 - frozen
+def vw_model(path: Path, problem: ModelOptions = ModelOptions(), count: int = 200, **how):  # noqa: B008 - frozen
     model = trained(write(path.with_name("data.vw"), [vw(each) for each in events(count)]), problem, **how)
     model.save(path)
     return model
 
 
 def test_inspect_shows_the_model_and_its_training_so_far(inspect, path: Path) -> None:
-    model = vw_model(path, Problem(window=Exponential(0.99), rho=0.01))
+    model = vw_model(path, ModelOptions(window=Exponential(0.99), rho=0.01))
     code, summary, _ = inspect(path)
     assert code == 0
     about = summary["model"]
@@ -81,7 +81,7 @@ def test_weights_are_listed_by_name_largest_first(inspect, path: Path) -> None:
 
 def test_every_class_has_weights_of_its_own(inspect, path: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [vw(each) for each in events(200, labels=("1", "2", "3"))])
-    model = trained(data, Problem(task="classes"))
+    model = trained(data, ModelOptions(task="classes"))
     model.save(path)
     _, summary, told = inspect(path, "--top", "1")
     assert "weights" not in summary

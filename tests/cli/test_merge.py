@@ -8,7 +8,7 @@ import pytest
 
 import odca
 from odca import Exponential, Learner, LogLoss, ODCAClassifier, SquaredError, cli
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.stream import Position
 from odca.stream.checkpoint import Checkpoint
 from stream_files import events, trained, vw, write
@@ -90,10 +90,13 @@ def test_models_that_cannot_be_merged_are_named_and_nothing_is_written(merge, tm
     other, out = tmp_path / "other.safetensors", tmp_path / "m.safetensors"
     data = str(tmp_path / "part0.vw")
     cases = [
-        (trained(data, Problem(window=Exponential(0.9))), r"window is Infinite() here and Exponential(beta=0.9) there"),
+        (
+            trained(data, ModelOptions(window=Exponential(0.9))),
+            r"window is Infinite() here and Exponential(beta=0.9) there",
+        ),
         (Learner(loss=LogLoss()), "holds a Learner, but the models before it are StreamModels"),
         (ODCAClassifier().fit([[0.0], [1.0]], [0, 1]), "holds a ODCAClassifier, which cannot be merged"),
-        (trained(data, Problem(scale=True, rho=1e-5)), "scale is False here and True there"),
+        (trained(data, ModelOptions(scale=True, rho=1e-5)), "scale is False here and True there"),
     ]
     for model, message in cases:
         model.save(other)

@@ -23,7 +23,7 @@ from odca import (
 )
 from odca.cli.learner_options import LearningOptions, add_learning_options, learning_options
 from odca.cli.option_types import number, takes_file, whole_number
-from odca.names import LOSS_NAMES
+from odca.losses import LOSS_NAMES
 
 
 def parser() -> argparse.ArgumentParser:
@@ -109,7 +109,7 @@ def test_the_remaining_options_are_parsed() -> None:
         (["--penalty", "l1"], "argument --penalty: penalty must be one of l2, elasticnet,"),
         (["--penalty", "box"], "argument --penalty: penalty must be one of l2, elasticnet,"),
         (["--penalty", "l2:1"], "argument --penalty: penalty must be one of l2, elasticnet,"),
-        (["--penalty", "box:1"], "2 numbers with a comma between them must follow the colon; got 'box:1'"),
+        (["--penalty", "box:1"], "2 numbers separated by commas must follow the colon; got 'box:1'"),
         (["--penalty", "box:1,2"], "argument --penalty: Box needs bounds"),
         (["--window", "7 days"], "argument --window: window must be 'infinite', a whole number"),
         (["--window", "1.5"], "argument --window: window must be"),

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from odca import Hinge, LogLoss, stream
 from odca.cli import main
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.stream.model import StreamModel
 
 
@@ -46,7 +46,9 @@ def test_metrics_with_a_late_class_do_not_depend_on_blocks(loss: object, tmp_pat
         begun = None
         with opened:
             for block in opened:
-                begun = begun or StreamModel.begin(Problem(task="classes", loss=loss), opened.schema, opened.sample)
+                begun = begun or StreamModel.begin(
+                    ModelOptions(task="classes", loss=loss), opened.schema, opened.sample
+                )
                 begun.vocabulary = opened.vocabulary
                 begun.learn(block)
         assert begun is not None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from odca import Hinge, Learner, LogLoss, Poisson, cli
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 def two_classes(path: Path, **options) -> tuple[list[dict], str]:
     rows = events(300)
     data = write(path.with_name("data.vw"), [vw(each) for each in rows])
-    trained(data, Problem(**options)).save(path)
+    trained(data, ModelOptions(**options)).save(path)
     return rows, data
 
 
@@ -55,7 +55,7 @@ def test_a_line_is_the_class_and_the_tag_in_the_order_of_the_input(predict, path
 
 def test_written_numbers_are_read_back_unchanged(predict, path: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [vw(each, label="score") for each in events(50)])
-    model = trained(data, Problem(task="numbers"))
+    model = trained(data, ModelOptions(task="numbers"))
     model.save(path)
     _, lines, _ = predict(path, data)
     assert np.array_equal([float(line.split()[0]) for line in lines], model.predict_file(data))
@@ -76,7 +76,7 @@ def test_the_probabilities_of_two_classes_are_two_columns_below_their_names(pred
 
 def test_three_classes_have_three_columns_of_probabilities_and_of_margins(predict, path: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [vw(each) for each in events(200, labels=("1", "2", "3"))])
-    model = trained(data, Problem(task="classes"))
+    model = trained(data, ModelOptions(task="classes"))
     model.save(path)
     for option, wanted in (("--proba", "probabilities"), ("--raw", "margins")):
         _, lines, _ = predict(path, data, option)
@@ -107,7 +107,7 @@ def test_json_gives_an_object_for_each_event(predict, path: Path) -> None:
 
 def test_an_infinite_number_is_null_in_json(predict, path: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [f"{2**k} |n a:{k}\n" for k in range(8)] * 20)
-    trained(data, Problem(loss=Poisson())).save(path)
+    trained(data, ModelOptions(loss=Poisson())).save(path)
     _, lines, _ = predict(path, write(tmp_path / "new.vw", ["|n a:3\n", "|n a:1e6\n"]), "--json")
     assert [json.loads(line)["prediction"] is None for line in lines] == [False, True]
 

@@ -37,8 +37,7 @@ from odca import (
     stream,
 )
 from odca.features.spec import feature_name
-from odca.models.problem import RHO, RHO_SCALED
-from odca.names import smoothing_for
+from odca.learner_options import default_rho
 from odca.stream.model import StreamModel
 from stream_files import events, libsvm, trained, vw, write
 
@@ -230,8 +229,11 @@ def test_every_learner_option_reaches_the_learner(model_of, tmp_path: Path, opti
     model = model_of(data, "--label", "label", "--time", "time", *options)
     (block,) = stream.open(data, label="label", time="time")
     options = {"loss": LogLoss(), "scale": True, "intercept": True, "window": Infinite(), **expected}
-    options.setdefault("rho", RHO_SCALED if options["scale"] else RHO)
-    options = {"smoothing": smoothing_for(options["window"]), "prior_strength": model.problem.prior_strength} | options
+    options.setdefault("rho", default_rho(scale=options["scale"]))
+    options = {
+        "smoothing": options["window"].default_smoothing,
+        "prior_strength": model.options.prior_strength,
+    } | options
     learner = Learner(**options, lanes=1)
     learner.learn(block.X, block.y[:, None], time=block.time)
     assert model.learner == learner
@@ -241,19 +243,18 @@ def test_every_learner_option_reaches_the_learner(model_of, tmp_path: Path, opti
     ("options", "loss"),
     [([], SquaredError()), (["--loss", "huber:0.5"], Huber(0.5)), (["--loss", "quantile:0.9"], None)],
 )
-def test_regression_starts_from_the_first_label_as_intercept(model_of, tmp_path: Path, options, loss) -> None:
+def test_numbers_are_learned_by_the_default_options(model_of, tmp_path: Path, options, loss) -> None:
     data = write(tmp_path / "data.csv", csv(events(300), ["score", "a", "b", "country"]))
     model = model_of(data, "--label", "score", *options)
-    assert model.problem.task == "numbers"
-    assert loss is None or model.problem.loss == loss
+    assert model.options.task == "numbers"
+    assert loss is None or model.options.loss == loss
     (block,) = stream.open(data, label="score")
     learner = Learner(
-        loss=model.problem.loss,
-        rho=RHO_SCALED,
+        loss=model.options.loss,
+        rho=default_rho(scale=True),
         intercept=True,
-        prior_intercept=block.y[0],
         scale=True,
-        smoothing=smoothing_for(Infinite()),
+        smoothing=Infinite().default_smoothing,
         lanes=1,
     )
     learner.learn(block.X, block.y[:, None])
@@ -265,7 +266,7 @@ def test_counts_are_learned_by_poisson(model_of, tmp_path: Path) -> None:
     x = rng.normal(size=3000).round(3)
     lines = [f"{count} | x:{each}\n" for count, each in zip(rng.poisson(np.exp(1.0 + 0.5 * x)), x, strict=True)]
     model = model_of(write(tmp_path / "data.vw", lines), "--loss", "poisson", "--rho", "1e-3", "--smoothing", "0.999")
-    assert model.problem.loss == Poisson()
+    assert model.options.loss == Poisson()
     assert weights(model)["x"] == pytest.approx(0.5, abs=0.1)
 
 
@@ -281,9 +282,9 @@ def test_two_labels_are_classes_whatever_they_are_called(train, model_of, tmp_pa
 
 def test_the_task_can_be_stated_explicitly(model_of, train, tmp_path: Path) -> None:
     data = text_file(tmp_path, "vw", events(100, labels=("0", "1")))
-    assert model_of(data, "--task", "numbers").problem.loss == SquaredError()
+    assert model_of(data, "--task", "numbers").options.loss == SquaredError()
     three = text_file(tmp_path, "vw", events(100, labels=("1", "2", "3")), "three")
-    assert model_of(three).problem.task == "numbers"
+    assert model_of(three).options.task == "numbers"
     assert model_of(three, "--task", "classes").classes == (1.0, 2.0, 3.0)
     code, _, told = train(three, "--task", "numbers", "--loss", "hinge")
     assert code == cli.REFUSED

@@ -58,7 +58,7 @@ def test_unscaled_data_are_learned_without_preprocessing(binary) -> None:
     for at in np.array_split(np.arange(len(y)), 40):
         model.partial_fit(X[at], y[at])
     assert model.score(X, y) > 0.75
-    assert model.progress_.score > 0.7
+    assert model.progress_.accuracy > 0.7
     assert model.progress_.events == 600
     np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_[0], atol=1e-9)
 

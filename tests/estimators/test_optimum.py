@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 import real_data
 from odca import Hinge, LogLoss, ODCAClassifier, ODCARegressor, SquaredHinge
-from odca.names import from_liblinear, from_ridge
+from odca.conversions import from_liblinear, from_ridge
 
 
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from odca import cli, stream
+from odca.models.options import ModelOptions
 from odca.stream.checkpoint import Checkpoint
-from odca.stream.model import Problem, StreamModel
+from odca.stream.model import StreamModel
 from odca.stream.read import arrow
 
 CSV = """\
@@ -128,7 +129,7 @@ def test_an_interrupted_training_on_a_table_ends_with_the_same_model(
 
     train("whole")
     with stream.open(path, label="y") as opened:
-        model = StreamModel.begin(Problem(), opened.schema, opened.sample)
+        model = StreamModel.begin(ModelOptions(), opened.schema, opened.sample)
         model.vocabulary = opened.vocabulary
         first = next(iter(opened))
         model.learn(first)
@@ -213,7 +214,7 @@ def test_a_model_trained_on_one_format_predicts_the_other(trained_on: str, asked
     (tmp_path / "a.csv").write_text(CSV)
     written(tmp_path / "a.parquet", table(), rows=4)  # one block, as of CSV
     with stream.open(tmp_path / f"a.{trained_on}", label="click") as opened:
-        model = StreamModel.begin(Problem(), opened.schema, opened.sample)
+        model = StreamModel.begin(ModelOptions(), opened.schema, opened.sample)
         model.vocabulary = opened.vocabulary
         for block in opened:
             model.learn(block)
@@ -221,7 +222,7 @@ def test_a_model_trained_on_one_format_predicts_the_other(trained_on: str, asked
     for ending in (trained_on, asked):
         path = tmp_path / f"a.{ending}"
         with stream.open(path, schema=model.schema, vocabulary=model.vocabulary, grow=False) as other:
-            margins.append(np.concatenate([model.margins(block) for block in other]))
+            margins.append(np.concatenate([model.predict(block, "margins") for block in other]))
     assert (margins[0] == margins[1]).all()
     assert np.ptp(margins[0]) > 0.0
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from odca import ElasticNet, Exponential, HalfLife, Hinge, Infinite, Learner, LogLoss, Sliding, SquaredError
 from odca.metrics import ClassMetrics, NumberMetrics
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.stream import Features
 from stream_files import events, libsvm, trained, vw, write
 
@@ -39,7 +39,7 @@ def test_merging_models_gives_the_same_bits_as_merging_learners_over_all_columns
     second = one_name_lines(rng, ["x", "d", "b", "y"], 170)
     given = {"window": window, **SAME, **({} if penalty is None else {"penalty": penalty})}
     models = [
-        trained(write(tmp_path / f"{k}.vw", lines), Problem(classes=(-1.0, 1.0), loss=LogLoss(), **given))
+        trained(write(tmp_path / f"{k}.vw", lines), ModelOptions(classes=(-1.0, 1.0), loss=LogLoss(), **given))
         for k, lines in enumerate((first, second))
     ]
     merged = models[0].merge(models[1])
@@ -62,7 +62,7 @@ def test_merging_models_gives_the_same_bits_as_merging_learners_over_all_columns
 
 def timed(tmp_path, window, **options):
     """Models of three parts of a stream whose names come in different orders, and the file of all events."""
-    problem = Problem(window=window, classes=(-1.0, 1.0), scale=False, **{"loss": LogLoss(), **SAME, **options})
+    problem = ModelOptions(window=window, classes=(-1.0, 1.0), scale=False, **{"loss": LogLoss(), **SAME, **options})
     orders = [("a", "b", "c", "country"), ("c", "a", "country", "b"), ("country", "b", "c", "a")]
     everything = [{**each, "label": float(each["label"])} for each in events(300)]
     lines = [
@@ -94,7 +94,7 @@ def test_merging_is_associative_and_the_order_of_names_does_not_matter(window, t
 @pytest.mark.parametrize("how", ["hashed", "indices"])
 def test_hashed_features_and_indices_merge_directly(how, tmp_path) -> None:
     form, features = (vw, Features(bits=12)) if how == "hashed" else (libsvm, Features())
-    problem, parts = Problem(**SAME), [events(100, 1), events(100, 2)]
+    problem, parts = ModelOptions(**SAME), [events(100, 1), events(100, 2)]
     a, b = (
         trained(write(tmp_path / f"{k}.{form.__name__}", [form(each) for each in part]), problem, features=features)
         for k, part in enumerate(parts)
@@ -115,9 +115,9 @@ def test_a_merged_model_can_learn_and_be_saved(tmp_path) -> None:
 
 def test_the_strength_of_the_prior_is_the_first_models(tmp_path) -> None:
     a, b = (trained(write(tmp_path / f"{k}.vw", [vw(each) for each in events(80, k)])) for k in range(2))
-    assert a.problem.prior_strength != b.problem.prior_strength
+    assert a.options.prior_strength != b.options.prior_strength
     merged = a.merge(b)
-    assert merged.problem.prior_strength == a.problem.prior_strength
+    assert merged.options.prior_strength == a.options.prior_strength
     assert np.array_equal(merged.learner.mass, a.learner.mass + b.learner.mass)
 
 
@@ -125,7 +125,7 @@ def test_the_strength_of_the_prior_is_the_first_models(tmp_path) -> None:
 
 
 def three(tmp_path, name: str, seed: int, classes=(), labels=("1", "2", "3"), **options):
-    problem = Problem(**{"task": "classes", "classes": classes, **SAME, **options})
+    problem = ModelOptions(**{"task": "classes", "classes": classes, **SAME, **options})
     return trained(write(tmp_path / f"{name}.vw", [vw(each) for each in events(150, seed, labels)]), problem)
 
 
@@ -193,22 +193,22 @@ def test_two_classes_have_no_room_for_a_third(tmp_path) -> None:
 def test_models_of_other_problems_are_refused_by_name(change, message, tmp_path) -> None:
     path = write(tmp_path / "a.vw", [vw(each) for each in events(50)])
     with pytest.raises(ValueError, match=message):
-        trained(path, Problem(**SAME)).merge(trained(path, Problem(**{**SAME, **change})))
+        trained(path, ModelOptions(**SAME)).merge(trained(path, ModelOptions(**{**SAME, **change})))
 
 
 def test_models_that_read_data_differently_are_refused(tmp_path) -> None:
     path = write(tmp_path / "a.vw", [vw(each) for each in events(50)])
-    plain = trained(path, Problem(**SAME))
+    plain = trained(path, ModelOptions(**SAME))
     with pytest.raises(ValueError, match="bits is None here and 10 there"):
-        plain.merge(trained(path, Problem(**SAME), features=Features(bits=10)))
-    other = trained(write(tmp_path / "a.svm", [libsvm(each) for each in events(50)]), Problem(**SAME))
+        plain.merge(trained(path, ModelOptions(**SAME), features=Features(bits=10)))
+    other = trained(write(tmp_path / "a.svm", [libsvm(each) for each in events(50)]), ModelOptions(**SAME))
     with pytest.raises(ValueError, match="the features of one are the indices of libsvm's text"):
         plain.merge(other)
 
 
 def test_scaled_models_and_windows_counted_in_events_are_refused(tmp_path) -> None:
     path = write(tmp_path / "a.vw", [vw(each) for each in events(50)])
-    scaled, short = trained(path, Problem(scale=True)), trained(path, Problem(window=Sliding(10)))
+    scaled, short = trained(path, ModelOptions(scale=True)), trained(path, ModelOptions(window=Sliding(10)))
     with pytest.raises(ValueError, match="train with `scale=False`"):
         scaled.merge(scaled)
     with pytest.raises(ValueError, match=r"Sliding\(length\) window cannot be merged"):

@@ -9,7 +9,7 @@ import pytest
 import odca
 from odca import ElasticNet, Exponential, Hinge, stream
 from odca.io import model_file
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 from odca.stream import Features, Position
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel
@@ -17,12 +17,12 @@ from stream_files import events, libsvm, trained, vw, write
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 MODELS = {
-    "two classes": (vw, {}, Problem(), Features()),
-    "calibrated": (vw, {}, Problem(loss=Hinge(), window=Exponential(0.99)), Features()),
-    "three classes": (vw, {"labels": ("1", "2", "3")}, Problem(task="classes", loss=Hinge()), Features()),
-    "numbers": (vw, {"labels": ("1", "2", "3")}, Problem(penalty=ElasticNet(0.1)), Features()),
-    "hashed": (vw, {}, Problem(), Features(bits=10, interactions=(("n", "country"),))),
-    "indices": (libsvm, {}, Problem(scale=True), Features()),
+    "two classes": (vw, {}, ModelOptions(), Features()),
+    "calibrated": (vw, {}, ModelOptions(loss=Hinge(), window=Exponential(0.99)), Features()),
+    "three classes": (vw, {"labels": ("1", "2", "3")}, ModelOptions(task="classes", loss=Hinge()), Features()),
+    "numbers": (vw, {"labels": ("1", "2", "3")}, ModelOptions(penalty=ElasticNet(0.1)), Features()),
+    "hashed": (vw, {}, ModelOptions(), Features(bits=10, interactions=(("n", "country"),))),
+    "indices": (libsvm, {}, ModelOptions(scale=True), Features()),
 }
 
 

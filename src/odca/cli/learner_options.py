@@ -93,7 +93,9 @@ def learning_options(arguments: argparse.Namespace) -> LearningOptions:
 
     Raises ArgumentTypeError, which lists the possible values; `main` reports it as argparse would.
     """
-    from odca.names import as_loss, as_penalty, as_window  # noqa: PLC0415 - after parsing
+    from odca.losses import as_loss  # noqa: PLC0415 - after parsing
+    from odca.penalties import as_penalty  # noqa: PLC0415 - after parsing
+    from odca.windows import as_window  # noqa: PLC0415 - after parsing
 
     return LearningOptions(
         loss=None if arguments.loss is None else _parse("--loss", as_loss, arguments.loss),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from odca import _core
 from odca.metrics.hindsight import Value, least, mean_of
 from odca.metrics.progress import Progress
-from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio
+from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio, same_scores
 from odca.validation.arrays import Array
 
 Codes: TypeAlias = npt.NDArray[np.int32]
@@ -116,6 +116,11 @@ class ClassMetrics:
         return len(self._tally.class_weight)
 
     @property
+    def has_margins(self) -> bool:
+        """Whether margins were counted, which the AUC is made of."""
+        return bool(self._tally.rank_weight.any())
+
+    @property
     def loss(self) -> float:
         """The mean loss."""
         return ratio(self._tally.loss, self.weight)
@@ -195,6 +200,19 @@ class ClassMetrics:
         both.gaps = gaps.ravel()
         return merged
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the scores are the same, to the bit."""
+        if not isinstance(other, ClassMetrics):
+            return NotImplemented
+        return same_scores(self.facts(), other.facts())
+
+    __hash__ = None  # type: ignore[assignment] # they change
+
+    def facts(self) -> list[float]:
+        """All that they say: events, weight, scores, baselines."""
+        baselines = [score for scores in self.baselines().values() for score in scores.values()]
+        return [self.events, self.weight, *self.scores().values(), *baselines]
+
     # Files
 
     def as_arrays(self) -> Arrays:
@@ -212,6 +230,24 @@ class ClassMetrics:
             "rank_places": occupied.astype(np.int32),
             "rank_weights": ranks[occupied],
         }
+
+    def __getstate__(self) -> tuple[int | None, Arrays]:
+        return self._rows.every, self.as_arrays()
+
+    def __setstate__(self, state: tuple[int | None, Arrays]) -> None:
+        self.__dict__ = ClassMetrics.from_arrays(state[1], every=state[0]).__dict__
+
+    def after(self, progress: Progress) -> "ClassMetrics":
+        """Metrics that know no more of the events so far than their number, weight, losses and hits."""
+        metrics = ClassMetrics(every=self._rows.every)
+        tally = metrics._tally
+        metrics._events, tally.weight, tally.loss, tally.hits = astuple(progress)
+        metrics._rows.begin_at(metrics._events, tally.weight, tally.loss)
+        return metrics
+
+    def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "ClassMetrics":
+        """The metrics that a file holds."""
+        return ClassMetrics.from_arrays(arrays, every=self._rows.every)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], *, every: int | None = None) -> "ClassMetrics":

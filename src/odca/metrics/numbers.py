@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from odca.metrics.hindsight import LabelSummary, Value
 from odca.metrics.progress import Progress, running_sum
-from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio
+from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio, same_scores
 from odca.validation.arrays import Array
 
 
@@ -146,9 +146,34 @@ class NumberMetrics:
 
     def copy(self) -> "NumberMetrics":
         """Return independent metrics in the same state."""
+        return self.restored(self.as_arrays())
+
+    def after(self, progress: Progress) -> "NumberMetrics":
+        """Metrics that know no more of the events so far than their number, weight, losses and absolute errors."""
+        metrics = NumberMetrics(self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every)
+        metrics._progress = progress
+        metrics._squares = metrics._spread = float("nan")
+        metrics._rows.begin_at(progress.events, progress.weight, progress.loss_sum)
+        return metrics
+
+    def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "NumberMetrics":
+        """The metrics that a file holds, of the same loss as these."""
         return NumberMetrics.from_arrays(
-            self.as_arrays(), self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every
+            arrays, self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every
         )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the scores are the same, to the bit."""
+        if not isinstance(other, NumberMetrics):
+            return NotImplemented
+        return same_scores(self.facts(), other.facts())
+
+    __hash__ = None  # type: ignore[assignment] # they change
+
+    def facts(self) -> list[float]:
+        """All that they say: events, weight, scores, baselines."""
+        baselines = [score for scores in self.baselines().values() for score in scores.values()]
+        return [self.events, self.weight, *self.scores().values(), *baselines]
 
     # Files
 

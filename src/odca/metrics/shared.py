@@ -103,3 +103,8 @@ def from_file(
     if array.shape != shape or np.isnan(array).any() or not np.all(array >= least):
         raise ValueError(f"its metrics have an invalid array {name!r}.")
     return array
+
+
+def same_scores(mine: list[float], theirs: list[float]) -> bool:
+    """Whether two lists of scores are equal; two that are both unknown (NaN) are."""
+    return np.array_equal(np.array(mine), np.array(theirs), equal_nan=True)

@@ -10,7 +10,9 @@ from odca.io.model_file import ModelFile, Savable
 from odca.models.auto import Task
 from odca.models.auto_events import AutoEvents
 from odca.models.auto_report import AutoReport
+from odca.models.doors import EventExperts
 from odca.models.events import Event, Missing, as_events
+from odca.models.experts import ExpertClassifier
 
 
 class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
@@ -57,11 +59,16 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
 
     def __init__(self, bits: int | None = None, missing: Missing = "ignore") -> None:
         super().__init__(bits, missing)
-        self.classes: tuple[Hashable, ...] = ()
+        self._model = ExpertClassifier(EventExperts(self.events), (), scored=False)
 
     @property
     def _multiclass(self) -> bool:
         return True
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The labels so far, in the order in which they came."""
+        return self._model.classes
 
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:
         """Learn from one event. With `time` memories count in event time."""
@@ -75,14 +82,10 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         labels = [label.item() if isinstance(label, np.generic) else label for label in y]
         if any(label is None or label != label for label in labels):  # noqa: PLR0124 - nan
             raise ValueError("a label must not be None or nan: leave such events out.")
-        every = tuple(dict.fromkeys([*self.classes, *labels]))
-        codes = {label: code for code, label in enumerate(every)}
-        before = self.events.learner.count
-        try:
-            self.events.learn_many(X, [codes[label] for label in labels], weight=w, time=time)
-        finally:  # whoever was interrupted has met some of them
-            if self.events.learner.count > before:
-                self.classes = every[: max(self.events.learner.classes, len(self.classes))]
+        classes = list(dict.fromkeys([*self.classes, *labels]))
+        codes = {label: code for code, label in enumerate(classes)}
+        coded = np.array([codes[label] for label in labels], dtype=np.intp)
+        self._model.learn(X, coded, classes, sample_weight=w, time=time)
 
     def predict_proba_one(self, x: Event) -> dict[Hashable, float]:
         """P(class) of every class that came so far."""
@@ -109,8 +112,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
     def _distribution(self, X: Any) -> Any:
         if not self.classes:
             return np.zeros((len(as_events(X)), 0))
-        p = self.events.learner.probabilities(self.events.predict_many(X))
-        return np.ones((len(p), 1)) if len(self.classes) == 1 else p
+        return self._model.probabilities(self._model.answer(X))
 
     def saved(self) -> ModelFile:
         """What a file holds of the classifier."""
@@ -124,10 +126,10 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
         """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
         estimator = super().restored(saved, loss)
-        estimator.classes = tuple(saved.options["classes"])
-        different = len(set(estimator.classes)) == len(estimator.classes)
-        if not different or estimator.events.learner.classes != max(len(estimator.classes), 2):
+        classes = tuple(saved.options["classes"])
+        if len(set(classes)) < len(classes) or estimator.events.learner.classes != max(len(classes), 2):
             raise ValueError("its classes are not those of its learner.")
+        estimator._model = ExpertClassifier(EventExperts(estimator.events), classes, scored=False)
         return estimator
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import math
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Self, TypeVar, cast
 
@@ -11,17 +12,19 @@ from river import base
 
 from odca import _core
 from odca.io.model_file import ModelFile, Savable
-from odca.losses import LogLoss, Poisson
-from odca.models.calibration import Calibration, sigmoid
+from odca.losses import Poisson
+from odca.models.calibration import Calibration
 from odca.models.classes import OneAgainstRest
+from odca.models.classifier import Answers
+from odca.models.doors import EventLanes
 from odca.models.events import Event, EventLearner, Missing, as_events
-from odca.names import as_loss, as_penalty, as_window, prior_strength_for, smoothing_for, unless_auto
+from odca.models.linear import LinearClassifier
+from odca.models.options import ModelOptions, Task
 from odca.penalties import Penalty
-from odca.validation.arrays import Array
 from odca.windows import Window
 
 BOTH = (False, True)
-MOST_WAITING = 1000
+NOT_SAVED = {"_learn", "_predict", "_short", "_beginning"}
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -37,16 +40,18 @@ def _shortened(name: str) -> Callable[[Method], Method]:
 class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
     """What classifier and regressor share: the options, and the learner behind them."""
 
+    _task: Task
+
     def __init__(  # the parameters are explained where they are public
         self,
         loss: object = "squared_error",
         penalty: Penalty | str = "l2",
-        rho: float = 1e-5,
+        rho: float | str = "auto",
         window: Window | str | float = "infinite",
         smoothing: float | str = "auto",
         intercept: bool = True,
         intercept_penalty: float = 1.0,
-        scale: bool = True,
+        scale: bool | str = "auto",
         prior_strength: float | str = "auto",
         bits: int | None = None,
         missing: Missing = "ignore",
@@ -64,7 +69,8 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
         self.bits = bits
         self.missing = missing
         self.max_pending = max_pending
-        self._use(self._new_events(None))
+        self._beginning = threading.RLock()  # one thread at a time begins a model or brings new labels
+        self._use(self._new_events())
 
     @property
     def events(self) -> EventLearner:
@@ -77,33 +83,50 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
         self._short = events._core if self._may_be_short() else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in {"_learn", "_predict", "_short"}}
+        return {name: value for name, value in self.__dict__.items() if name not in NOT_SAVED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._beginning = threading.RLock()
         self._use(state["_events"])
 
     def _may_be_short(self) -> bool:
         """Whether the margin of one lane says all there is to say of an event."""
         raise NotImplementedError
 
-    def _new_events(self, lanes: int | None, strength: float = 0.0) -> EventLearner:
-        window = as_window(self.window)
-        return EventLearner(
-            loss=as_loss(self.loss),
-            penalty=as_penalty(self.penalty),
+    def _new_events(self, *, lanes: int | None = None, first: Event | None = None) -> EventLearner:
+        """A learner of events, whose first one decides what is left to "auto"."""
+        options = ModelOptions.named(
+            task=self._task,
+            loss=self.loss,
+            penalty=self.penalty,
             rho=self.rho,
-            window=window,
-            smoothing=unless_auto("smoothing", self.smoothing, smoothing_for(window)),
+            window=self.window,
+            smoothing=self.smoothing,
+            prior_strength=self.prior_strength,
             intercept=self.intercept,
-            intercept_penalty=self.intercept_penalty if self.intercept else 1.0,
+            intercept_penalty=self.intercept_penalty,
             scale=self.scale,
-            prior_strength=unless_auto("prior_strength", self.prior_strength, strength),
-            lanes=lanes,
+        )
+        event = {} if first is None else self._events.plain(first)
+        resolved = options.resolved(in_units=True, squared_length=functools.partial(_squared_length, event))
+        return EventLearner(
+            **resolved.of_learner(lanes=lanes),
             bits=self.bits,
             missing=self.missing,
             max_pending=self.max_pending,
         )
+
+    @contextlib.contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """What is done inside may begin a model or bring new labels; if it is refused, none of that stays."""
+        with self._beginning:
+            before = dict(self.__dict__)
+            try:
+                yield
+            except BaseException:
+                self.__dict__ = before
+                raise
 
     # Files
 
@@ -136,38 +159,39 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
     one ends bit for bit as if it had been there from the start.
 
     loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", or an object.
-    penalty, rho: "l2", "elasticnet", "nonnegative" or an object; and its strength.
+    penalty, rho: "l2", "elasticnet", "nonnegative" or an object; and its strength, "auto" or a number.
     window: "infinite", 0.999 (exponential forgetting), 5000 (the last events), or an object such as HalfLife(3600.0).
     smoothing: how long predictions average over past weights; "auto" follows the window.
-    scale: divides each number by the root mean square of its non-zero values so far, under the model's own window.
+    scale: True (and "auto") divides each number by the root mean square of its non-zero values so far, under the model's own window.
     prior_strength: a constant strength beside that of rho, which restrains the first events; "auto" takes it from the first one.
     bits, missing, max_pending: as for `EventLearner`: hashed names, what missing values mean, how many events wait for labels.
 
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCAClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 88.07%
+    Accuracy: 87.91%
     """
 
     kind = "river.ODCAClassifier"
+    _task = "classes"
 
     def __init__(
         self,
         loss: object = "log_loss",
         penalty: Penalty | str = "l2",
-        rho: float = 1e-5,
+        rho: float | str = "auto",
         window: Window | str | float = "infinite",
         smoothing: float | str = "auto",
         intercept: bool = True,
         intercept_penalty: float = 1.0,
-        scale: bool = True,
+        scale: bool | str = "auto",
         prior_strength: float | str = "auto",
         bits: int | None = None,
         missing: Missing = "ignore",
         max_pending: int = 10_000,
     ) -> None:
-        exact = isinstance(as_loss(loss), LogLoss)
-        self._calibration = None if exact else Calibration(1, as_window(window))
+        self._model: LinearClassifier | None = None  # until the first label
+        self._targets: dict[Hashable, Any] = {}  # what each label is to the lanes
         self._binary = False  # one lane for True and False
         super().__init__(
             loss=loss,
@@ -183,34 +207,36 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
             missing=missing,
             max_pending=max_pending,
         )
-        self.classes: tuple[Hashable, ...] = ()
-        self._layout = OneAgainstRest((), spare=True)
-        self._labels: dict[Hashable, Any] = {}
-        self._waiting: list[tuple[Any, Any, float, Any]] = []  # margin, label, weight, time: not yet calibrated on
 
     @property
     def _multiclass(self) -> bool:
         return True
 
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The labels so far, in the order in which they came; False and True of a binary model."""
+        return () if self._model is None else self._model.classes
+
     def _may_be_short(self) -> bool:
-        return self._binary and self._calibration is None
+        return self._binary and self._model is not None and self._model.calibration is None
 
     @_shortened("learn_truth")
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
-        if y in self._labels:
-            self._learn_known(x, self._labels[y], w, offset, time)
+        if y in self._targets:
+            self._learn_known(x, self._targets[y], w, offset, time)
             return
         with self._or_as_before():
-            self._learn_known(x, self._meet([y], x)[y], w, offset, time)
+            self._meet([y], x)
+            self._learn_known(x, self._targets[y], w, offset, time)
 
     def _learn_known(self, x: Event, label: Any, w: float, offset: float, time: Any) -> None:
         if w == 1.0 and time is None and not offset:
             margin = self._learn(x, label)
         else:
             margin = self._events.learn_one(x, label, weight=w, offset=offset, time=time)
-        if self._calibration:
-            self._calibrate_on(margin, label, w, time)
+        if self._model is not None and self._model.calibration is not None:
+            self._model.calibration.note(margin, label, w, time)
 
     @_shortened("predict_truth")
     def predict_one(  # `time` may come along, as river gives both methods the same arguments
@@ -227,7 +253,9 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         )
         if self._binary:
             return margin > 0.0
-        return self.classes[self._place(margin)] if self.classes else None
+        if self._model is None:
+            return None
+        return self._model.classes[int(self._model.chosen(Answers(np.atleast_2d(margin)))[0])]
 
     def predict_proba_one(
         self,
@@ -241,26 +269,28 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         margin: Any = (
             self._predict(x) if id is None and not offset else self._events.predict_one(x, offset=offset, id=id)
         )
-        if not self.classes:
+        if self._model is None:
             return {}
-        if self._binary and self._calibration is None:
+        if self._binary and self._model.calibration is None:
             p = 1.0 / (1.0 + math.exp(-margin)) if margin > -700.0 else 0.0
             return {False: 1.0 - p, True: p}
-        return dict(zip(self.classes, self._probabilities(np.atleast_2d(margin))[0].tolist(), strict=True))
+        p = self._model.probabilities(Answers(np.atleast_2d(margin)))[0]
+        return dict(zip(self._model.classes, p.tolist(), strict=True))
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction kept under `id`, now that its label has come."""
-        if y in self._labels:
-            self._learn_known_label(id, self._labels[y], w, time)
+        if y in self._targets:
+            self._learn_known_label(id, self._targets[y], w, time)
             return
         first = self.events.waiting(id)
         with self._or_as_before():
-            self._learn_known_label(id, self._meet([y], first)[y], w, time)
+            self._meet([y], first)
+            self._learn_known_label(id, self._targets[y], w, time)
 
     def _learn_known_label(self, id: str | int, label: Any, w: float, time: Any) -> None:  # noqa: A002
         margin = self.events.learn_label(id, label, weight=w, time=time)
-        if self._calibration is not None:
-            self._calibrate_on(margin, label, w, time)
+        if self._model is not None and self._model.calibration is not None:
+            self._model.calibration.note(margin, label, w, time)
 
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
@@ -269,26 +299,20 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
             raise ValueError(f"there must be a label for every event; got {len(labels)} for {len(events)}.")
         if labels:
             with self._or_as_before():
-                self._learn_many(events, labels, w, offset, time)
-
-    def _learn_many(self, events: list[Event], labels: list[Hashable], w: Any, offset: Any, time: Any) -> None:
-        known = self._meet(labels, events[0])
-        told = np.array([known[each] for each in labels])
-        margins = self.events.learn_many(events, told, weight=w, offset=offset, time=time)
-        if self._calibration is not None:
-            self._flush()
-            lanes = self.events.learner.lanes
-            self._calibration.learn(margins.reshape(-1, lanes), told.reshape(-1, lanes), sample_weight=w, time=time)
+                model = self._meet(labels, events[0])
+                codes = {label: code for code, label in enumerate(model.classes)}
+                coded = np.array([codes[label] for label in labels])
+                model.learn(events, coded, sample_weight=w, offset=offset, time=time)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probabilities of the rows of a data frame, one column for each label."""
         import pandas as pd  # noqa: PLC0415 - river's own mini-batches are pandas
 
         index = X.index if hasattr(X, "columns") else None
-        if not self.classes:
+        if self._model is None:
             return pd.DataFrame(index=index)
-        p = self._probabilities(self.events.predict_many(X).reshape(-1, self.events.learner.lanes))
-        return pd.DataFrame(p, columns=pd.Index(self.classes, dtype=object), index=index)
+        p = self._model.probabilities(self._model.answer(X))
+        return pd.DataFrame(p, columns=pd.Index(self._model.classes, dtype=object), index=index)
 
     def explain_one(self, x: Event) -> dict[str, Any]:
         """What each named feature adds to the margin: a number for True and False, else one for each class that has a lane.
@@ -304,51 +328,40 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
 
     def _of_classes(self, parts: dict[str, Any]) -> dict[str, Any]:
         """Without the lane that waits for a class yet to come."""
-        return {name: part[:-1] for name, part in parts.items()} if self._layout.spare and self.classes else parts
+        has_spare = self._model is not None and self._model.layout.spare
+        return {name: part[:-1] for name, part in parts.items()} if has_spare else parts
 
     # Files
 
     def saved(self) -> ModelFile:
         """What a file holds of the classifier."""
-        self._flush()
         saved = super().saved()
         saved.options["classes"] = list(self.classes)
-        if self._calibration is not None:
-            saved.parts["calibration"] = self._calibration.saved()
+        if self._model is not None and self._model.calibration is not None:
+            saved.parts["calibration"] = self._model.calibration.saved()
         return saved
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
         """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
         estimator = super().restored(saved, loss)
-        classes = saved.options["classes"]
-        if classes:
-            estimator._take(OneAgainstRest(classes, spare=not _all_truths(classes)))
-        if "calibration" in saved.parts:
-            estimator._calibration = Calibration.restored(saved.parts["calibration"])
-        lanes = estimator.events.learner.lanes
-        if classes and (lanes != len(estimator._layout.lanes) or len(estimator._calibration or range(lanes)) != lanes):
-            raise ValueError("its classes are not those of its learner.")
-        estimator._use(estimator.events)
+        if classes := saved.options["classes"]:
+            model = LinearClassifier(
+                EventLanes(estimator.events), classes, spare=not _all_truths(classes), scored=False
+            )
+            if model.calibration is not None:
+                model.calibration = Calibration.restored(saved.parts["calibration"])
+            model.require_consistent()
+            estimator._take(model)
         return estimator
 
     # Helpers
 
-    @contextlib.contextmanager
-    def _or_as_before(self) -> Iterator[None]:
-        """What is done inside may bring new labels; if it is refused, none of them stays."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
-
-    def _meet(self, labels: list[Hashable], first: Event) -> dict[Hashable, Any]:
-        """What every lane is told of each label, once all of these have their lanes. `first` is the first event of theirs."""
-        new = list(dict.fromkeys(label for label in labels if label not in self._labels))
-        if not new:
-            return self._labels
+    def _meet(self, labels: list[Hashable], first: Event) -> LinearClassifier:
+        """The model, once it has a lane for all of these labels. `first` is the first event of theirs."""
+        new = list(dict.fromkeys(label for label in labels if label not in self._targets))
+        if not new and self._model is not None:
+            return self._model
         if any(isinstance(label, bool | np.bool_) for label in (*self.classes, *new)) and not _all_truths(
             (*self.classes, *new)
         ):
@@ -356,66 +369,31 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
                 f"labels are True and False, or all of another kind; got {new[0]!r} beside "
                 f"{(self.classes or labels)[0]!r}. Write True and False as text, for example."
             )
-        if not self.classes:
+        if self._model is None:
             binary = _all_truths(new)
-            layout = OneAgainstRest(BOTH if binary else tuple(new), spare=not binary)
-            plain = self._events.plain(first)
-            strength = prior_strength_for(len(plain) if self.scale else _squared_norm(plain))
-            events = self._new_events(None if binary else len(layout.lanes), strength).with_waiting_of(self.events)
-            calibration = self._calibration and Calibration(len(layout.lanes), as_window(self.window))
+            classes: tuple[Hashable, ...] = BOTH if binary else tuple(new)
+            lanes = None if binary else len(OneAgainstRest(classes, spare=True).lanes)
+            events = self._new_events(lanes=lanes, first=first).with_waiting_of(self.events)
+            model = LinearClassifier(EventLanes(events), classes, spare=not binary, scored=False)
         else:
-            self._flush()
-            layout, sources, mirrored = self._layout.become([*self.classes, *new], spare=True)
-            events = self.events.with_lanes(sources, mirrored)
-            calibration = self._calibration and self._calibration.rearranged(sources, mirrored)
-        self._calibration = calibration
-        self._take(layout)
-        self._use(events)
-        return self._labels
+            model = self._model.with_classes([*self.classes, *new])
+        self._take(model)
+        return model
 
-    def _take(self, layout: OneAgainstRest) -> None:
-        self._layout, self.classes, self._binary = layout, layout.classes, not layout.spare
-        labels = layout.labels(np.arange(len(self.classes))).tolist()
-        self._labels = dict(zip(self.classes, labels if layout.spare else [label for (label,) in labels], strict=True))
-
-    def _place(self, margins: Array) -> int:
-        """The place of the class that the margins of all lanes speak for."""
-        if len(self.classes) == 1:
-            return 0
-        return int(margins[0] > 0.0) if len(self.classes) == 2 else int(margins[:-1].argmax())
-
-    def _probabilities(self, margins: Array) -> Array:
-        self._flush()
-        scores = self._layout.scores(margins)
-        p = self._calibration.probabilities(scores) if self._calibration is not None else sigmoid(scores)
-        return self._layout.distribution(p, scores)
-
-    def _calibrate_on(self, margin: Any, label: Any, w: float, time: Any) -> None:
-        self._waiting.append((margin, label, w, time))
-        if len(self._waiting) >= MOST_WAITING:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Learn the calibration from what has waited for it: one call for many events."""
-        if not self._waiting or self._calibration is None:
-            return
-        margins, labels, w, times = zip(*self._waiting, strict=True)
-        lanes = self.events.learner.lanes
-        self._waiting = []
-        self._calibration.learn(
-            np.array(margins, dtype=float).reshape(-1, lanes),
-            np.array(labels, dtype=float).reshape(-1, lanes),
-            sample_weight=np.array(w),
-            time=None if times[0] is None else np.array(times),
+    def _take(self, model: LinearClassifier) -> None:
+        self._model, self._binary = model, not model.layout.spare
+        targets = model.layout.labels(np.arange(len(model.classes))).tolist()
+        self._targets = dict(
+            zip(model.classes, [each[0] for each in targets] if self._binary else targets, strict=True)
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        self._flush()
-        return super().__getstate__()
+        learner: Any = model.learner
+        self._use(learner.events)
 
 
-def _squared_norm(event: Event) -> float:
-    """Of the numbers of an event; a category is an indicator."""
+def _squared_length(event: Event, scale: bool) -> float:
+    """Of an event, as many as it has features, if each is scaled to about one; a category is an indicator."""
+    if scale:
+        return float(len(event))
     numbers = (1.0 if isinstance(value, str) else float(value) for value in event.values() if value is not None)
     return sum(number * number for number in numbers if math.isfinite(number))
 
@@ -435,10 +413,11 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCARegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.927202
+    MAE: 0.927598
     """
 
     kind = "river.ODCARegressor"
+    _task = "numbers"
 
     def _use(self, events: EventLearner) -> None:
         self._counts = isinstance(events.learner.loss, Poisson)

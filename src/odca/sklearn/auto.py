@@ -5,29 +5,45 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import assert_all_finite, check_array, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from odca.io.model_file import ModelFile, Savable
-from odca.metrics.progress import Progress
+from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
-from odca.sklearn.classifier import restored_classes
+from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.sklearn.columns import Columns, all_or_nothing
+from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.validation.arrays import Array
 
 
 class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
     """What the automatic classifier and regressor share."""
 
-    learner_: AutoLearner
-    progress_: Progress
+    _model: ExpertClassifier | ExpertRegressor
 
     def __init__(self, *, shuffle: bool = True, random_state: Any = None, new_features: str = "error") -> None:
         self.shuffle = shuffle
         self.random_state = random_state
         self.new_features = new_features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in self.__dict__
+
+    @property
+    def learner_(self) -> AutoLearner:
+        """The experts behind the estimator."""
+        if "_model" not in self.__dict__:
+            raise AttributeError("there is a learner after fit or partial_fit.")
+        learner: AutoLearner = self._model.learner
+        return learner
+
+    @property
+    def progress_(self) -> ClassMetrics | NumberMetrics:
+        """How well each event was predicted before it was learned."""
+        check_is_fitted(self)
+        return self._model.metrics
 
     def report(self) -> AutoReport:
         """Which memory and strength are believed now: str(report) in words, as_json(), plot()."""
@@ -45,16 +61,16 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         moments = None if time is None else np.asarray(time)[order]
         return X[order], y[order], None if weight is None else weight[order], moments
 
-    def _told(self, X: Any) -> Array:
+    def _checked_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self.learner_.predict(self._checked(X, reset=False, learning=False))
+        return self._checked(X, reset=False, learning=False)
 
     # Files
 
     def saved(self) -> ModelFile:
         """What a file holds of the estimator."""
         check_is_fitted(self)
-        arrays = {"progress": self.progress_.as_array(), **self._saved_names()}
+        arrays = {**self._model.saved_metrics(), **self._saved_names()}
         options = {"params": self.get_params(deep=False), "n_features_in": self.n_features_in_}
         return ModelFile(self.kind, options, arrays, {"learner": self.learner_.saved()})
 
@@ -63,13 +79,17 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         """Return the estimator that a file holds. ValueError (or the like) if it holds none."""
         del loss
         estimator = cls(**saved.options["params"])
-        estimator.learner_ = AutoLearner.restored(saved.parts["learner"])
-        estimator.progress_ = Progress.from_array(saved.arrays["progress"])
+        estimator._restore_model(AutoLearner.restored(saved.parts["learner"]), saved)
+        estimator._model.restore_metrics(saved.arrays)
         estimator._restore_columns(saved.options["n_features_in"], estimator.learner_.n_features, saved.arrays)
         return estimator
 
+    def _restore_model(self, learner: AutoLearner, saved: ModelFile) -> None:
+        """Become the estimator of a learner that a file holds."""
+        raise NotImplementedError
 
-class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
+
+class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
     """A classifier for streams with nothing to tune: strengths and memories are learned side by side and mixed as the stream decides.
 
     shuffle, random_state: the order in which `fit` takes the rows, each once. `partial_fit` takes them as they come.
@@ -82,8 +102,7 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
     """
 
     kind = "sklearn.AutoClassifier"
-    _known: list[Any]
-    """The classes in the order in which they came, which is the learner's."""
+    _model: ExpertClassifier
 
     def __init__(
         self,
@@ -102,7 +121,7 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
     ) -> Self:
         """Learn from these events alone, each once; what was learned before is forgotten. Events with a `time` are taken in its order."""
         X, y = self._checked(X, reset=True), self._checked_labels(X, y)
-        for name in ("learner_", "progress_", "_known"):
+        for name in ("_model", "_class_dtype"):
             self.__dict__.pop(name, None)
         X, y, weight, time = self._in_order(X, y, sample_weight, time)
         self._learn(X, y, np.unique(y), weight, time)
@@ -118,26 +137,19 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
         time: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from these events, each once, in order. `classes` may name classes that have not come yet."""
-        X, y = self._checked(X, reset=not hasattr(self, "learner_")), self._checked_labels(X, y)
-        declared: Any = [] if classes is None else np.unique(np.asarray(classes))
-        self._learn(X, y, declared, self._weights(sample_weight, X, online=True), time)
+        X, y = self._checked(X, reset="_model" not in self.__dict__), self._checked_labels(X, y)
+        self._learn(X, y, classes, self._weights(sample_weight, X, online=True), time)
         return self
-
-    @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """The classes, in order."""
-        if "_known" not in self.__dict__:
-            raise AttributeError("the classes are known after fit or partial_fit.")
-        return np.unique(np.array(self._known))
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class where there are two, else the log probabilities of all."""
-        return self._by_label(self._told(X))
+        rows = self._checked_rows(X)
+        return self._by_class(self._model.scores(self._model.answer(rows)))
 
     def predict_proba(self, X: Any) -> Array:
         """P(class) of each event, one column for each class."""
-        told = self.decision_function(X)
-        return np.ones((len(told), 1)) if len(self.classes_) == 1 else self.learner_.probabilities(told)
+        rows = self._checked_rows(X)
+        return self._model.probabilities(self._model.answer(rows))[:, self._columns()]
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithms of `predict_proba`."""
@@ -146,76 +158,38 @@ class AutoClassifier(ClassifierMixin, Auto):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most likely class of each event."""
-        told = self.decision_function(X)
-        if len(self.classes_) == 1:
-            return np.repeat(self.classes_, len(told))
-        chosen = (told > 0.0).astype(int) if told.ndim == 1 else told.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        return self._chosen(self.decision_function(X))
 
     def _learn(self, X: Any, y: npt.NDArray[Any], declared: Any, weight: Array | None, time: Any) -> None:
-        labels, known = y.tolist(), list(self.__dict__.get("_known", ()))
-        with_declared = list(dict.fromkeys([*known, *np.asarray(declared).tolist()]))
-        every = list(dict.fromkeys([*with_declared, *labels]))
-        classes = np.unique(np.array(every))
-        if len({isinstance(label, str) for label in every}) > 1 or len(classes) != len(every):
-            raise ValueError(f"the classes so far are {known}; labels must be of one type, and y holds others too.")
-        learner = self.learner_ if hasattr(self, "learner_") else AutoLearner("classes")
-        if len(with_declared) > learner.classes:
-            learner = learner.copy()  # a refused call must not leave room behind
-            learner.declare(len(with_declared))
-        places = {label: float(place) for place, label in enumerate(every)}
-        codes = np.array([places[label] for label in labels])
-        weight = self._by_class(weight, labels)
-        before = learner.count
-        try:
-            told = learner.learn(X, codes, sample_weight=weight, time=time)
-        except BaseException:
-            if learner.count > before and "_known" in self.__dict__:  # interrupted: it has met some of them
-                self._known[:] = every[: max(learner.classes, len(known))]
-            raise
-        p = learner.probabilities(told)
-        own = np.maximum(p[np.arange(len(codes)), codes.astype(np.intp)], 1e-15)
-        self.__dict__.setdefault("progress_", Progress()).add(
-            -np.log(own), (p.argmax(axis=1) == codes).astype(np.float64), weight
-        )
-        self.learner_, self._known = learner, every
-
-    def _by_class(self, weight: Array | None, labels: list[Any]) -> Array | None:
-        if self.class_weight is None:
-            return weight
-        if not isinstance(self.class_weight, dict):
-            raise TypeError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")
-        by_class = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
-        return by_class if weight is None else weight * by_class
-
-    def _by_label(self, told: Array) -> Array:
-        """What is told of the classes in the order in which they came, in the order of `classes_`."""
-        places = [self._known.index(label) for label in self.classes_.tolist()]
-        if told.ndim == 2:
-            return np.ascontiguousarray(told[:, places])
-        return told if places == sorted(places) else -told
+        model = self._model if "_model" in self.__dict__ else ExpertClassifier(AutoLearner("classes"), ())
+        labels = encode(y, model.classes, declared, sort_two=False)
+        self._note_dtype(y)
+        if self.class_weight is not None:
+            if not isinstance(self.class_weight, dict):
+                raise TypeError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")
+            by_class = class_weights(self.class_weight, labels.classes)[labels.codes]
+            weight = by_class if weight is None else weight * by_class
+        listed = [] if declared is None else np.unique(np.asarray(declared)).tolist()
+        model.learn(X, labels.codes, labels.classes, declared=listed, sample_weight=weight, time=time)
+        self._model = model
 
     def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
         self._require_labels(X, y)
-        assert_all_finite(np.asarray(y), input_name="y")
-        check_classification_targets(y)
-        return np.asarray(column_or_1d(y, warn=True))
+        return checked_labels(y)
 
     def saved(self) -> ModelFile:
         """What a file holds of the classifier."""
         saved = super().saved()
-        saved.options["classes"] = list(self._known)
+        saved.options.update(self._saved_classes())
         return saved
 
-    @classmethod
-    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
-        estimator = super().restored(saved, loss)
-        estimator._known = list(saved.options["classes"])
-        restored_classes(tuple(sorted(estimator._known)), np.array(estimator._known).dtype.str)
-        if estimator.learner_.classes != max(len(estimator._known), 2):
+    def _restore_model(self, learner: AutoLearner, saved: ModelFile) -> None:
+        values = saved.options["values"] if "values" in saved.options else saved.options["classes"]
+        dtype = saved.options.get("dtype") or np.array(values).dtype.str
+        classes, self._class_dtype = restored_classes(values, dtype)
+        if learner.classes != max(len(classes), 2):
             raise ValueError("its classes are not those of its learner.")
-        return estimator
+        self._model = ExpertClassifier(learner, classes)
 
 
 class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
@@ -226,6 +200,7 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
     """
 
     kind = "sklearn.AutoRegressor"
+    _model: ExpertRegressor
 
     @all_or_nothing
     def fit(
@@ -233,8 +208,7 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
     ) -> Self:
         """Learn from these events alone, each once; what was learned before is forgotten. Events with a `time` are taken in its order."""
         X, y = self._checked(X, reset=True), self._checked_targets(X, y)
-        for name in ("learner_", "progress_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_model", None)
         self._learn(*self._in_order(X, y, sample_weight, time))
         return self
 
@@ -243,19 +217,25 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
     ) -> Self:
         """Learn from these events, each once, in order."""
-        X, y = self._checked(X, reset=not hasattr(self, "learner_")), self._checked_targets(X, y)
+        X, y = self._checked(X, reset="_model" not in self.__dict__), self._checked_targets(X, y)
         self._learn(X, y, self._weights(sample_weight, X, online=True), time)
         return self
 
     def predict(self, X: Any) -> Array:
         """The prediction for each event."""
-        return self._told(X)
+        rows = self._checked_rows(X)
+        return self._model.margins(rows)[:, 0]
 
     def _learn(self, X: Any, y: Array, weight: Array | None, time: Any) -> None:
-        learner = self.learner_ if hasattr(self, "learner_") else AutoLearner("numbers")
-        told = learner.learn(X, y, sample_weight=weight, time=time)
-        self.learner_ = learner
-        self.__dict__.setdefault("progress_", Progress()).add((told - y) ** 2, np.abs(told - y), weight)
+        model = self._model if "_model" in self.__dict__ else ExpertRegressor(AutoLearner("numbers"))
+        model.learn(X, y[:, None], sample_weight=weight, time=time)
+        self._model = model
+
+    def _restore_model(self, learner: AutoLearner, saved: ModelFile) -> None:
+        del saved
+        if learner.task != "numbers":
+            raise ValueError("its learner is one of classes.")
+        self._model = ExpertRegressor(learner)
 
     def _checked_targets(self, X: Any, y: Any) -> Array:
         self._require_labels(X, y)

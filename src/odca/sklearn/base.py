@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from odca.io.model_file import ModelFile, Savable
 from odca.learner import Learner
 from odca.learner_options import frozen
-from odca.metrics.progress import Progress
-from odca.names import as_loss, as_penalty, as_window, smoothing_for, unless_auto
-from odca.penalties import KL, Penalty
+from odca.losses import as_loss
+from odca.models.linear import LinearClassifier, LinearLabels, LinearRegressor
+from odca.models.options import ModelOptions, Task
+from odca.penalties import KL, Penalty, as_penalty
 from odca.sklearn.columns import Columns
 from odca.validation.arrays import Array
-from odca.windows import Window
-
-ONLINE_RHO = 1e-5
+from odca.windows import Window, as_window
 
 NAMED: dict[str, Callable[[Any], object]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
 NUMBERS = ("rho", "smoothing", "intercept_penalty", "prior_strength", "prior_mean", "penalty_weights")
@@ -33,7 +34,8 @@ OF_THE_LEARNER = (*NAMED, *NUMBERS, "fit_intercept", "scale")
 class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
     """What classifier and regressor share. Their lanes are classes, labels or outputs."""
 
-    learner_: Learner
+    _task: Task
+    _model: LinearClassifier | LinearLabels | LinearRegressor
     _begun: dict[str, Any]
     """The options that the learner was made with."""
 
@@ -76,24 +78,35 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
 
     # What was learned
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in self.__dict__
+
+    @property
+    def learner_(self) -> Learner:
+        """The learner behind the estimator, whose lanes are classes, labels or outputs."""
+        if "_model" not in self.__dict__:
+            raise AttributeError("there is a learner after fit or partial_fit.")
+        learner: Any = self._model.learner
+        return cast("Learner", learner)
+
     @property
     def coef_(self) -> Any:
         """The weights that `predict` uses, in the units of X."""
         check_is_fitted(self)
-        weights = self._shown(np.atleast_2d(self.learner_.smoothed_coef))
+        weights = self._shown(np.atleast_2d(self.learner_.smoothed_coef)[self._lanes()])
         return sp.csr_array(np.atleast_2d(weights)) if self.__dict__.get("_sparse_coef") else weights
 
     @property
     def intercept_(self) -> Array:
         """The constant that `predict` adds."""
         check_is_fitted(self)
-        return np.atleast_1d(self.learner_.smoothed_intercept)[: self._n_shown()]
+        return np.atleast_1d(self.learner_.smoothed_intercept)[self._lanes()]
 
     @property
     def dual_objective_(self) -> float | Array:
         """A certified lower bound on the objective that any weights reach, per class or output."""
         check_is_fitted(self)
-        return scalar(np.atleast_1d(self.learner_.dual_objective())[: self._n_shown()])
+        return scalar(np.atleast_1d(self.learner_.dual_objective())[self._lanes()])
 
     @property
     def duality_gap_(self) -> float | Array:
@@ -102,7 +115,7 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
         if "fit_gap_" in self.__dict__:
             return scalar(self.fit_gap_)
         try:
-            return scalar(np.atleast_1d(self.learner_.duality_gap())[: self._n_shown()])
+            return scalar(np.atleast_1d(self.learner_.duality_gap())[self._lanes()])
         except ValueError as error:
             raise AttributeError(f"duality_gap_ is known after fit, or under a sliding window: {error}") from error
 
@@ -130,8 +143,8 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
             name: self.__dict__[name] for name in ("n_features_in_", "n_iter_", *self._facts) if name in self.__dict__
         }
         arrays: dict[str, Any] = self._saved_names()
-        if "progress_" in self.__dict__:
-            arrays["progress"] = self.progress_.as_array()
+        if any(each.events for each in self._model.metrics_by_output):
+            arrays |= self._model.saved_metrics()
         if "fit_gap_" in self.__dict__:
             arrays["fit_gap"] = self.fit_gap_
         options: dict[str, Any] = {"params": params, "fitted": fitted}
@@ -148,7 +161,7 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
         if loss is not None:
             params["loss"] = loss
         estimator = cls(**params)
-        estimator.learner_ = Learner.restored(saved.parts["learner"], loss)
+        estimator._restore_model(Learner.restored(saved.parts["learner"], loss), saved)
         estimator._begun = estimator._options_of_learner() | _begun_of(saved, loss)
         if saved.options.get("sparse_coef") is True:
             estimator.sparsify()
@@ -156,8 +169,7 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
             if name not in ("n_features_in_", "n_iter_", *cls._facts):
                 raise ValueError(f"a {cls.__name__} has no {name}.")
             estimator.__dict__[name] = value
-        if "progress" in saved.arrays:
-            estimator.progress_ = Progress.from_array(saved.arrays["progress"])
+        estimator._model.restore_metrics(saved.arrays)
         if "fit_gap" in saved.arrays:
             estimator.fit_gap_ = saved.arrays["fit_gap"]
         width = estimator.__dict__.get("n_features_in_")
@@ -169,12 +181,16 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
     _facts: tuple[str, ...] = ()
     """The attributes that a file holds beside those that every estimator has."""
 
-    def _n_shown(self) -> int:
-        """How many of the lanes are the user's."""
+    def _lanes(self) -> list[int]:
+        """The lanes that belong to the user's classes, labels or outputs, in their order."""
         raise NotImplementedError
 
     def _shown(self, weights: Array) -> Array:
-        return weights[: self._n_shown()]
+        return weights
+
+    def _restore_model(self, learner: Learner, saved: ModelFile) -> None:
+        """Become the estimator of a learner that a file holds."""
+        raise NotImplementedError
 
     # Learning
 
@@ -203,34 +219,33 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
 
     def _new_learner(self, X: Any, labels: Array, *, online: bool, mass: float = 1.0) -> Learner:
         """A learner for these labels, of which those of the first event alone count `online`: no split of a stream shows."""
-        penalty, window = as_penalty(self.penalty), as_window(self.window)
-        kl = isinstance(penalty, KL)
-        if self.scale not in ("auto", True, False):
-            raise ValueError(f"scale must be 'auto', True or False; got {self.scale!r}.")
-        automatic = not sp.issparse(X) and not kl and self.prior_mean is None
-        scale = automatic if self.scale == "auto" else bool(self.scale)
-        strength = self._automatic_strength(X, scale=scale) if online and not kl else 0.0
         self._begun = self._options_of_learner()
+        options = ModelOptions.named(
+            task=self._task,
+            loss=self.loss,
+            penalty=self.penalty,
+            rho=self.rho,
+            window=self.window,
+            smoothing=self.smoothing,
+            prior_strength=self.prior_strength,
+            intercept=self.fit_intercept,
+            intercept_penalty=self.intercept_penalty,
+            scale=self.scale,
+        )
+        if not online and options.rho == "auto":
+            options = replace(options, rho=self._automatic_rho(labels) / mass)
+        if not online and options.prior_strength == "auto":
+            options = replace(options, prior_strength=0.0)
+        in_units = not sp.issparse(X) and self.prior_mean is None  # else the weights have a meaning in the units of X
+        resolved = options.resolved(in_units=in_units, squared_length=partial(_squared_length, X))
+        kl = options.penalty if isinstance(options.penalty, KL) else None
         return Learner(
-            loss=as_loss(self.loss),
-            penalty=penalty,
-            rho=unless_auto("rho", self.rho, ONLINE_RHO if online else self._automatic_rho(labels) / mass),
-            window=window,
-            smoothing=unless_auto("smoothing", self.smoothing, smoothing_for(window)),
-            prior_strength=unless_auto("prior_strength", self.prior_strength, strength),
+            **resolved.of_learner(lanes=labels.shape[1]),
+            prior_intercept=0.0 if online or not self.fit_intercept else self._typical(labels),
             prior_mean=self.prior_mean,
             penalty_weights=self.penalty_weights,
-            intercept=self.fit_intercept,
-            intercept_penalty=self.intercept_penalty if self.fit_intercept else 1.0,
-            prior_intercept=self._typical(labels[:1] if online else labels) if self.fit_intercept else 0.0,
-            scale=scale,
-            lanes=labels.shape[1],
-            n_features=X.shape[1] if isinstance(penalty, KL) and penalty.prior is None else None,
+            n_features=X.shape[1] if kl is not None and kl.prior is None else None,
         )
-
-    def _automatic_strength(self, X: Any, *, scale: bool) -> float:  # noqa: ARG002 - some need them
-        """The constant strength with which a stream begins, from its first event."""
-        return 0.0
 
     def _automatic_rho(self, labels: Array) -> float:  # noqa: ARG002 - some need them
         """Of the mass 1."""
@@ -240,8 +255,8 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
         """Where the intercept is drawn to, for each lane."""
         return 0.0
 
-    def _solve(self, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> None:
-        """Fit a new learner."""
+    def _solved(self, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> Learner:
+        """A new learner, fitted."""
         mass = float(len(labels) if weight is None else weight.sum())  # ρ = 1/mass is LIBLINEAR's C = 1
         learner = self._new_learner(X, labels, online=False, mass=mass)
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -256,7 +271,6 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
             shuffle=self.shuffle,
             seed=seed,
         )
-        self.learner_ = learner
         self.n_iter_ = report.passes
         self.fit_gap_ = np.atleast_1d(report.gap)
         if not report.converged:
@@ -266,21 +280,7 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-    def _margins(self, X: Any, offset: npt.ArrayLike | None) -> Array:
-        check_is_fitted(self)
-        X = self._checked(X, reset=False, learning=False)
-        return np.atleast_2d(self.learner_.predict(X, offset=self._offsets_for(offset, self.learner_.lanes)))
-
-    def _offsets_for(self, offset: npt.ArrayLike | None, lanes: int) -> Any:  # noqa: ARG002 - some need them
-        """Offsets for every lane."""
-        return offset
-
-    def _losses(self, margins: Array, labels: Array) -> Array:
-        """The loss of each prediction; nan if the user's loss does not say."""
-        if not hasattr(self.learner_.loss, "value"):
-            return np.full(np.shape(margins), np.nan)
-        return self.learner_.loss_of(margins, labels)
+        return learner
 
 
 def _begun_of(saved: ModelFile, loss: object) -> dict[str, Any]:
@@ -289,6 +289,14 @@ def _begun_of(saved: ModelFile, loss: object) -> dict[str, Any]:
     if not begun.keys() <= set(OF_THE_LEARNER):
         raise ValueError(f"no learner is made with {', '.join(begun.keys() - set(OF_THE_LEARNER))}.")
     return begun | ({"loss": loss} if loss is not None else {})
+
+
+def _squared_length(X: Any, scale: bool) -> float:
+    """Of the first event: as many as it has features, if each is about one."""
+    first = X[[0]]
+    if scale:
+        return float(first.nnz if sp.issparse(X) else X.shape[1])
+    return float((first.multiply(first) if sp.issparse(X) else first * first).sum())
 
 
 def scalar(values: Array) -> float | Array:

@@ -7,26 +7,27 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
 
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
-from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError
-from odca.metrics.progress import Progress
-from odca.models.calibration import Calibration, sigmoid
-from odca.models.classes import OneAgainstRest, rearranged
-from odca.names import as_loss, as_penalty, prior_strength_for
+from odca.losses import MARGIN_LOSSES, SquaredError, as_loss
+from odca.models.calibration import Calibration
+from odca.models.classes import OneAgainstRest
+from odca.models.classifier import Answers
+from odca.models.linear import LinearClassifier, LinearLabels
 from odca.penalties import Penalty
 from odca.sklearn.base import Estimator
 from odca.sklearn.columns import all_or_nothing
+from odca.sklearn.labels import Encoded, WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.validation.arrays import Array
 from odca.windows import Infinite, Window
 
 CLASSIFIERS = (*MARGIN_LOSSES, SquaredError)
 
 
-class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[misc]
     """A linear classifier for streams and for data sets: min mean loss + ρR(w), by dual coordinate ascent.
 
     No step size, any of several windows, exact at any batch size. docs/estimators.md says why the defaults are what they are.
@@ -35,7 +36,7 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         "smooth_hinge:0.5" with its parameter, or an object such as SmoothHinge(0.5).
     penalty: "l2", "elasticnet", "elasticnet:0.2", "nonnegative", "box:-1,1", or an object: ElasticNet(0.2), Box(-1, 1), ...
     rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and 1e-5 in `partial_fit`.
-        `odca.names.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
+        `odca.conversions.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
     window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
         "half-life:7d" of event time, or an object such as HalfLife(3600.0): then events need a `time`.
     smoothing: κ in [0, 1], how long predictions average over past weights; "auto" follows the window. `fit` needs none.
@@ -57,6 +58,8 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     """
 
     kind = "sklearn.ODCAClassifier"
+    _task = "classes"
+    _model: LinearClassifier | LinearLabels
 
     def __init__(
         self,
@@ -113,21 +116,23 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Solve the problem of these events to a duality gap; what was learned before is forgotten."""
         self._check_options()
         X, y = self._checked(X, reset=True), self._checked_labels(X, y)
-        for name in ("_layout", "classes_", "calibration_", "progress_"):
+        for name in ("_model", "_class_dtype"):
             self.__dict__.pop(name, None)
         weight = self._weights(sample_weight, X, online=False)
+        classes: list[Any] | None = None
         if y.ndim == 2:
-            self.classes_ = np.arange(y.shape[1])
-            labels = np.where(y > 0, 1.0, -1.0)
+            targets = np.where(y > 0, 1.0, -1.0)
         else:
-            self.classes_, codes = np.unique(y, return_inverse=True)
-            self._layout = OneAgainstRest(tuple(self.classes_.tolist()), spare=False)
-            labels = self._layout.labels(codes)
-            weight = self._by_class(weight, codes, y)
-        offsets = self._offsets_for(offset, labels.shape[1])
-        self._solve(X, labels, weight, offsets, time)
-        if not isinstance(as_loss(self.loss), LogLoss):
-            self._calibrate(self.learner_.predict(X, offset=offsets), labels, weight, time)
+            classes = np.unique(y).tolist()
+            codes = np.searchsorted(np.unique(y), y)
+            targets = OneAgainstRest(tuple(classes), spare=False).labels(codes)
+            weight = self._weights_by_class(weight, classes, codes, y)
+            self._note_dtype(y)
+        offsets = self._offsets_for(offset, targets.shape[1], classes)
+        learner = self._solved(X, targets, weight, offsets, time)
+        self._model = LinearLabels(learner) if classes is None else LinearClassifier(learner, classes, spare=False)
+        if self._model.calibration is not None:
+            self._calibrate(self.learner_.predict(X, offset=offsets), targets, weight, time)
         return self
 
     @all_or_nothing
@@ -150,35 +155,88 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         X, y = self._checked(X, reset=first), self._checked_labels(X, y)
         weight = self._weights(sample_weight, X, online=True)
         if y.ndim == 2:
-            labels, learner = self._labelled_lanes(X, y, first=first), self.learner_
-            margins = self._learn(learner, X, labels, weight, offset, time)
-            hits = ((margins > 0) == (labels > 0)).mean(axis=1)
-            self.progress_.add(self._losses(margins, labels).mean(axis=1), hits, weight)
-            return self
-        if not first and self._is_multilabel():
-            raise ValueError("this model was begun with several labels per event; y must be an indicator matrix.")
-        seen = () if first else self._layout.classes
-        learner, codes = self._with_classes(X, y, classes, first=first)
-        weight = self._by_class(weight, codes, y)
-        labels = self._layout.labels(codes)
-        margins = self._learn(learner, X, labels, weight, offset, time)
-        self._judge(margins, codes, seen if classes is None else self._layout.classes, weight)
+            self._learn_labels(X, y, weight, offset, time, first=first)
+        else:
+            self._learn_classes(X, y, classes, weight, offset, time, first=first)
+        self.__dict__.pop("fit_gap_", None)
         return self
+
+    def _learn_labels(
+        self, X: Any, y: npt.NDArray[Any], weight: Array | None, offset: Any, time: Any, *, first: bool
+    ) -> None:
+        """Several labels of an event, whose lanes never change."""
+        targets = np.where(y > 0, 1.0, -1.0)
+        if first:
+            self._model = LinearLabels(self._new_learner(X, targets, online=True))
+        if not isinstance(self._model, LinearLabels) or y.shape[1] != self.learner_.lanes:
+            raise ValueError(f"y has {y.shape[1]} labels per event; this model was begun with other targets.")
+        offsets = self._offsets_for(offset, targets.shape[1], None)
+        self._model.learn(X, targets, sample_weight=weight, offset=offsets, time=time)
+
+    def _learn_classes(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        declared: Any,
+        weight: Array | None,
+        offset: Any,
+        time: Any,
+        *,
+        first: bool,
+    ) -> None:
+        known = () if first else self._model_of_classes().classes
+        labels = encode(y, known, declared, sort_two=True)
+        self._require_expected(labels, declared, first=first)
+        self._note_dtype(y)
+        weight = self._weights_by_class(weight, labels.classes, labels.codes, y)
+        spare = self.new_classes == "learn"
+        if first:
+            targets = OneAgainstRest(tuple(labels.classes), spare).labels(labels.codes[:1])
+            learner = self._new_learner(X, targets, online=True)
+            self._model = LinearClassifier(learner, labels.classes, spare=spare, seen=())
+        model = self._model_of_classes()
+        model.spare = spare
+        lanes = len(OneAgainstRest(tuple(labels.classes), spare).lanes)
+        model.learn(
+            X,
+            labels.codes,
+            labels.classes,
+            declared=() if declared is None else np.unique(np.asarray(declared)).tolist(),
+            sample_weight=weight,
+            offset=self._offsets_for(offset, lanes, labels.classes),
+            time=time,
+        )
+
+    def _model_of_classes(self) -> LinearClassifier:
+        if not isinstance(self._model, LinearClassifier):
+            raise ValueError("this model was begun with several labels per event; y must be an indicator matrix.")  # noqa: TRY004 - y's fault
+        return self._model
+
+    @property
+    def progress_(self) -> Any:
+        """How well `partial_fit` predicted each event before it learned from it: `odca.metrics.ClassMetrics`.
+
+        With several labels for an event, a list with the metrics of each label.
+        """
+        check_is_fitted(self)
+        return self._model.metrics_by_output if self._is_multilabel() else self._model.metrics
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes, sorted; of several labels their numbers."""
+        if "_model" in self.__dict__ and self._is_multilabel():
+            return np.arange(self.learner_.lanes)
+        return super().classes_
 
     def decision_function(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The margins: of the second class where there are two, else one column for each class or label."""
-        margins = self._shown(self._margins(X, offset).T).T
-        return margins if self._is_multilabel() or len(self.classes_) > 2 else margins[:, 0]
+        answers = self._answers(X, offset)
+        return answers.raw if isinstance(self._model, LinearLabels) else self._by_class(self._model.scores(answers))
 
     def predict(self, X: Any, offset: npt.ArrayLike | None = None) -> npt.NDArray[Any]:
         """The class of each event, or its labels as zeros and ones."""
         margins = self.decision_function(X, offset)
-        if self._is_multilabel():
-            return (margins > 0).astype(int)
-        if len(self.classes_) == 1:
-            return np.repeat(self.classes_, len(margins))
-        chosen = (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        return (margins > 0).astype(int) if self._is_multilabel() else self._chosen(margins)
 
     def predict_proba(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """P(class) of each event, one column for each class; P(label) of each label.
@@ -186,10 +244,9 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         Exact for log loss (several classes: one against the rest, normalised). For other losses by the map that was learned from
         the scores of events before they were learned.
         """
-        margins = self._shown(self._margins(X, offset).T).T
-        calibrated = hasattr(self, "calibration_")
-        p = self.calibration_.probabilities(margins) if calibrated else sigmoid(margins)
-        return p if self._is_multilabel() else self._layout.distribution(p, margins)
+        answers = self._answers(X, offset)
+        p = self._model.probabilities(answers)
+        return p if self._is_multilabel() else p[:, self._columns()]
 
     def predict_log_proba(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The logarithms of `predict_proba`."""
@@ -201,39 +258,45 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def saved(self) -> ModelFile:
         """What a file holds of the classifier."""
         saved = super().saved()
-        spare = None if self._is_multilabel() else self._layout.spare
-        saved.options["classes"] = {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "spare": spare}
-        if "calibration_" in self.__dict__:
-            saved.parts["calibration"] = self.calibration_.saved()
+        classes = {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "spare": None}
+        if isinstance(self._model, LinearClassifier):
+            classes = {**self._saved_classes(), "spare": self._model.layout.spare}
+        saved.options["classes"] = classes
+        if self._model.calibration is not None:
+            saved.parts["calibration"] = self._model.calibration.saved()
         return saved
 
-    @classmethod
-    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
-        estimator = super().restored(saved, loss)
+    def _restore_model(self, learner: Learner, saved: ModelFile) -> None:
         classes = saved.options["classes"]
-        estimator.classes_ = restored_classes(classes["values"], classes["dtype"])
-        lanes = len(estimator.classes_)
-        if classes["spare"] is not None:
-            estimator._layout = OneAgainstRest(tuple(estimator.classes_.tolist()), bool(classes["spare"]))
-            lanes = len(estimator._layout.lanes)
-        if "calibration" in saved.parts:
-            estimator.calibration_ = Calibration.restored(saved.parts["calibration"])
-        if estimator.learner_.lanes != lanes or len(getattr(estimator, "calibration_", range(lanes))) != lanes:
+        labels, dtype = restored_classes(classes["values"], classes["dtype"])
+        if classes["spare"] is None:
+            self._model = LinearLabels(learner)
+        else:
+            self._class_dtype = dtype
+            self._model = LinearClassifier(learner, labels, spare=bool(classes["spare"]))
+        if self._model.calibration is not None:
+            self._model.calibration = Calibration.restored(saved.parts["calibration"])
+        if isinstance(self._model, LinearClassifier):
+            self._model.require_consistent()
+        elif learner.lanes != len(labels) or len(self._model.calibration or labels) != len(labels):
             raise ValueError("its classes are not those of its learner.")
-        return estimator
 
     # Helpers
 
-    def _calibrate(self, margins: Array, labels: Array, weight: Array | None, time: Any) -> None:
+    def _answers(self, X: Any, offset: npt.ArrayLike | None) -> Answers:
+        check_is_fitted(self)
+        X = self._checked(X, reset=False, learning=False)
+        classes = None if isinstance(self._model, LinearLabels) else self._model.classes
+        return self._model.answer(X, offset=self._offsets_for(offset, self.learner_.lanes, classes))
+
+    def _calibrate(self, margins: Array, targets: Array, weight: Array | None, time: Any) -> None:
         """Learn probabilities from the margins of a solution. Where nothing fades, in any order but perhaps a sorted one."""
-        self.calibration_ = Calibration(labels.shape[1], self.learner_.window)
-        order = np.arange(len(labels))
+        order = np.arange(len(targets))
         if isinstance(self.learner_.window, Infinite):
-            order = np.random.default_rng(0).permutation(len(labels))
-        self.calibration_.learn(
+            order = np.random.default_rng(0).permutation(len(targets))
+        self._model.calibrate(
             margins[order],
-            labels[order],
+            targets[order],
             sample_weight=None if weight is None else weight[order],
             time=None if time is None else np.asarray(time)[order],
         )
@@ -256,124 +319,53 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         self._require_labels(X, y)
         if not sp.issparse(y):
             assert_all_finite(np.asarray(y), input_name="y")
-        check_classification_targets(y)
-        if type_of_target(y, raise_unknown=True) == "multilabel-indicator":
+        if sp.issparse(y) or type_of_target(y, raise_unknown=True) == "multilabel-indicator":
             if self.class_weight is not None:
                 raise ValueError(
                     "class_weight is for one class per event; here y has several labels. Use sample_weight."
                 )
             return np.asarray(y.toarray() if sp.issparse(y) else y)
-        return np.asarray(column_or_1d(y, warn=True))
+        return checked_labels(y)
 
     def _is_multilabel(self) -> bool:
-        return "_layout" not in self.__dict__
+        return isinstance(self._model, LinearLabels)
 
-    def _n_shown(self) -> int:
+    def _lanes(self) -> list[int]:
         if self._is_multilabel():
-            return len(self.classes_)
-        return self.learner_.lanes - self._layout.spare
+            return list(range(self.learner_.lanes))
+        columns = self._columns()
+        return columns if len(columns) > 2 else [0]
 
-    def _labelled_lanes(self, X: Any, y: npt.NDArray[Any], *, first: bool) -> Array:
-        """The labels of a multilabel problem, whose lanes never change."""
-        if first:
-            self.classes_ = np.arange(y.shape[1])
-            self._begin(X, np.where(y > 0, 1.0, -1.0))
-        if not self._is_multilabel() or y.shape[1] != len(self.classes_):
-            raise ValueError(f"y has {y.shape[1]} labels per event; this model was begun with other targets.")
-        return np.where(y > 0, 1.0, -1.0)
-
-    def _begin(self, X: Any, labels: Array) -> None:
-        self.learner_ = self._new_learner(X, labels, online=True)
-        self.progress_ = Progress()
-        if not isinstance(as_loss(self.loss), LogLoss):
-            self.calibration_ = Calibration(labels.shape[1], self.learner_.window)
-
-    def _automatic_strength(self, X: Any, *, scale: bool) -> float:
-        first = X[[0]]
-        if not scale:
-            return prior_strength_for(float((first.multiply(first) if sp.issparse(X) else first * first).sum()))
-        return prior_strength_for(float(first.nnz if sp.issparse(X) else X.shape[1]))  # each scaled to about one
-
-    def _offsets_for(self, offset: npt.ArrayLike | None, lanes: int) -> Array | None:
-        """Offsets for every lane: one number where there are two classes, else one for each class or label."""
+    def _offsets_for(self, offset: npt.ArrayLike | None, lanes: int, classes: Any) -> Array | None:
+        """Offsets for every lane: one number where there are two classes, else one for each of `classes`, sorted, or labels."""
         if offset is None:
             return None
         given = np.asarray(offset, dtype=np.float64)
-        owners = len(self.classes_) if self._is_multilabel() or len(self.classes_) > 2 else 1
+        owners = lanes if classes is None else len(classes) if len(classes) > 2 else 1
         columns = given.reshape(len(given), -1) if given.ndim in {1, 2} else given
         if columns.ndim != 2 or columns.shape[1] != owners:
             wanted = "(n,)" if owners == 1 else f"(n, {owners}), one for each class or label"
             raise ValueError(f"offset must have shape {wanted}; got {given.shape}.")
+        if classes is not None and owners > 1:
+            columns = columns[:, [sorted(classes).index(label) for label in classes]]
         return np.hstack([columns, np.zeros((len(columns), lanes - owners))])
 
-    def _with_classes(self, X: Any, y: npt.NDArray[Any], classes: Any, *, first: bool) -> tuple[Learner, Any]:
-        """A learner that has a lane for every class, and the classes of the events by number."""
-        found = np.unique(y)
-        known = found[:0] if first else self.classes_
-        declared = found[:0] if classes is None else np.unique(np.asarray(classes))
-        new = np.setdiff1d(found, np.union1d(known, declared))
-        if self.new_classes == "error" and len(new) and not (first and classes is None):
+    def _require_expected(self, labels: Encoded, declared: Any, *, first: bool) -> None:
+        """Raise ValueError for classes that must not appear any more."""
+        if self.new_classes == "error" and labels.new and not (first and declared is None):
+            known = sorted(label for label in labels.classes if label not in labels.new)
             raise ValueError(
-                f"y holds {new.tolist()}, which is not among the classes {np.union1d(known, declared).tolist()}. "
+                f"y holds {sorted(labels.new)}, which is not among the classes {known}. "
                 "Declare it in the first call (classes=...), or set new_classes='learn'."
             )
-        every = found if first and classes is None else np.union1d(np.union1d(known, declared), new)
-        if not set(known.tolist()) <= set(every.tolist()):
-            raise ValueError(
-                f"y holds {new.tolist()}, but the classes so far are {known.tolist()}: labels must be of one type."
-            )
-        spare = self.new_classes == "learn"
-        if first:
-            self._layout = OneAgainstRest(tuple(every.tolist()), spare)
-            self._begin(X, self._layout.labels(np.searchsorted(every, y)))
-        else:
-            self._rearrange(every, spare=spare)
-        self.classes_ = every
-        return self.learner_, np.searchsorted(every, y)
 
-    def _rearrange(self, classes: npt.NDArray[Any], *, spare: bool) -> None:
-        self.__dict__.setdefault("progress_", Progress())
-        if classes.tolist() == list(self._layout.classes) and spare == self._layout.spare:
-            return
-        self._layout, sources, mirrored = self._layout.become(classes.tolist(), spare=spare)
-        if any(mirrored) and not as_penalty(self.penalty).is_symmetric:
-            raise ValueError(
-                f"a third class cannot join two under {self.penalty!r}, which treats the signs of weights differently. "
-                "Name all classes in the first call: partial_fit(X, y, classes=[...])."
-            )
-        self.learner_ = rearranged(self.learner_, sources, mirrored)
-        if "calibration_" in self.__dict__:
-            self.calibration_ = self.calibration_.rearranged(sources, mirrored)
-
-    def _learn(self, learner: Learner, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> Array:
-        offsets = self._offsets_for(offset, labels.shape[1])
-        margins: Array = learner.learn(X, labels, sample_weight=weight, offset=offsets, time=time)
-        if "calibration_" in self.__dict__:
-            self.calibration_.learn(margins, labels, sample_weight=weight, time=time)
-        self.__dict__.pop("fit_gap_", None)
-        return margins
-
-    def _judge(self, margins: Array, codes: Any, seen: tuple[Any, ...], weight: Array | None) -> None:
-        """Count how well the events were predicted, among the classes that had been seen or declared by then."""
-        scores = self._layout.scores(margins)
-        if len(self.classes_) == 2:
-            scores = np.hstack([-scores, scores])
-        first = np.full(len(self.classes_), len(codes))
-        np.minimum.at(first, codes, np.arange(len(codes)))
-        first[np.isin(self.classes_, np.array(seen))] = -1
-        known = np.arange(len(codes))[:, None] > first
-        chosen = np.where(known, scores, -np.inf).argmax(axis=1)
-        own = scores[np.arange(len(codes)), codes]
-        hits = (chosen == codes) & known.any(axis=1)
-        self.progress_.add(self._losses(own, np.ones(len(own))), hits.astype(float), weight)
-
-    def _by_class(self, weight: Array | None, codes: Any, y: Any) -> Array | None:
+    def _weights_by_class(self, weight: Array | None, classes: list[Any], codes: Any, y: Any) -> Array | None:
         if self.class_weight is None:
             return weight
-        if isinstance(self.class_weight, dict):  # a class without a weight, or yet to come, weighs 1
-            by_class = np.array([float(self.class_weight.get(each, 1.0)) for each in self.classes_.tolist()])
+        if isinstance(self.class_weight, dict):
+            by_class = class_weights(self.class_weight, classes)
         else:
-            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            by_class = compute_class_weight(self.class_weight, classes=np.array(classes), y=y)
         of_class: Array = by_class[codes]
         return of_class if weight is None else weight * of_class
 
@@ -381,14 +373,3 @@ class ODCAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def restored_classes(values: tuple[Any, ...], name: str) -> npt.NDArray[Any]:
-    """The classes of a file: sorted, each once, of a type that takes no more memory than they do."""
-    dtype = np.dtype(name)
-    if dtype.kind not in "biufUO" or (dtype.kind == "O" and not all(isinstance(each, str) for each in values)):
-        raise ValueError(f"classes of type {dtype} are not among those that it can hold.")
-    classes = np.array(values) if dtype.kind == "U" else np.array(values, dtype=dtype)
-    if classes.ndim != 1 or not len(classes) or classes.tolist() != sorted(set(classes.tolist())):
-        raise ValueError("its classes are not in order.")
-    return classes

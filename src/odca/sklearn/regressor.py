@@ -6,17 +6,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from odca.io.model_file import ModelFile
-from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError
-from odca.metrics.progress import Progress
-from odca.names import as_loss
+from odca.learner import Learner
+from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError, as_loss
+from odca.models.linear import LinearRegressor
 from odca.sklearn.base import Estimator
 from odca.sklearn.columns import all_or_nothing
 from odca.validation.arrays import Array
 
-SQUARES = (SquaredError, Expectile, SquaredEpsilonInsensitive)  # losses that scale with the square of y
+SQUARED_LOSSES = (SquaredError, Expectile, SquaredEpsilonInsensitive)
+"""Losses that grow with the square of the error: their best constant is a mean, that of the others a median."""
 
 
 class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -30,8 +31,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; under losses that grow like |y - z| divided by the spread of y) and 1e-5 in
         `partial_fit`.
-    fit_intercept: the intercept is drawn to the mean (or median) of the targets, or to the first one in `partial_fit`: the penalty
-        is on how far it is from there.
+    fit_intercept: in `fit` the intercept is drawn to the mean (or median) of the targets: the penalty is on how far it is from there.
 
     y may have several columns: they are learned side by side over one read of X. `progress_` holds the mean loss and the mean
     absolute error of the predictions that `partial_fit` made before learning from each event. The other parameters are those of
@@ -39,6 +39,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     """
 
     kind = "sklearn.ODCARegressor"
+    _task = "numbers"
+    _model: LinearRegressor
     _facts = ("n_outputs_",)
 
     @all_or_nothing
@@ -52,9 +54,9 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     ) -> Self:
         """Solve the problem of these events to a duality gap; what was learned before is forgotten."""
         X, y = self._checked(X, reset=True), self._checked_targets(X, y)
-        self.__dict__.pop("progress_", None)
         self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
-        self._solve(X, y.reshape(len(y), -1), self._weights(sample_weight, X, online=False), offset, time)
+        weight = self._weights(sample_weight, X, online=False)
+        self._model = LinearRegressor(self._solved(X, y.reshape(len(y), -1), weight, offset, time))
         return self
 
     @all_or_nothing
@@ -74,34 +76,36 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         targets = y.reshape(len(y), -1)
         if first:
             self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
-            self.learner_ = self._new_learner(X, targets, online=True)
+            self._model = LinearRegressor(self._new_learner(X, targets, online=True))
         elif (0 if y.ndim == 1 else y.shape[1]) != self.n_outputs_:
             raise ValueError(f"y has shape {y.shape}; this model was begun with {max(self.n_outputs_, 1)} output(s).")
-        self.__dict__.setdefault("progress_", Progress())
         weight = self._weights(sample_weight, X, online=True)
-        margins = self.learner_.learn(X, targets, sample_weight=weight, offset=offset, time=time)
-        loss = self._losses(margins, targets).mean(axis=1)
-        self.progress_.add(loss, np.abs(self._mean(margins) - targets).mean(axis=1), weight)
+        self._model.learn(X, targets, sample_weight=weight, offset=offset, time=time)
         self.__dict__.pop("fit_gap_", None)
         return self
 
     def predict(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The prediction for each event; of Poisson loss the mean e^z."""
-        mean = self._mean(self._margins(X, offset))
+        check_is_fitted(self)
+        X = self._checked(X, reset=False, learning=False)
+        mean = self._model.predictions(self._model.margins(X, offset=offset))
         return mean if self.n_outputs_ else mean[:, 0]
 
-    def _mean(self, margins: Array) -> Array:
-        if not isinstance(self.learner_.loss, Poisson):
-            return margins
-        with np.errstate(over="ignore"):
-            return np.exp(margins)
+    @property
+    def progress_(self) -> Any:
+        """How well `partial_fit` predicted each event before it learned from it: `odca.metrics.NumberMetrics`.
+
+        With several outputs, a list with the metrics of each.
+        """
+        check_is_fitted(self)
+        return self._model.metrics_by_output if self.n_outputs_ else self._model.metrics
 
     def _typical(self, labels: Array) -> Any:
-        """The mean or the median of the targets: their size is not the penalty's business."""
+        """The mean or the median of the targets, for each output: their size is not the penalty's business."""
         loss = as_loss(self.loss)
         if isinstance(loss, Poisson):
             return np.log(np.maximum(labels.mean(axis=0), 0.1))
-        return labels.mean(axis=0) if isinstance(loss, SQUARES) else np.median(labels, axis=0)
+        return labels.mean(axis=0) if isinstance(loss, SQUARED_LOSSES) else np.median(labels, axis=0)
 
     def _automatic_rho(self, labels: Array) -> float:
         """Ridge's alpha = 1. Under a loss that grows like |y - z| the dual is bounded, and what w can reach is in its units and
@@ -109,17 +113,14 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         """
         loss, spread = as_loss(self.loss), float(labels.std(axis=0).max())
         bound = loss.d if isinstance(loss, Huber) else 1.0
-        free = isinstance(loss, (*SQUARES, Poisson)) or spread <= bound
+        free = isinstance(loss, (*SQUARED_LOSSES, Poisson)) or spread <= bound
         return 1.0 if free else bound / spread
 
-    @classmethod
-    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the regressor that a file holds. ValueError (or the like) if it holds none."""
-        estimator = super().restored(saved, loss)
-        outputs = estimator.__dict__.get("n_outputs_")
-        if type(outputs) is not int or estimator.learner_.lanes != max(outputs, 1):
+    def _restore_model(self, learner: Learner, saved: ModelFile) -> None:
+        outputs = saved.options["fitted"].get("n_outputs_")
+        if type(outputs) is not int or learner.lanes != max(outputs, 1):
             raise ValueError("its outputs are not those of its learner.")
-        return estimator
+        self._model = LinearRegressor(learner)
 
     def _checked_targets(self, X: Any, y: Any) -> Array:
         self._require_labels(X, y)
@@ -127,8 +128,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         single = targets.ndim == 2 and targets.shape[1] == 1
         return np.asarray(column_or_1d(targets, warn=True) if single else targets)
 
-    def _n_shown(self) -> int:
-        return self.learner_.lanes
+    def _lanes(self) -> list[int]:
+        return list(range(self.learner_.lanes))
 
     def _shown(self, weights: Array) -> Array:
         return weights if self.n_outputs_ else weights[0]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from odca.metrics import Row
-from odca.models.problem import Label
+from odca.models.options import Label
 from odca.stream.model import Labels, StreamModel
 from odca.stream.read.blocks import Block
 from odca.stream.read.stream import BadLines
@@ -32,15 +32,15 @@ class Evaluation:
         EventError, and nothing counted, if one of them cannot be judged.
         """
         self._model.require_sound(block, learning=False)
-        margins = self._model.margins(block)
-        return self._model.judge(self.metrics, block, margins, self._labels_of(block))
+        answers = self._model.answers(block)
+        return self._model.judge(self.metrics, block, answers, self._labels_of(block))
 
     def drop_faulty(self, block: Block, bad: BadLines) -> None:
         """Take events that have no label, or none that can be judged, out of a block, and count them as bad."""
         self._model.drop_faulty(block, bad, learning=False)
 
     def _labels_of(self, block: Block) -> Labels:
-        if self._model.problem.task == "numbers":
+        if self._model.task == "numbers":
             return block.rows.label
         codes, _ = self._model.codes_of(block)
         for row in np.flatnonzero(codes < 0).tolist():

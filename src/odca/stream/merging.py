@@ -15,19 +15,20 @@ from odca import _core
 from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
-from odca.models.problem import Problem
+from odca.models.linear import LinearClassifier, LinearRegressor
+from odca.models.options import ModelOptions, show
 from odca.stream.read.schema import Schema
 
 State = dict[str, npt.NDArray[Any]]
 Places = npt.NDArray[np.intp]
 
 
-def require_one_problem(mine: Problem, theirs: Problem) -> None:
+def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
     """ValueError, which names the difference, for models that cannot be merged.
 
     Where their first events decided (the strength of the prior), they may differ: the first model's holds.
     """
-    for each in fields(Problem):
+    for each in fields(ModelOptions):
         here, there = getattr(mine, each.name), getattr(theirs, each.name)
         if here != there and each.name not in {"prior_strength", "classes"}:
             raise ValueError(f"merge needs models of one problem; {each.name} is {here!r} here and {there!r} there.")
@@ -60,6 +61,36 @@ def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.
     vocabulary = _core.Vocabulary()
     vocabulary.restore(b"".join(places), np.cumsum([len(key) for key in places], dtype=np.int64))
     return vocabulary, moved
+
+
+def merged_model(mine: Any, theirs: Any, places: Places | None) -> LinearClassifier | LinearRegressor:
+    """The model of both, whose features have the first one's numbers; `places` are those of the second one's there."""
+    if isinstance(mine, LinearRegressor):
+        learner: Any = mine.learner
+        regressor = LinearRegressor(learner.merge(adopted(learner, theirs.learner, places)))
+        regressor.metrics = mine.metrics.merge(theirs.metrics)
+        return regressor
+    classes = united_classes(mine, theirs)
+    here, there = mine.with_classes(classes), theirs.with_classes(classes)
+    learner = here.learner.merge(adopted(here.learner, there.learner, places))
+    classifier = LinearClassifier(learner, classes, spare=here.layout.spare)
+    if here.calibration is not None:
+        classifier.calibration = here.calibration.merge(there.calibration)
+    classifier.metrics = mine.metrics.merge(theirs.metrics, [classes.index(each) for each in theirs.classes])
+    return classifier
+
+
+def united_classes(mine: LinearClassifier, theirs: LinearClassifier) -> list[Any]:
+    """The classes of both, the first one's first. ValueError if one of them has no room for the other's."""
+    classes = [*mine.classes, *(each for each in theirs.classes if each not in mine.classes)]
+    for model in (mine, theirs):
+        if len(classes) > len(model.classes) and not model.layout.spare:
+            shown = [", ".join(map(show, each.classes)) for each in (mine, theirs)]
+            raise ValueError(
+                f"the classes are {shown[0]} here and {shown[1]} there, and a model of two classes has no room for others. "
+                "Name them all before learning."
+            )
+    return classes
 
 
 def adopted(mine: Learner, theirs: Learner, places: Places | None) -> Learner:

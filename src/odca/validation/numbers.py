@@ -27,3 +27,15 @@ def whole(value: object, name: str, *, least: int = 1) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
     return operator.index(value)
+
+
+def numbers_after_colon(name: str, text: str, count: int) -> list[float]:
+    """The parameters of an option such as "box:-1,1": the numbers after its colon."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        wanted = "a number" if count == 1 else f"{count} numbers separated by commas"
+        raise ValueError(f"{wanted} must follow the colon; got {name!r}.")
+    return numbers

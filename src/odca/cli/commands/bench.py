@@ -233,10 +233,10 @@ def _parse(sample: Sample, threads: int) -> None:
 
 def _learn(sample: Sample, loss: str, threads: int | None = None) -> None:
     """Learn all events; they are parsed by `threads` threads, or have been parsed already if it is None."""
-    from odca.models.problem import Problem  # noqa: PLC0415 - the same
-    from odca.names import as_loss  # noqa: PLC0415 - after parsing
+    from odca.losses import as_loss  # noqa: PLC0415 - after parsing
+    from odca.models.options import ModelOptions  # noqa: PLC0415 - the same
     from odca.stream.model import StreamModel  # noqa: PLC0415 - the same
 
-    model = StreamModel.begin(Problem(loss=as_loss(loss)), sample.schema, sample.blocks[0])
+    model = StreamModel.begin(ModelOptions(loss=as_loss(loss)), sample.schema, sample.blocks[0])
     for block in sample.blocks if threads is None else sample.parsed(threads):
         model.learn(block)

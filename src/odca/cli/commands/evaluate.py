@@ -127,7 +127,7 @@ class _Plain:
 
     def show_warnings(self, output: Output) -> None:
         """Report events of unknown classes."""
-        from odca.models.problem import show  # noqa: PLC0415 - after parsing
+        from odca.models.options import show  # noqa: PLC0415 - after parsing
 
         if unknown := self._evaluation.unknown:
             shown = ", ".join(

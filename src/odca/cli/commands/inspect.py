@@ -100,7 +100,7 @@ def _show_automatic(model: Any, report: "AutoReport", arguments: argparse.Namesp
         )
     sections = {"model": [Fact("file", arguments.model), Fact("kind", model.kind)]}
     if model.kind == "StreamModel":
-        facts = [Fact("task", model.problem.task), Fact("memory measured in", model.problem.auto, name="memory")]
+        facts = [Fact("task", model.task), Fact("memory measured in", model.options.auto, name="memory")]
         facts += [Fact("events learned", model.learner.count, formatting.count, "events")]
         facts += [Fact("features", model.learner.n_features, formatting.count)]
         sections["model"] += facts
@@ -146,9 +146,9 @@ def _about(model: Any, learner: "Learner", path: str) -> list[Fact]:
     shown = {"loss": repr, "penalty": repr, "rho": _number, "smoothing": _number, "prior_strength": _number}
     facts = [Fact("file", path), Fact("kind", model.kind)]
     if model.kind == "StreamModel":
-        facts.append(Fact("task", model.problem.task))
+        facts.append(Fact("task", model.task))
         if model.classes:
-            from odca.models.problem import show  # noqa: PLC0415 - after parsing
+            from odca.models.options import show  # noqa: PLC0415 - after parsing
 
             facts.append(Fact("classes", [show(each) for each in model.classes], _listed))
     facts += [

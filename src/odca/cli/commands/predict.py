@@ -11,6 +11,7 @@ from odca.cli.files import add_model_argument, add_output_option, load_stream_mo
 from odca.cli.views.console import Output
 
 if TYPE_CHECKING:
+    from odca.models.classifier import Answers
     from odca.stream import Block, Stream
     from odca.stream.model import StreamModel, Wanted
     from odca.validation.arrays import Array
@@ -60,15 +61,15 @@ def run(arguments: argparse.Namespace) -> int:
     output = Output.of(arguments)
     refuse_overwriting({"--output": arguments.output}, [arguments.model, *arguments.data])
     model = load_stream_model(arguments.model, output)
-    if arguments.proba and model.problem.task == "numbers":
+    if arguments.proba and model.task == "numbers":
         raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
     _require_tag(model, arguments.tag)
     stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = _Writer(model, arguments)
     with stream, open_output(arguments.output) as file, output.progress(stream.total) as live:
         for block in stream:
-            margins = _margins(model, block, stream, arguments.on_error)
-            file.write("".join(writer.lines(block, margins)))
+            answers = _answers(model, block, stream, arguments.on_error)
+            file.write("".join(writer.lines(block, answers)))
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features:
         warn_about_unknown_features(output, model)
@@ -88,17 +89,17 @@ def _require_tag(model: "StreamModel", tag: str | None) -> None:
         )
 
 
-def _margins(model: "StreamModel", block: "Block", stream: "Stream", on_error: str) -> "Array":
+def _answers(model: "StreamModel", block: "Block", stream: "Stream", on_error: str) -> "Answers | Array":
     from odca.stream.read.refused import without_refused  # noqa: PLC0415 - after parsing
 
-    return without_refused(model.margins, block, stream.bad) if on_error == "skip" else model.margins(block)
+    return without_refused(model.answers, block, stream.bad) if on_error == "skip" else model.answers(block)
 
 
 class _Writer:
     """Predictions as lines."""
 
     def __init__(self, model: "StreamModel", arguments: argparse.Namespace) -> None:
-        from odca.models.problem import show  # noqa: PLC0415 - after parsing
+        from odca.models.options import show  # noqa: PLC0415 - after parsing
 
         self._model, self._arguments = model, arguments
         self._names = [show(each) for each in model.classes]
@@ -110,19 +111,19 @@ class _Writer:
         self.features = 0
         """The number of their features that the model knows."""
 
-    def lines(self, block: "Block", margins: "Array") -> Iterator[str]:
+    def lines(self, block: "Block", answers: "Answers | Array") -> Iterator[str]:
         """The lines of a block."""
         self.events += len(block)
         self.features += int(block.rows.indptr[-1])
         tags = block.tag or [""] * len(block)
         if self._arguments.json:
-            return self._objects(margins, tags)
-        return self._texts(margins, tags, tagged=block.tag is not None)
+            return self._objects(answers, tags)
+        return self._texts(answers, tags, tagged=block.tag is not None)
 
-    def _texts(self, margins: "Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
-        texts, between = self._labels(margins), " "
+    def _texts(self, answers: "Answers | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
+        texts, between = self._labels(answers), " "
         if self._wanted != "label":
-            values = self._model.shown(margins, self._wanted)
+            values = self._model.shown(answers, self._wanted)
             texts = map(repr, values.tolist())
             if values.ndim == 2:
                 texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
@@ -132,21 +133,21 @@ class _Writer:
         shown = (tag.translate(ON_ONE_LINE) for tag in tags)
         yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
 
-    def _labels(self, margins: "Array") -> Iterator[str]:
-        predicted = self._model.predicted(margins).tolist()
+    def _labels(self, answers: "Answers | Array") -> Iterator[str]:
+        predicted = self._model.predicted(answers).tolist()
         return (self._shown_names[int(code)] for code in predicted) if self._names else map(repr, predicted)
 
-    def _objects(self, margins: "Array", tags: list[str]) -> Iterator[str]:
+    def _objects(self, answers: "Answers | Array", tags: list[str]) -> Iterator[str]:
         model = self._model
         columns: dict[str, list[Any]] = {
-            "prediction": [_plain(each) for each in model.shown(margins, "label").tolist()]
+            "prediction": [_plain(each) for each in model.shown(answers, "label").tolist()]
         }
         if any(tags):
             columns["tag"] = [tag or None for tag in tags]
         if self._names:
-            columns["probabilities"] = self._by_class(model.shown(margins, "probabilities"))
+            columns["probabilities"] = self._by_class(model.shown(answers, "probabilities"))
         if self._arguments.raw:
-            raw = model.shown(margins, "margins")
+            raw = model.shown(answers, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
         encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for each line
         for values in zip(*columns.values(), strict=True):

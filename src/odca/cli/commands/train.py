@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
 from odca.cli.files import refuse_overwriting, same_file
 from odca.cli.learner_options import add_learning_options, learning_options
-from odca.cli.option_types import AUTO, takes_file, whole_number
+from odca.cli.option_types import takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values
 
 if TYPE_CHECKING:
-    from odca.models.problem import Label, Problem
+    from odca.models.options import Label, ModelOptions
     from odca.stream import Block, Position, Stream
     from odca.stream.model import StreamModel
 
@@ -194,7 +194,7 @@ class _Training:
         """Labels that have all been equal so far could be classes or numbers."""
         guessed = self._arguments.task is None and self._arguments.loss is None
         labels = stream.sample.y[~stream.sample.is_unlabelled]
-        if guessed and model.problem.task == "numbers" and len(labels) and (labels == labels[0]).all():
+        if guessed and model.task == "numbers" and len(labels) and (labels == labels[0]).all():
             self._output.warn(
                 f"the labels of the first events are all {labels[0]:g}, so they are treated as numbers. If they are classes, "
                 "use --task classes and list all classes with --classes."
@@ -265,20 +265,18 @@ class _Training:
 
     def show_summary(self) -> None:
         """Print what was learned and how well it predicted."""
-        from odca.stream.auto import AutoLanes  # noqa: PLC0415 - after parsing
-
         metrics, seconds = self.model.metrics, time.monotonic() - self._started
         learned = metrics.events - self._events_before
         facts = [
             Fact("events", metrics.events, formatting.count),
             Fact("features", self.model.learner.n_features, formatting.count),
-            Fact("loss", repr(self.model.problem.loss), name="loss_name"),
+            Fact("loss", repr(self.model.options.loss), name="loss_name"),
             Fact("time", seconds, formatting.duration, "seconds"),
             Fact("rate", learned / max(seconds, 1e-9), formatting.rate, "events_per_second"),
             Fact("model", self._arguments.output),
         ]
-        if isinstance(self.model.learner, AutoLanes):
-            self._output.note(self.model.learner.report().in_words())
+        if self.model.options.auto is not None:
+            self._output.note(self.model.report().in_words())
         title = "interrupted" if self._interrupted and not self._arguments.follow else "learned"
         self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
 
@@ -287,25 +285,25 @@ class _Training:
         warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
 
 
-def _problem(arguments: argparse.Namespace) -> "Problem":
-    from odca.models.problem import Problem  # noqa: PLC0415 - after parsing
+def _problem(arguments: argparse.Namespace) -> "ModelOptions":
+    from odca.models.options import ModelOptions  # noqa: PLC0415 - after parsing
 
     chosen = learning_options(arguments)
     if arguments.memory is not None and not arguments.auto:
         raise argparse.ArgumentTypeError("argument --memory: needs --auto. Without --auto, use --window")
     if arguments.auto:
         _require_defaults(arguments)
-    return Problem(
+    return ModelOptions(
         auto=(arguments.memory or "events") if arguments.auto else None,
         task=arguments.task,
         loss=chosen.loss,
         penalty=chosen.penalty,
-        rho=None if chosen.rho == AUTO else chosen.rho,
+        rho=chosen.rho,
         window=chosen.window,
-        smoothing=None if chosen.smoothing == AUTO else chosen.smoothing,
-        prior_strength=None if chosen.prior_strength == AUTO else chosen.prior_strength,
+        smoothing=chosen.smoothing,
+        prior_strength=chosen.prior_strength,
         intercept=chosen.intercept,
-        scale=chosen.scale,
+        scale="auto" if chosen.scale is None else chosen.scale,
         classes=tuple(_label(each) for each in arguments.classes.split(",")) if arguments.classes else (),
     )
 

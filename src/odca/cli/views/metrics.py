@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from odca.metrics import ClassMetrics, NumberMetrics, Row
-    from odca.models.problem import Label
+    from odca.models.options import Label
     from odca.stream.model import StreamModel
 
 COLUMNS = (
@@ -53,7 +53,7 @@ def row_values(classes: "Sequence[Label]", row: "Row") -> tuple[Any, ...]:
 
 
 def _class(classes: "Sequence[Label]", code: int) -> str:
-    from odca.models.problem import show  # noqa: PLC0415 - after parsing
+    from odca.models.options import show  # noqa: PLC0415 - after parsing
 
     return show(classes[code]) if code >= 0 else "-"
 

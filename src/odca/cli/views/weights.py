@@ -55,10 +55,9 @@ def largest(values: "Array", count: int) -> list[int]:
 
 def automatic_report(model: Any) -> "AutoReport | None":
     """The report of a model trained with `--auto`, or of an Auto estimator; None for other models."""
-    own: Any = model if hasattr(model, "report") else getattr(model, "learner", None)
-    if not hasattr(own, "report"):
+    if not hasattr(model, "report") or getattr(getattr(model, "options", None), "auto", "") is None:
         return None
-    report: AutoReport = own.report()
+    report: AutoReport = model.report()
     return report
 
 
@@ -84,7 +83,7 @@ def weights_of(model: Any) -> Weights:
 
 def _outputs_of(model: Any) -> tuple[str, ...]:
     """The classes that have weights, if the model has any."""
-    from odca.models.problem import show  # noqa: PLC0415 - after parsing
+    from odca.models.options import show  # noqa: PLC0415 - after parsing
 
     classes = getattr(model, "classes_", getattr(model, "classes", ()))
     if isinstance(classes, list):  # several labels, each with two classes

@@ -17,7 +17,7 @@ import numpy as np
 from odca.features.spec import feature_name
 from odca.learner import Learner
 from odca.losses import Poisson
-from odca.models.problem import Label
+from odca.models.options import Label
 from odca.stream.model import StreamModel
 from odca.validation.arrays import Array
 
@@ -49,14 +49,14 @@ class LinearModel:
         learner, classes, bits = model.learner, model.classes, model.schema.features.bits
         scores = 1 if len(classes) <= 2 else len(classes)  # without the spare lane
         return cls(
-            repr(model.problem.loss),
+            repr(model.options.loss),
             classes,
             [feature_name(key) for key in model.keys()],  # noqa: SIM118 - a method of the model
             learner.n_features if bits is None else 1 << bits,
             np.reshape(learner.smoothed_coef, (learner.lanes, learner.n_features))[:scores],
             np.reshape(learner.smoothed_intercept, learner.lanes)[:scores],
             None if model.calibration is None else model.calibration.maps(scores),
-            isinstance(model.problem.loss, Poisson),
+            isinstance(model.options.loss, Poisson),
         )
 
     def as_json(self) -> str:

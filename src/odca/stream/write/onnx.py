@@ -12,7 +12,7 @@ import numpy as np
 
 from odca.errors import InputError, Remedy
 from odca.models.calibration import BARELY
-from odca.models.problem import Label, show
+from odca.models.options import Label, show
 from odca.stream.write.linear import LinearModel
 from odca.validation.arrays import Array
 

@@ -1,0 +1,100 @@
+"""Dictionaries in the place of rows: what lets the models of this package learn from events by name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.models.auto_events import AutoEvents
+from odca.models.events import EventLearner
+from odca.penalties import Penalty
+from odca.validation.arrays import Array
+from odca.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class EventLanes:
+    """An `EventLearner` as `LinearClassifier` and `LinearRegressor` take a learner: X is many dictionaries, or a data frame."""
+
+    events: EventLearner
+
+    @property
+    def lanes(self) -> int:
+        """How many models are learned side by side."""
+        return self.events.learner.lanes
+
+    @property
+    def loss(self) -> object:
+        """The loss of all of them."""
+        return self.events.learner.loss
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty of all of them."""
+        return self.events.learner.penalty
+
+    @property
+    def window(self) -> Window:
+        """How the past counts."""
+        return self.events.learner.window
+
+    @property
+    def count(self) -> int:
+        """How many events were learned from."""
+        return self.events.learner.count
+
+    def learn(self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None) -> Array:
+        """Learn from events in order; return each event's margins from before it was learned, (n, lanes)."""
+        margins = self.events.learn_many(X, y, weight=sample_weight, offset=offset, time=time)
+        return np.reshape(margins, (-1, self.lanes))
+
+    def predict(self, X: Any, *, offset: Any = None) -> Array:
+        """The margins of events, (n, lanes)."""
+        return np.reshape(self.events.predict_many(X, offset=offset), (-1, self.lanes))
+
+    def loss_of(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """The loss of each margin."""
+        return self.events.learner.loss_of(margins, y)
+
+    def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> "EventLanes":
+        """The same learner with its lanes rearranged."""
+        return EventLanes(self.events.with_lanes(sources, mirrored))
+
+
+@dataclass(frozen=True, slots=True)
+class EventExperts:
+    """`AutoEvents` as `ExpertClassifier` takes its experts."""
+
+    events: AutoEvents
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return self.events.learner.classes
+
+    @property
+    def count(self) -> int:
+        """How many events were learned from."""
+        return self.events.learner.count
+
+    def learn(self, X: Any, y: Array, *, sample_weight: Any = None, time: Any = None) -> Array:
+        """Learn from events in order; return the answers from before."""
+        return self.events.learn_many(X, y, weight=sample_weight, time=time)
+
+    def predict(self, X: Any) -> Array:
+        """The answers for events."""
+        return self.events.predict_many(X)
+
+    def probabilities(self, answers: Array) -> Array:
+        """P(class) of each event."""
+        return self.events.learner.probabilities(answers)
+
+    def declare(self, classes: int) -> None:
+        """Make room for so many classes."""
+        self.events.learner.declare(classes)
+
+    def copy(self) -> "EventExperts":
+        """Independent experts in the same state."""
+        return EventExperts(self.events.copy())

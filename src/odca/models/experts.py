@@ -1,0 +1,155 @@
+"""Automatic models: the experts behind the same interface as the linear models."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.errors import InputError, Remedy
+from odca.losses import LogLoss, SquaredError, as_native
+from odca.metrics import ClassMetrics, NumberMetrics, Row
+from odca.models.auto import AutoLearner
+from odca.models.classifier import Answers, Classifier, Codes
+from odca.models.regressor import Regressor
+from odca.validation.arrays import Array
+
+
+class Experts(Protocol):
+    """What a classifier needs of its experts: an `AutoLearner`, or `AutoEvents` whose rows are dictionaries."""
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+
+    @property
+    def count(self) -> int:
+        """How many events were learned from."""
+
+    def learn(self, X: Any, y: Array, *, sample_weight: Any = None, time: Any = None) -> Array:
+        """Learn from events in order, whose labels are codes; return the answers from before."""
+
+    def predict(self, X: Any) -> Array:
+        """The answers for events."""
+
+    def probabilities(self, answers: Array) -> Array:
+        """P(class) of each event, from the answers."""
+
+    def declare(self, classes: int) -> None:
+        """Make room for so many classes."""
+
+    def copy(self) -> Self:
+        """Independent experts in the same state."""
+
+
+class ExpertClassifier(Classifier):
+    """The experts of the automatic mode; their answers are log odds of two classes, log probabilities of more."""
+
+    def __init__(self, learner: Experts, classes: Iterable[Any], *, scored: bool = True) -> None:
+        super().__init__(classes, scored=scored)
+        self.learner = learner
+        if learner.classes < len(self.classes):
+            learner.declare(len(self.classes))
+
+    def become(self, classes: Sequence[Any]) -> None:
+        """Have these classes, of which the present ones come first. The experts meet the others at their events."""
+        assert tuple(classes)[: len(self.classes)] == self.classes
+        self.classes = tuple(classes)
+        declared = sum(each in self._seen for each in self.classes)
+        if declared > self.learner.classes:
+            self.learner = self.learner.copy()  # a call that is refused must not leave room behind
+            self.learner.declare(declared)
+
+    def _learn(
+        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
+    ) -> Answers:
+        require_no_offset(offset)
+        return Answers(self.learner.learn(X, codes.astype(np.float64), sample_weight=sample_weight, time=time))
+
+    def _after_an_interruption(self, classes: Sequence[Any]) -> None:
+        """Keep the classes that the experts have met with the events before the interruption."""
+        self.classes = tuple(classes)[: max(self.learner.classes, len(self.classes))]
+        self._seen = self._seen.union(self.classes)
+
+    def answer(self, X: Any, *, offset: Any = None) -> Answers:
+        """What the experts say of events."""
+        require_no_offset(offset)
+        return Answers(self.learner.predict(X))
+
+    def scores(self, answers: Answers) -> Array:
+        """Log odds of the second of two classes, else log probabilities."""
+        return answers.raw[:, None] if answers.raw.ndim == 1 else answers.raw
+
+    def probabilities(self, answers: Answers) -> Array:
+        """One column for each class; the rows sum to one."""
+        if len(self.classes) == 1:
+            return np.ones((len(answers.raw), 1))
+        p: Array = self.learner.probabilities(answers.raw)[:, : len(self.classes)]
+        return p
+
+    # Scoring
+
+    def _judge_margins(
+        self, metrics: ClassMetrics, answers: Answers, codes: Codes, weight: Array | None, features: Any
+    ) -> list[Row]:
+        return metrics.add_margins(
+            codes, answers.raw, as_native(LogLoss()), probability=None, weight=weight, features=features
+        )
+
+    def _losses(self, answers: Answers, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
+        """The log loss."""
+        p = self._probabilities_among(answers, known)
+        unknown = codes >= p.shape[1]
+        own = np.where(unknown, 0.0, p[np.arange(len(codes)), np.where(unknown, 0, codes)])
+        return np.asarray(-np.log(np.maximum(own, 1e-15)))
+
+    def _probabilities_among(self, answers: Answers, known: npt.NDArray[np.intp]) -> Array:
+        """Of the classes known so far, which come first: whatever classes the call brings, as without them."""
+        raw = answers.raw
+        if raw.ndim == 2:
+            raw = raw[:, : max(len(known), 2)]
+        p: Array = self.learner.probabilities(raw[:, 1] - raw[:, 0] if raw.ndim == 2 == raw.shape[1] else raw)
+        return p
+
+
+class ExpertRegressor(Regressor):
+    """The experts of the automatic mode, for numbers. Their loss is half the squared error."""
+
+    learner: AutoLearner
+
+    def __init__(self, learner: AutoLearner) -> None:
+        self.learner = learner
+        super().__init__()
+
+    def learn_margins(
+        self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
+    ) -> Array:
+        """Learn from events in order; return what was predicted for each before."""
+        require_no_offset(offset)
+        return self.learner.learn(X, y[:, 0], sample_weight=sample_weight, time=time)[:, None]
+
+    def margins(self, X: Any, *, offset: Any = None) -> Array:
+        """The predictions, (n, 1)."""
+        require_no_offset(offset)
+        return self.learner.predict(X)[:, None]
+
+    def predictions(self, margins: Array) -> Array:
+        """The margins themselves."""
+        return margins
+
+    def losses(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """Half the squared error."""
+        return np.asarray(SquaredError().value(margins, y))
+
+    def new_metrics(self) -> NumberMetrics:
+        """Metrics of its predictions, of no event yet."""
+        return NumberMetrics(self.losses)
+
+
+def require_no_offset(offset: object) -> None:
+    """Raise ValueError for an offset, which the automatic mode cannot use."""
+    if offset is not None:
+        raise InputError(
+            "an automatic model takes no offsets.",
+            remedy=Remedy("Leave the column out, or learn without {auto}.", auto=None),
+        )

@@ -1,0 +1,285 @@
+"""Linear models: a learner whose lanes are classes, labels or outputs."""
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.losses import LogLoss, Poisson, as_native
+from odca.metrics import ClassMetrics, NumberMetrics, Row
+from odca.models.calibration import Calibration, sigmoid
+from odca.models.classes import OneAgainstRest
+from odca.models.classifier import Answers, Classifier, Codes
+from odca.models.regressor import Regressor
+from odca.models.scored import Scored
+from odca.penalties import Penalty
+from odca.validation.arrays import Array
+from odca.windows import Window
+
+
+class Lanes(Protocol):
+    """What a classifier needs of its learner: a `Learner`, or an `EventLearner` whose rows are dictionaries."""
+
+    @property
+    def lanes(self) -> int:
+        """How many models are learned side by side."""
+
+    @property
+    def loss(self) -> object:
+        """The loss of all of them."""
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty of all of them."""
+
+    @property
+    def window(self) -> Window:
+        """How the past counts."""
+
+    @property
+    def count(self) -> int:
+        """How many events were learned from."""
+
+    def learn(self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None) -> Array:
+        """Learn from events in order; return each event's margins from before it was learned, (n, lanes)."""
+
+    def predict(self, X: Any, *, offset: Any = None) -> Array:
+        """The margins of events, (n, lanes)."""
+
+    def loss_of(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """The loss of each margin."""
+
+    def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> Self:
+        """The same learner with its lanes rearranged."""
+
+
+class Calibrated:
+    """A model whose margins become probabilities by a calibration, unless they are log odds."""
+
+    learner: Any
+    calibration: Calibration | None
+
+    def calibrate(self, margins: Array, targets: Array, **how: Any) -> None:
+        """Learn probabilities anew, from the margins of a solution."""
+        if self.calibration is not None:
+            self.calibration = Calibration(targets.shape[1], self.learner.window)
+            self.calibration.learn(margins, targets, **how)
+
+
+class LinearClassifier(Calibrated, Classifier):
+    """A learner with a lane for each class, one against the rest; its answers are margins.
+
+    spare: keep a lane that sees "not this class" always, for classes yet to come: they end bit for bit as if they had been declared.
+    """
+
+    def __init__(
+        self,
+        learner: Lanes,
+        classes: Iterable[Any],
+        *,
+        spare: bool,
+        seen: Iterable[Any] | None = None,
+        scored: bool = True,
+    ) -> None:
+        super().__init__(classes, seen=seen, scored=scored)
+        self.learner = learner
+        self.spare = spare
+        """Whether there is to be a spare lane; from the next call on, if it is set."""
+        self.layout = OneAgainstRest(self.classes, spare)
+        self.calibration: Calibration | None = None
+        """What makes probabilities of margins, where these are not log odds."""
+        if not isinstance(learner.loss, LogLoss):
+            self.calibration = Calibration(len(self.layout.lanes), learner.window)
+
+    def become(self, classes: Sequence[Any]) -> None:
+        """Have these classes, in this order: the present ones and perhaps others."""
+        if tuple(classes) == self.classes and self.spare == self.layout.spare:
+            return
+        layout, sources, mirrored = self.layout.become(classes, spare=self.spare)
+        if any(mirrored) and not self.learner.penalty.is_symmetric:
+            raise ValueError(
+                f"a third class cannot join two under {self.learner.penalty!r}, which treats the signs of weights differently. "
+                "Name all classes in the first call (classes=)."
+            )
+        if sources != list(range(self.learner.lanes)) or any(mirrored):
+            self.learner = self.learner.with_lanes(sources, mirrored)
+            if self.calibration is not None:
+                self.calibration = self.calibration.rearranged(sources, mirrored)
+        if tuple(classes)[: len(self.classes)] != self.classes and self.metrics_by_output:
+            self.metrics = ClassMetrics().merge(self.metrics, [list(classes).index(each) for each in self.classes])
+        self.layout, self.classes = layout, layout.classes
+
+    def with_classes(self, classes: Sequence[Any]) -> "LinearClassifier":
+        """The same model with these classes, in this order."""
+        twin = copy.copy(self)
+        twin.become(classes)
+        return twin
+
+    def require_consistent(self) -> None:
+        """Raise ValueError for parts that do not belong together, such as those of a damaged file."""
+        lanes = len(self.layout.lanes)
+        if self.learner.lanes != lanes or len(self.calibration or range(lanes)) != lanes:
+            raise ValueError("its classes are not those of its learner.")
+
+    def _learn(
+        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
+    ) -> Answers:
+        targets = self.layout.labels(codes)
+        margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
+        if self.calibration is None:
+            return Answers(margins)
+        return Answers(margins, self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time))
+
+    def _after_an_interruption(self, classes: Sequence[Any]) -> None:
+        """Nothing: the learner with lanes for new classes is another one, which was dropped."""
+
+    def answer(self, X: Any, *, offset: Any = None) -> Answers:
+        """The margins of events."""
+        return Answers(self.learner.predict(X, offset=offset))
+
+    def scores(self, answers: Answers) -> Array:
+        """The margins of the classes that have a lane: of two only the second one's."""
+        return self.layout.scores(answers.raw)
+
+    def probabilities(self, answers: Answers) -> Array:
+        """Exact for log loss (several classes: one against the rest, normalised), else as calibrated on the stream."""
+        return self.layout.distribution(self._p_of_lanes(answers), self.scores(answers))
+
+    def _p_of_lanes(self, answers: Answers) -> Array:
+        if answers.calibrated is not None:
+            return np.array(self.layout.scores(answers.calibrated))
+        scores = self.scores(answers)
+        return sigmoid(scores) if self.calibration is None else self.calibration.probabilities(scores)
+
+    # Scoring
+
+    @property
+    def _has_value(self) -> bool:
+        """Whether the loss says what a prediction costs: one of the user's own may not."""
+        return hasattr(self.learner.loss, "value")
+
+    def _judge_margins(
+        self, metrics: ClassMetrics, answers: Answers, codes: Codes, weight: Array | None, features: Any
+    ) -> list[Row]:
+        is_log_odds = self.calibration is None and answers.calibrated is None
+        return metrics.add_margins(
+            codes,
+            answers.raw[:, 0],
+            as_native(self.learner.loss),
+            probability=None if is_log_odds else self.probabilities(answers)[:, 1],
+            weight=weight,
+            features=features,
+        )
+
+    def _scores_margins(self, metrics: ClassMetrics) -> bool:
+        return self._has_value and super()._scores_margins(metrics)
+
+    def _losses(self, answers: Answers, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
+        """The mean over the lanes of the classes that are known; nan if the user's loss does not say."""
+        if not self._has_value:
+            return np.full(len(codes), np.nan)
+        scores, targets = self.scores(answers), self.layout.labels(codes)
+        if len(self.classes) > 2:
+            scores, targets = scores[:, known], targets[:, known]
+        return np.asarray(self.learner.loss_of(scores, targets[:, : scores.shape[1]]).mean(axis=1))
+
+    def _probabilities_among(self, answers: Answers, known: npt.NDArray[np.intp]) -> Array:
+        if len(known) == len(self.classes):
+            return self.probabilities(answers)
+        scores, p = self.scores(answers), np.zeros((len(answers.raw), len(self.classes)))
+        if len(known) == 1:
+            p[:, known[0]] = 1.0
+        elif len(known) == 2:  # as a model of these two would say it
+            first, second = sorted(known.tolist(), key=lambda code: _sorting_key(self.classes[code]))
+            p[:, second] = self._p_of_lanes(answers)[:, second]
+            p[:, first] = 1.0 - p[:, second]
+        elif len(known):
+            p[:, known] = self.layout.distribution(self._p_of_lanes(answers)[:, known], scores[:, known])
+        return p
+
+
+class LinearLabels(Calibrated, Scored[ClassMetrics]):
+    """A learner with a lane for each of several labels that an event may have at the same time."""
+
+    def __init__(self, learner: Lanes) -> None:
+        self.learner = learner
+        self.calibration: Calibration | None = None
+        if not isinstance(learner.loss, LogLoss):
+            self.calibration = Calibration(learner.lanes, learner.window)
+        super().__init__([ClassMetrics() for _ in range(learner.lanes)])
+
+    def learn(self, X: Any, targets: Array, *, sample_weight: Array | None, offset: Any, time: Any) -> None:
+        """Learn from events in order, whose targets are +1 for the labels that they have and -1 for the others."""
+        margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
+        p = sigmoid(margins)
+        if self.calibration is not None:
+            p = self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time)
+        has_value = hasattr(self.learner.loss, "value")
+        losses = self.learner.loss_of(margins, targets) if has_value else np.full(margins.shape, np.nan)
+        for lane, metrics in enumerate(self.metrics_by_output):
+            metrics.add(
+                (targets[:, lane] > 0.0).astype(np.int32),
+                (margins[:, lane] > 0.0).astype(np.int32),
+                losses[:, lane],
+                margin=margins[:, lane],
+                probability=p[:, lane],
+                weight=sample_weight,
+            )
+
+    def answer(self, X: Any, *, offset: Any = None) -> Answers:
+        """The margins of events."""
+        return Answers(self.learner.predict(X, offset=offset))
+
+    def probabilities(self, answers: Answers) -> Array:
+        """P(label) for each label."""
+        return sigmoid(answers.raw) if self.calibration is None else self.calibration.probabilities(answers.raw)
+
+
+class LinearRegressor(Regressor):
+    """A learner with a lane for each number to be predicted."""
+
+    learner: Lanes
+
+    def __init__(self, learner: Lanes) -> None:
+        self.learner = learner
+        super().__init__(learner.lanes)
+
+    def learn_margins(
+        self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
+    ) -> Array:
+        """Learn from events in order; return their margins from before."""
+        return self.learner.learn(X, y, sample_weight=sample_weight, offset=offset, time=time)
+
+    def margins(self, X: Any, *, offset: Any = None) -> Array:
+        """The margins of events, (n, outputs)."""
+        return self.learner.predict(X, offset=offset)
+
+    def predictions(self, margins: Array) -> Array:
+        """The margins themselves; of Poisson loss the means e^z."""
+        if not isinstance(self.learner.loss, Poisson):
+            return margins
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(margins))
+
+    def losses(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """The loss of each margin; nan if the user's loss does not say."""
+        if not self.has_value:
+            return np.full(np.shape(margins), np.nan)
+        return self.learner.loss_of(margins, y)
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the loss says what a prediction costs: one of the user's own may not."""
+        return hasattr(self.learner.loss, "value")
+
+    def new_metrics(self) -> NumberMetrics:
+        """Metrics of its predictions, of no event yet."""
+        return NumberMetrics(
+            self.losses if self.has_value else None, margin_is_prediction=not isinstance(self.learner.loss, Poisson)
+        )
+
+
+def _sorting_key(label: Any) -> tuple[bool, Any]:
+    return isinstance(label, str), label

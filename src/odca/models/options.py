@@ -1,0 +1,147 @@
+"""The options of a model, the same words for every face, and what "auto" stands for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from odca.learner_options import default_rho
+from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
+from odca.penalties import KL, L2, Penalty, as_penalty
+from odca.windows import Infinite, Window, as_window
+
+Task: TypeAlias = Literal["classes", "numbers"]
+Label: TypeAlias = float | str
+Memory: TypeAlias = Literal["events", "time"]
+OrAuto: TypeAlias = float | Literal["auto"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """What is learned, and how. The first events decide what is None or "auto"; see docs/options.md.
+
+    task: whether labels are classes or numbers. None: classes if they are texts or only two, or if the loss is for classes.
+    loss: None is log loss for classes and squared error for numbers.
+    penalty, window: of the learner.
+    rho: "auto" is 1e-5, or 1e-3 where features are scaled: there 1e-5 would let the first events throw the weights far off.
+    smoothing: "auto" follows the window.
+    prior_strength: "auto" takes a tenth of the squared length of the first event for classes, and 0 for numbers.
+    intercept, intercept_penalty: whether there is a constant feature, and the factor on its penalty.
+    scale: "auto" scales features that come in units of their own (dense arrays, tables, JSON, dictionaries), unless
+        the weights have a meaning in those units (KL, prior_mean).
+    classes: all of them, if they are known beforehand.
+    auto: None for one linear model; else nothing of all that is chosen, but learned (`AutoLearner`), and its
+        memories count in "events" or in "time".
+    """
+
+    task: Task | None = None
+    loss: object | None = None
+    penalty: Penalty = L2()  # noqa: RUF009 - frozen
+    rho: OrAuto = "auto"
+    window: Window = Infinite()  # noqa: RUF009 - frozen
+    smoothing: OrAuto = "auto"
+    prior_strength: OrAuto = "auto"
+    intercept: bool = True
+    intercept_penalty: float = 1.0
+    scale: bool | Literal["auto"] = "auto"
+    classes: tuple[Label, ...] = ()
+    auto: Memory | None = None
+
+    @classmethod
+    def named(cls, **options: Any) -> "ModelOptions":
+        """Options in which losses, penalties and windows may be given by name: "hinge", "elasticnet:0.2", "36h"."""
+        for name in ("rho", "smoothing", "prior_strength"):
+            _require_number_or_auto(name, options[name])
+        if options["scale"] not in ("auto", True, False):
+            raise ValueError(f"scale must be 'auto', True or False; got {options['scale']!r}.")
+        meant = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
+        return cls(**options | {name: read(options[name]) for name, read in meant.items()})
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether events need a time."""
+        return self.window.uses_time or self.auto == "time"
+
+    def resolved(self, *, in_units: bool, squared_length: Callable[[bool], float]) -> "ModelOptions":
+        """The options with nothing left to "auto", for a known task and loss.
+
+        in_units: whether features come in units of their own. squared_length: of the first event, given whether
+        features are scaled.
+        """
+        restrained = self.task == "classes" and not isinstance(self.penalty, KL)
+        scale = in_units and not isinstance(self.penalty, KL) if self.scale == "auto" else bool(self.scale)
+        strength = self.prior_strength
+        if strength == "auto":
+            strength = prior_strength_for(squared_length(scale)) if restrained else 0.0
+        return replace(
+            self,
+            scale=scale,
+            rho=default_rho(scale=scale) if self.rho == "auto" else self.rho,
+            smoothing=self.window.default_smoothing if self.smoothing == "auto" else self.smoothing,
+            prior_strength=strength,
+        )
+
+    def of_learner(self, *, lanes: int | None) -> dict[str, Any]:
+        """Resolved options as the keywords of `Learner` and `EventLearner`."""
+        assert "auto" not in {self.rho, self.smoothing, self.prior_strength, self.scale}
+        return {
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "rho": self.rho,
+            "window": self.window,
+            "smoothing": self.smoothing,
+            "prior_strength": self.prior_strength,
+            "intercept": self.intercept,
+            "intercept_penalty": self.intercept_penalty if self.intercept else 1.0,
+            "scale": self.scale,
+            "lanes": lanes,
+        }
+
+    def require_resolved(self) -> None:
+        """Raise ValueError for options that no model can have, such as those of a damaged file."""
+        if self.task not in get_args(Task) or self.auto not in (None, *get_args(Memory)):
+            raise ValueError(f"its task is {self.task!r}, and automatic by {self.auto!r}.")
+        if not all(type(each) in {float, str} for each in self.classes) or len({*self.classes}) < len(self.classes):
+            raise ValueError("its classes are not different numbers or texts.")
+        if (self.task == "classes") != (len(self.classes) >= 2):
+            raise ValueError(f"its task is {self.task}, and it has {len(self.classes)} classes.")
+
+    def as_options(self) -> dict[str, Any]:
+        """For a model file."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def default_loss(task: Task) -> LogLoss | SquaredError:
+    """The loss where nobody chose it."""
+    return LogLoss() if task == "classes" else SquaredError()
+
+
+def require_loss_for(task: Task, loss: object) -> None:
+    """Raise ValueError for a loss of ours that is not for the task. Squared error serves both."""
+    is_for_classes = isinstance(loss, MARGIN_LOSSES)
+    if task == "numbers" if is_for_classes else task == "classes" and loss != SquaredError():
+        raise ValueError(f"{loss!r} is not for {task}. Choose another loss, or another task.")
+
+
+def prior_strength_for(squared_length: float) -> float:
+    """a₀ that lets the first events of a stream move a classifier's margins by a few units, whatever their length.
+
+    An event moves its own margin by s = ‖h‖²/A per unit of λ ≤ 1. Under A = ρΔ alone the first events, when Δ is
+    small, would throw it about.
+    """
+    return 0.1 * (1.0 + squared_length)
+
+
+def show(label: Label) -> str:
+    """A label as a person writes it: 1 and not 1.0.
+
+    >>> show(1.0), show("UP")
+    ('1', 'UP')
+    """
+    if isinstance(label, str):
+        return label
+    return str(int(label)) if label == int(label) and abs(label) < 1e15 else repr(float(label))
+
+
+def _require_number_or_auto(name: str, value: object) -> None:
+    if isinstance(value, str) and value != "auto":
+        raise ValueError(f"{name} must be a number or 'auto'; got {value!r}.")

@@ -1,0 +1,117 @@
+"""Labels as scikit-learn's users give them, translated to the codes of a model's classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+DTYPES = "biufUO"
+"""The kinds of labels that a file can hold: truths, numbers, texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Labels as places among classes, those of the model first."""
+
+    codes: npt.NDArray[np.intp]
+    classes: list[Any]
+    new: list[Any]
+    """The classes that neither were known nor are declared, in the order of their first events."""
+
+
+def checked_labels(y: Any) -> npt.NDArray[Any]:
+    """One label for each event, none of them missing."""
+    assert_all_finite(np.asarray(y), input_name="y")
+    check_classification_targets(y)
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def encode(y: npt.NDArray[Any], known: Sequence[Any], declared: Any, *, sort_two: bool) -> Encoded:
+    """The codes of labels, for a model that knows these classes, when others are declared.
+
+    With `sort_two`, one or two classes are in sorted order: the single margin of two then speaks for the larger label.
+    """
+    values, first, places = np.unique(y, return_index=True, return_inverse=True)
+    found = values[np.argsort(first)].tolist()
+    listed = [] if declared is None else np.unique(np.asarray(declared)).tolist()
+    classes = list(dict.fromkeys([*known, *listed, *found]))
+    if len({isinstance(label, str) for label in classes}) > 1:
+        raise ValueError(
+            f"y holds {found}, but the classes so far are {[*known, *listed]}: labels must be of one type."
+        )
+    if sort_two and len(classes) <= 2:
+        classes.sort()
+    code = {label: place for place, label in enumerate(classes)}
+    codes = np.array([code[label] for label in values.tolist()], dtype=np.intp)[places]
+    before = {*known, *listed}
+    return Encoded(codes, classes, [label for label in found if label not in before])
+
+
+class WithClasses:
+    """An estimator whose model is a classifier: `classes_` are sorted, the model's in the order in which they came."""
+
+    _model: Any
+    _class_dtype: np.dtype[Any]
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes, sorted."""
+        if "_model" not in self.__dict__:
+            raise AttributeError("the classes are known after fit or partial_fit.")
+        return _as_array(sorted(self._model.classes), self._class_dtype)
+
+    def _note_dtype(self, y: npt.NDArray[Any]) -> None:
+        """Remember which type labels have, so that predictions have it too."""
+        known = self.__dict__.get("_class_dtype", y.dtype)
+        same = known.kind == y.dtype.kind or "O" in known.kind + y.dtype.kind
+        self._class_dtype = y.dtype if known.kind == "U" and same else known if same else np.result_type(known, y.dtype)
+
+    def _columns(self) -> list[int]:
+        """The place in the model of each of `classes_`."""
+        return [self._model.classes.index(label) for label in sorted(self._model.classes)]
+
+    def _by_class(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Scores (n, classes), or (n, 1) of two, in the order of `classes_`; those of at most two have one dimension."""
+        columns = self._columns()
+        if len(columns) > 2:
+            return scores[:, columns]
+        return scores[:, 0] if columns == sorted(columns) else -scores[:, 0]
+
+    def _chosen(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The classes that such scores speak for."""
+        classes = self.classes_
+        if len(classes) == 1:
+            return np.repeat(classes, len(scores))
+        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(classes[chosen])
+
+    # Files
+
+    def _saved_classes(self) -> dict[str, Any]:
+        dtype = _as_array(self._model.classes, self._class_dtype).dtype.str
+        return {"values": list(self._model.classes), "dtype": dtype}
+
+
+def _as_array(labels: Sequence[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    return np.array(labels) if dtype.kind == "U" else np.array(labels, dtype=dtype)
+
+
+def restored_classes(values: tuple[Any, ...], name: str) -> tuple[list[Any], np.dtype[Any]]:
+    """The classes of a file, and their type. ValueError if they are not different labels of one type."""
+    dtype = np.dtype(name)
+    if dtype.kind not in DTYPES or (dtype.kind == "O" and not all(isinstance(each, str) for each in values)):
+        raise ValueError(f"classes of type {dtype} are not among those that it can hold.")
+    classes = _as_array(values, dtype)
+    if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
+        raise ValueError("its classes are not different from each other.")
+    return classes.tolist(), dtype
+
+
+def class_weights(class_weight: dict[Any, float], labels: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """The weights by class; a class without one weighs 1."""
+    return np.array([float(class_weight.get(label, 1.0)) for label in labels])

@@ -1,0 +1,94 @@
+"""What the first events of a stream decide: the task, the classes, and every option that was left to "auto"."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from odca.errors import Remedy
+from odca.losses import MARGIN_LOSSES
+from odca.models.options import Label, ModelOptions, Task, default_loss, require_loss_for, show
+from odca.stream.read.blocks import Block
+from odca.stream.read.errors import StreamError
+from odca.stream.read.schema import Schema
+
+TABLES = ("csv", "jsonl", "arrow", "parquet")
+"""Formats whose numbers come in units of their own."""
+
+
+def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptions:
+    """The options with nothing left to decide. StreamError if the first events do not allow a model."""
+    _require_labels(options, schema, sample)
+    labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_numbers_first)
+    task = options.task or ("classes" if options.classes else _task_of(options.loss, labels))
+    classes = options.classes or (tuple(labels) if task == "classes" else ())
+    if task == "classes" and len(classes) < 2:
+        shown = f"only {show(classes[0])}" if classes else "none"
+        raise StreamError(
+            f"classes are at least two, but the first {len(sample)} events have {shown}.",
+            path=sample.path,
+            remedy=Remedy(
+                "Name all classes ({classes}), or say that the labels are numbers ({task}).",
+                classes=None,
+                task="numbers",
+            ),
+        )
+    loss = default_loss(task) if options.loss is None else options.loss
+    require_loss_for(task, loss)
+    return replace(options, task=task, loss=loss, classes=classes).resolved(
+        in_units=schema.format in TABLES, squared_length=partial(_squared_length, sample)
+    )
+
+
+def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> None:
+    if schema.format in TABLES and schema.roles.label is None:
+        raise StreamError(_which_label(schema), path=sample.path, remedy=Remedy("Name it with {label}.", label=None))
+    if not len(sample):
+        if sample.bad_count:
+            raise sample.bad_lines()[0]
+        raise StreamError("there are no events.", path=sample.path)
+    if len({*options.classes}) < len(options.classes) or len(options.classes) == 1:
+        raise ValueError(
+            f"classes must be two or more, each named once; got {', '.join(show(each) for each in options.classes)}."
+        )
+    if sample.is_unlabelled.all():
+        raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
+
+
+def _numbers_first(label: Label) -> tuple[bool, Label]:
+    return isinstance(label, str), label
+
+
+def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
+    if loss is not None:
+        return "classes" if isinstance(loss, MARGIN_LOSSES) else "numbers"
+    return "classes" if len(labels) == 2 or any(isinstance(label, str) for label in labels) else "numbers"
+
+
+def _squared_length(sample: Block, scale: bool) -> float:
+    """Of the first event: as many as it has features, if each is about one."""
+    first = sample.rows.data[: sample.rows.indptr[1]]
+    with np.errstate(over="ignore"):
+        length = float(len(first) if scale else first @ first)
+    if not np.isfinite(length):
+        raise StreamError(
+            "the values are too large: their squares are no floats.",
+            path=sample.path,
+            line=sample.line(0),
+            row=0,
+            remedy=Remedy("Scale the features ({scale}).", scale=True),
+        )
+    return length
+
+
+def _which_label(schema: Schema) -> str:
+    names = [column.name for column in schema.columns]
+    there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
+    return f"which column is the label?{there}"
+
+
+def _without_labels(schema: Schema, events: int) -> str:
+    if schema.roles.label is None:
+        return f"the first {events} events have no label."
+    return f"the first {events} events have nothing in {schema.roles.label!r}, which should be the label."
