@@ -32,6 +32,5 @@ NB_MODULE(_core, m) {
   odca::bind::bind_metrics(m);
   odca::bind::bind_baselines(m);
   odca::bind::bind_bank(m);
-  odca::bind::bind_encoding(m);
   m.def("keep_freed_memory", &keep_freed_memory);
 }

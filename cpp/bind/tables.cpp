@@ -33,6 +33,7 @@ constexpr std::pair<const char*, Kind> kinds[] = {{"number", Kind::number},
                                                   {"category", Kind::category},
                                                   {"text", Kind::text},
                                                   {"date", Kind::date},
+                                                  {"boolean", Kind::boolean},
                                                   {"any", Kind::any}};
 
 template <class Choice, std::size_t n>
@@ -93,7 +94,7 @@ std::unique_ptr<Block> read_table(const std::vector<PyColumn>& columns, const st
                                   std::int64_t rows, const FeatureOptions& features, bool skip_bad,
                                   const text::Vocabulary* vocabulary) {
   if (columns.size() != values.size()) throw InputError("each column must have its values");
-  if (rows < 0) throw InputError("there cannot be fewer rows than none");
+  if (rows < 0) throw InputError("the number of rows must not be negative");
   std::vector<std::vector<std::string_view>> strings(columns.size());
   std::vector<text::ValueColumn> table;
   for (std::size_t k = 0; k < columns.size(); ++k)

@@ -40,6 +40,5 @@ void bind_tables(nanobind::module_& m);
 void bind_metrics(nanobind::module_& m);
 void bind_baselines(nanobind::module_& m);
 void bind_bank(nanobind::module_& m);
-void bind_encoding(nanobind::module_& m);
 
 }  // namespace odca::bind

@@ -3,18 +3,18 @@
 #include "text_support.hpp"
 
 using namespace odca::test;
-using odca::text::JsonRoles;
+using odca::text::RoleNames;
 
 namespace {
 
-Block json(std::string_view text, const FeatureOptions& options = {}, const JsonRoles& roles = {}) {
+Block json(std::string_view text, const FeatureOptions& options = {}, const RoleNames& roles = {}) {
   Block block;
   odca::text::read_json(text, roles, options, true, block);
   check_block(block, options);
   return block;
 }
 
-Block json(std::string_view text, const JsonRoles& roles) { return json(text, {}, roles); }
+Block json(std::string_view text, const RoleNames& roles) { return json(text, {}, roles); }
 
 // The features of a line that is well.
 std::string one(std::string_view text, const FeatureOptions& options = {}) {
@@ -25,7 +25,7 @@ std::string one(std::string_view text, const FeatureOptions& options = {}) {
 }
 
 // What is wrong with a line. It leaves nothing behind.
-std::string fault(std::string_view line, const FeatureOptions& options = {}, const JsonRoles& roles = {}) {
+std::string fault(std::string_view line, const FeatureOptions& options = {}, const RoleNames& roles = {}) {
   const Block block = json(line, options, roles);
   CHECK(block.size() == 0);
   CHECK(block.names.size() == 0);
@@ -207,7 +207,7 @@ TEST_CASE("json: fields that interact, with all below") {
 }
 
 TEST_CASE("json: label, weight, offset, time, group, tag") {
-  const JsonRoles roles{.label = "y", .weight = "w", .offset = "meta.o", .group = "g", .time = "t", .tag = "id"};
+  const RoleNames roles{.label = "y", .weight = "w", .offset = "meta.o", .group = "g", .time = "t", .tag = "id"};
   const Block block = json(R"({"y": 1, "w": 2, "meta": {"o": 0.5, "x": 1}, "t": 3.5, "g": 7, "id": "first"})"
                            "\n"
                            R"({"y": "yes", "id": 12.50})"
@@ -249,7 +249,7 @@ TEST_CASE("json: lines with other keys, or in another order") {
 }
 
 TEST_CASE("json: after a bad line nothing is left of it") {
-  const JsonRoles roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
+  const RoleNames roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
   const Block block =
       json("{\"a\": 1}\n{\"b\": 2, \"y\": \"no\", \"w\": 3, \"id\": \"x\", \"c\": }\n{\"c\": 3, \"b\": 4}\n", roles);
   CHECK(features(block) == Lines{"a:1", "c:3 b:4"});
@@ -278,7 +278,7 @@ std::string random_value(Random& random, int depth) {
 }  // namespace
 
 TEST_CASE("json: any cut into blocks gives the same events") {
-  const JsonRoles roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
+  const RoleNames roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
   Random random(5);
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     std::string text;

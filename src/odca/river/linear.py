@@ -26,10 +26,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _shortened(name: str) -> Callable[[Method], Method]:
-    """Put a native short cut in front of a method, for plain calls on an object that has its `_short`."""
+    """Put a native fast path in front of a method, for plain calls on an object that has its `_fast`."""
 
     def decorate(method: Method) -> Method:
-        return cast("Method", functools.update_wrapper(_core.with_short_cut(name, method), method))
+        return cast("Method", functools.update_wrapper(_core.with_fast_path(name, method), method))
 
     return decorate
 
@@ -74,10 +74,10 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
     def _use(self, events: EventLearner) -> None:
         """Learn by these from now on. Their two methods are kept at hand: to look them up takes a while, for an event."""
         self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
-        self._short = events._core if self._may_be_short() else None
+        self._fast = events._core if self._may_be_short() else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in {"_learn", "_predict", "_short"}}
+        return {name: value for name, value in self.__dict__.items() if name not in {"_learn", "_predict", "_fast"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
