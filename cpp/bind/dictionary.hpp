@@ -27,7 +27,9 @@ using EventList = nb::typed<nb::list, nb::any>;
 template <class Read>
 void read_many(const nb::list& events, std::size_t count, Read&& read) {
   std::size_t i = 0;
-  const auto at_event = [&](const std::string& fault) { return "event " + std::to_string(i) + " is at fault: " + fault; };
+  const auto at_event = [&](const std::string& fault) {
+    return "event " + std::to_string(i) + " is at fault: " + fault;
+  };
   for (; i < count; ++i) try {  // numbers of types of their own run Python code
       if (nb::len(events) != count) throw InputError("the list of events changed while it was read");
       read(nb::object(events[i]));

@@ -11,6 +11,7 @@
 #include "bind/arrays.hpp"
 #include "bind/dictionary.hpp"
 #include "bind/signals.hpp"
+#include "bind/state.hpp"
 #include "odca/models/event_model.hpp"
 
 namespace odca::bind {
@@ -60,8 +61,8 @@ class EventReading {
   }
 
   // The event as a dictionary of its own, of plain values.
-  nb::dict plain(nb::handle event) const {
-    return DictionaryVisitor::plain(event, model_.space().options().missing != text::Missing::ignore);
+  Fields plain(nb::handle event) const {
+    return Fields(DictionaryVisitor::plain(event, model_.space().options().missing != text::Missing::ignore));
   }
 
  protected:

@@ -15,7 +15,6 @@
 #include "bind/event_reading.hpp"
 #include "bind/native_fast_path.hpp"
 #include "bind/signals.hpp"
-#include "bind/state.hpp"
 #include "bind/topics.hpp"
 #include "odca/experts/bank.hpp"
 #include "odca/learner/learner.hpp"
@@ -72,7 +71,8 @@ class EventCore : public EventReading {
       throw InputError("the window counts in event time; give the time of every event");
     learn_events([&](Reading& reading) { reading.learned(event); },
                  [&](const Batch& batch) __attribute__((always_inline)) {
-                   return learn({batch, labels.columns(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time}, margin);
+                   return learn({batch, labels.columns(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
+                                margin);
                  });
   }
 
@@ -112,9 +112,9 @@ class EventCore : public EventReading {
       learn_events(
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
-            return learn({batch, columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
-                          time ? time->data() : nullptr},
-                         out.data());
+            return learn(
+                {batch, columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0), time ? time->data() : nullptr},
+                out.data());
           });
     return to_numpy(std::move(out), {rows, lanes()});
   }
@@ -212,8 +212,8 @@ class AutoEventCore : public EventReading {
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
             const nb::gil_scoped_release free_threads;
-            said = bank_.learn(
-                {batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr}, signal_arrived);
+            said = bank_.learn({batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr},
+                               signal_arrived);
             return static_cast<std::int64_t>(said.size()) / bank_.heads();
           });
     return shaped(std::move(said), rows);

@@ -29,12 +29,9 @@ using text::TableColumn;
 constexpr std::pair<const char*, Role> roles[] = {
     {"feature", Role::feature}, {"label", Role::label}, {"weight", Role::weight}, {"offset", Role::offset},
     {"time", Role::time},       {"group", Role::group}, {"tag", Role::tag},       {"ignored", Role::ignored}};
-constexpr std::pair<const char*, Kind> kinds[] = {{"number", Kind::number},
-                                                  {"category", Kind::category},
-                                                  {"text", Kind::text},
-                                                  {"date", Kind::date},
-                                                  {"boolean", Kind::boolean},
-                                                  {"any", Kind::any}};
+constexpr std::pair<const char*, Kind> kinds[] = {{"number", Kind::number},   {"category", Kind::category},
+                                                  {"text", Kind::text},       {"date", Kind::date},
+                                                  {"boolean", Kind::boolean}, {"any", Kind::any}};
 
 template <class Choice, std::size_t n>
 Choice named(const char* what, const std::string& name, const std::pair<const char*, Choice> (&choices)[n]) {

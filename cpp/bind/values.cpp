@@ -106,7 +106,8 @@ text::Value value_of(std::string_view path, nb::handle object, nb::object& kept,
     return Value::of_text(utf8(kept));
   }
   if (PyBool_Check(x)) return Value::of_boolean(x == Py_True);
-  if (is_type(object, "numpy.bool_") || is_type(object, "numpy.bool")) return Value::of_boolean(PyObject_IsTrue(x) == 1);
+  if (is_type(object, "numpy.bool_") || is_type(object, "numpy.bool"))
+    return Value::of_boolean(PyObject_IsTrue(x) == 1);
   if (is_type(object, "numpy.datetime64")) kept = of_numpy(object);
   if (kept.is_none() || (is_date(kept) && is_pandas(kept, "NaT"))) return Value::none();
   if (is_date(kept)) return Value::of_date(moment_of(kept));

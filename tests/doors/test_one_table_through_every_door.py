@@ -19,6 +19,7 @@ from odca import EventLearner, LogLoss, stream
 from odca.features import Features
 from odca.models.auto_events import AutoEvents
 from odca.models.problem import Problem
+from odca.stream.model import StreamModel
 from odca.stream.read.stream import read_events
 
 NAMES = ("y", "price", "rooms", "kind", "new", "day", "at", "title")
@@ -88,14 +89,14 @@ FILES: dict[str, Callable[[list[Row], Path], Path]] = {
 FRAMES: dict[str, Callable[[list[Row]], Any]] = {
     "dictionaries": lambda table: table,
     "pandas": lambda table: pd.DataFrame(table).astype({"day": object}),
-    "polars": lambda table: pl.DataFrame(table),
+    "polars": pl.DataFrame,
 }
 OPTIONS = {
     "plain": {},
     "hashed": {"bits": 12},
     "crossed": {"interactions": (("kind", "new"), ("at", "price"))},
-    "some fields": {"keep": ("price", "kind", "at", "new")},
-    "without some": {"ignore": ("rooms", "day")},
+    "some fields": {"keep": ("price", "kind", "day", "at", "new")},
+    "without some": {"ignore": ("rooms", "kind")},
     "ignored gaps": {"missing": "ignore"},
 }
 
@@ -117,9 +118,9 @@ def read(path: Path, features: Features) -> list[dict[Any, float]]:
     return events
 
 
-def model_of(path: Path, features: Features) -> stream.StreamModel:
+def model_of(path: Path, features: Features) -> StreamModel:
     with stream.open(path, label="y", features=features) as opened:
-        model = stream.StreamModel.begin(Problem(), opened.schema, opened.sample)
+        model = StreamModel.begin(Problem(), opened.schema, opened.sample)
         model.vocabulary = opened.vocabulary
         for block in opened:
             model.learn(block)
@@ -146,7 +147,9 @@ def test_events_that_are_dictionaries_have_the_features_of_the_file(door: str, n
     features = Features(**TEXT, categorical=("rooms",), **OPTIONS[name])
     path = written_csv(table, tmp_path / "a.csv")
     with stream.open(path, label="y", features=features) as opened:
-        expected = [event for block in opened for event in keyed(block, opened.vocabulary.keys() if opened.vocabulary else [])]
+        expected = [
+            event for block in opened for event in keyed(block, opened.vocabulary.keys() if opened.vocabulary else [])
+        ]
         schema, vocabulary = opened.schema, opened.vocabulary
     block = read_events(FRAMES[door](table), schema, vocabulary)
     assert keyed(block, vocabulary.keys() if vocabulary else []) == expected
@@ -166,6 +169,8 @@ def test_a_model_of_one_file_predicts_all_forms_alike(kind: str, bits: int | Non
         assert model.predict_file(write(table, tmp_path / f"b.{each}"), "margins").tolist() == expected
     for make in FRAMES.values():
         assert model.predict_events(make(table), "margins").tolist() == expected
+    if kind == "jsonl":
+        return  # in which a string is a string
     as_strings = [{name: as_text(row[name]) or None for name in NAMES} for row in table]  # as csv.DictReader has them
     assert model.predict_events(as_strings, "margins").tolist() == expected
 
@@ -206,7 +211,7 @@ def test_learners_of_events_have_the_features_of_the_file(automatic: bool, name:
         model = make()
         frame = door(events)
         assert model.learn_many(frame, y).tolist() == learned.tolist()
-        assert [key.decode("latin-1") for key in model._names().keys()] == [key.decode("latin-1") for key in keys]
+        assert model._names().listed() == keys
         assert model.predict_many(frame).tolist() == expected.learner.predict(rows_of_file).tolist()
 
 
@@ -233,12 +238,17 @@ def test_a_number_names_a_category_in_the_same_way_at_every_door(tmp_path: Path)
 
 
 def test_nested_dictionaries_and_lists_are_nested_json(tmp_path: Path) -> None:
-    event = {"user": {"age": 31.0, "city": "Rome"}, "tags": ["a", "b", "a"], "size": [3.0, None, True], "items": [{"n": 2}]}
+    event = {
+        "user": {"age": 31.0, "city": "Rome"},
+        "tags": ["a", "b", "a"],
+        "size": [3.0, None, True],
+        "items": [{"n": 2}],
+    }
     (tmp_path / "a.jsonl").write_text(json.dumps(event) + "\n")
     (found,) = read_without_label(tmp_path / "a.jsonl")
     model = EventLearner(loss=LogLoss(), intercept=False)
     model.learn_one(event, 1.0)
-    assert [key for key in model._names().keys()] == list(found)
+    assert model._names().listed() == list(found)
     assert set(model.explain_one(event)) == {
         "user.age", "user.city=Rome", "tags=a", "tags=b", "size.0", "size.1 is missing", "size.2", "items.0.n",
     }  # fmt: skip

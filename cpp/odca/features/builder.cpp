@@ -124,8 +124,9 @@ void Builder::category(const NamedField& field, std::string_view name, std::stri
 void Builder::missing(const Field& field, std::string_view where) {
   if (options_.missing == Missing::ignore) return;
   if (options_.missing == Missing::error)
-    throw Fault{shown(field.name) + " is missing. Leave such events out, or choose missing='ignore' or missing='indicate'",
-                where};
+    throw Fault{
+        shown(field.name) + " is missing. Leave such events out, or choose missing='ignore' or missing='indicate'",
+        where};
   FeatureHash hash = field.hash;
   hash.add(static_cast<unsigned char>(missing_mark));
   key_ = field.name;

@@ -42,9 +42,9 @@ struct Field {
   std::string_view name;
   FeatureHash hash;
   Kind kind = Kind::any;
-  bool kept = true;         // else nothing of it becomes a feature
-  int slot = -1;            // among the fields that interact, or -1
-  std::int32_t index = -1;  // of its number, once that was seen
+  bool kept = true;                  // else nothing of it becomes a feature
+  int slot = -1;                     // among the fields that interact, or -1
+  std::int32_t index = -1;           // of its number, once that was seen
   const DateParts* parts = nullptr;  // once they were needed
 
   // Whether a number in it is a feature, and there is nothing else to find out about it.
@@ -99,10 +99,9 @@ class Builder {
   // The same; the hash is that of the prefix and the name.
   void named(const NamedField& field, std::string_view name, FeatureHash hash, double value) {
     if (options_.space == Space::hashed)
-      return add(
-          hash,
-          first_ + (field.prefix.empty() ? hashed_index(hash, name, options_.bits) : hash.index(options_.bits)),
-          value, field.slot);
+      return add(hash,
+                 first_ + (field.prefix.empty() ? hashed_index(hash, name, options_.bits) : hash.index(options_.bits)),
+                 value, field.slot);
     if (field.slot >= 0)
       return add(hash, index_of(hash, joined(field.prefix, name), field, name, name), value, field.slot);
     const std::uint64_t mixed = hash.mixed();

@@ -39,7 +39,8 @@ void Builder::value(Field& field, const Value& value) {
   switch (field.kind) {
     case Kind::category: return category(field, category_of(value), value.where);
     case Kind::text: return words(field, category_of(value), value.where);
-    case Kind::date: return date(field, Value::of_text(category_of(value), value.where));  // it is none, and the fault says so
+    case Kind::date:
+      return date(field, Value::of_text(category_of(value), value.where));  // it is none, and the fault says so
     default: return number(field, value.number, value.where);
   }
 }

@@ -18,7 +18,7 @@ namespace odca::text {
 // A column, its fields found once.
 struct CellPlan {
   TableColumn column;
-  Field* field = nullptr;  // of a feature
+  Field* field = nullptr;   // of a feature
   bool is_number = false;   // what its text says is what `Cells::number` takes
   bool is_feature = false;  // a number is the field's, and nothing else is to be done
   bool is_time = false;

@@ -13,9 +13,9 @@ enum class Kind {
   any,     // a number is a number, a string a category
   number,  // and nothing else
   category,
-  text,     // split into words
-  date,     // categories of the calendar, fields of their own: <name>.month (1 to 12), <name>.weekday (0 for Monday), and, where
-            // the time of day is known, <name>.hour. The calendar is that of UTC
+  text,  // split into words
+  date,  // categories of the calendar, fields of their own: <name>.month (1 to 12), <name>.weekday (0 for Monday), and, where
+         // the time of day is known, <name>.hour. The calendar is that of UTC
   boolean,  // the numbers 1 and 0, also where the text says true and false
 };
 

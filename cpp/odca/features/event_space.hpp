@@ -21,7 +21,9 @@ class EventSpace {
  public:
   // At most `most` names (0: as many as can be numbered). With an intercept feature 0 is the constant 1, and others follow.
   EventSpace(FeatureOptions options, bool intercept, std::int64_t most)
-      : options_(std::move(options)), intercept_(intercept), most_(most ? most : std::numeric_limits<std::int32_t>::max() - 1) {}
+      : options_(std::move(options)),
+        intercept_(intercept),
+        most_(most ? most : std::numeric_limits<std::int32_t>::max() - 1) {}
   EventSpace(const EventSpace&) = delete;
 
   const FeatureOptions& options() const { return options_; }

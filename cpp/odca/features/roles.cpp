@@ -16,9 +16,11 @@ double seconds_of(std::string_view path, const Value& value) {
   Moment moment = value.moment;
   if (value.type == Value::Type::date) return read_moment(shown(path), "", value).seconds;
   const DateCheck found = read_date(value.text, moment);
-  if (found == DateCheck::impossible) throw Fault{shown(path) + " is no date that there is: " + came(value), value.where};
+  if (found == DateCheck::impossible)
+    throw Fault{shown(path) + " is no date that there is: " + came(value), value.where};
   if (found == DateCheck::other)
-    throw Fault{shown(path) + " must be a number or a date such as 2024-07-31T13:05:00; got " + came(value), value.where};
+    throw Fault{shown(path) + " must be a number or a date such as 2024-07-31T13:05:00; got " + came(value),
+                value.where};
   return moment.seconds;
 }
 

@@ -27,7 +27,8 @@ NameTable names_from(std::string_view bytes, const std::vector<std::int64_t>& en
     const std::string_view key = bytes.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(end - from));
     if (!is_utf8(key, true)) throw InputError("a name is not UTF-8");
     const std::int32_t before = names.size();
-    if (names.add(hash_of_key(key).mixed(), key) != before) throw InputError("the name " + shown(key) + " is there twice");
+    if (names.add(hash_of_key(key).mixed(), key) != before)
+      throw InputError("the name " + shown(key) + " is there twice");
     from = end;
   }
   if (from != static_cast<std::int64_t>(bytes.size())) throw InputError("its names are not consecutive");

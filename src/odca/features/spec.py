@@ -7,11 +7,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 from odca import _core
 
 Missing: TypeAlias = Literal["ignore", "indicate", "error"]
+Kind: TypeAlias = Literal["number", "category", "text", "date", "boolean", "any"]
 Space: TypeAlias = Literal["indices", "names", "hashed"]
 
 MOST_BITS = 30
 LISTS = ("keep", "ignore", "text", "categorical", "numeric", "dates", "booleans")
-KINDS = {"text": "text", "category": "categorical", "number": "numeric", "date": "dates", "boolean": "booleans"}
+KINDS: Mapping[Kind, str] = {
+    "text": "text",
+    "category": "categorical",
+    "number": "numeric",
+    "date": "dates",
+    "boolean": "booleans",
+}
 """The kinds of fields, and the options that name the fields of each."""
 
 
@@ -109,13 +116,16 @@ class Features:
     def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
         """With the kinds of fields that are known, as those of the columns of a table are."""
         named = {name for option in KINDS.values() for name in getattr(self, option)}
-        more = {
-            option: (*getattr(self, option), *(name for name, each in kinds.items() if each == kind and name not in named))
+        more: dict[str, Any] = {
+            option: (
+                *getattr(self, option),
+                *(name for name, each in kinds.items() if each == kind and name not in named),
+            )
             for kind, option in KINDS.items()
         }
         return replace(self, **more)
 
-    def kind_of(self, name: str) -> str | None:
+    def kind_of(self, name: str) -> Kind | None:
         """What the values of a field were said to be."""
         return next((kind for kind, option in KINDS.items() if name in getattr(self, option)), None)
 

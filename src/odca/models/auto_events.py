@@ -1,7 +1,7 @@
 """Events as dictionaries for the automatic learner: names instead of columns, of any kind and at any time."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,7 @@ class AutoEvents(model_file.Savable):
     @property
     def features(self) -> list[Feature]:
         """The features by index; none if they are hashed."""
-        return [as_feature(key) for key in self._names().keys()]
+        return [as_feature(key) for key in self._names().listed()]
 
     def _names(self) -> Names:
         return Names(self._core.packed(), self._core.ends())
@@ -84,7 +84,9 @@ class AutoEvents(model_file.Savable):
 
     def saved(self) -> model_file.ModelFile:
         """What a file holds of the learner."""
-        learner, names = self._core.while_still(lambda: (self.learner.saved(), self._names()))
+        learner, names = cast(
+            "tuple[model_file.ModelFile, Names]", self._core.while_still(lambda: (self.learner.saved(), self._names()))
+        )
         return model_file.ModelFile(self.kind, self.spec.as_options(), names.as_arrays(), {"learner": learner})
 
     @classmethod

@@ -5,14 +5,24 @@ import math
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any, NamedTuple, Required, Self, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.features.spec import FeatureOptions, Features, Missing, feature_name, feature_names, feature_parts
-from odca.features.spec import CATEGORY, MISSING, PRODUCT
+from odca.features.spec import (
+    CATEGORY,
+    MISSING,
+    PRODUCT,
+    FeatureOptions,
+    Features,
+    feature_name,
+    feature_names,
+    feature_parts,
+)
+from odca.features.spec import Missing as Missing  # for faces that take it as an option
 from odca.io import model_file
 from odca.learner import Learner, saved_options
 from odca.penalties import Penalty
@@ -221,13 +231,13 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         if self._own["bits"] is not None:
             raise ValueError("hashed features have no names. Look at learner.coef, or at explain_one for an event.")
         first = [INTERCEPT.encode()] if self.learner._options["intercept"] else []
-        keys = [*first, *self._names().keys()]  # before the weights: those of newer names then come after their end
+        keys = [*first, *self._names().listed()]  # before the weights: those of newer names then come after their end
         return self._named(keys, self.learner._rows_of_weights(smoothed=self.learner.smoothing > 0.0))
 
     @property
     def features(self) -> list[Feature]:
         """The features by index: a name, or a name and a string, or a name and None for a missing value."""
-        return [as_feature(key) for key in self._names().keys()]
+        return [as_feature(key) for key in self._names().listed()]
 
     def _names(self) -> "Names":
         return Names(self._core.packed(), self._core.ends())
@@ -322,7 +332,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
 
     def _compared(self) -> tuple[object, ...]:
         learner, names = self._while_still(self.learner.copy)
-        return learner, names.keys(), *self._shelved()
+        return learner, names.listed(), *self._shelved()
 
     def _require_names(self, names: "Names") -> None:
         count, bits, fixed, named = self.learner.n_features, self._own["bits"], self.learner._fixed, len(names.ends)
@@ -398,10 +408,10 @@ class Names(NamedTuple):
     packed: bytes
     ends: npt.NDArray[np.int64]
 
-    def keys(self) -> list[bytes]:
+    def listed(self) -> list[bytes]:
         """The keys, each by itself."""
         begins = [0, *self.ends.tolist()]
-        return [self.packed[begin:end] for begin, end in zip(begins[:-1], begins[1:], strict=True)]
+        return [self.packed[begin:end] for begin, end in pairwise(begins)]
 
     def as_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """For a model file."""

@@ -10,12 +10,11 @@ from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
 from odca import _core
-from odca.features.spec import Features
+from odca.features.spec import Features, Kind
 from odca.stream.read.chunks import Chunk
 from odca.stream.read.errors import StreamError
 
 Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
-Kind: TypeAlias = Literal["number", "category", "text", "date", "boolean", "any"]
 FORMATS: tuple[str, ...] = get_args(Format)
 
 SUFFIXES: Mapping[str, Format] = {
