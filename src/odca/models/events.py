@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.features import spec
 from odca.features.spec import (
     CATEGORY,
     MISSING,
@@ -22,7 +23,6 @@ from odca.features.spec import (
     feature_names,
     feature_parts,
 )
-from odca.features.spec import Missing as Missing  # for faces that take it as an option
 from odca.io import model_file
 from odca.learner import Learner, saved_options
 from odca.penalties import Penalty
@@ -34,6 +34,8 @@ from odca.windows import Window
 Event: TypeAlias = Mapping[Any, Any]
 Feature: TypeAlias = str | tuple[str, str | None]
 """A number's name, a category's name and string, or a name and None where its value is missing."""
+
+Missing: TypeAlias = spec.Missing
 
 INTERCEPT = ""
 """The key of the intercept among weights and contributions. No feature has it: a name cannot be empty."""

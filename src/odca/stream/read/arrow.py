@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from odca import _core
-from odca.features.spec import Features
+from odca.features.spec import Features, Kind
 from odca.stream.read.chunks import SIZE, Chunk, Position
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.schema import (
@@ -24,7 +24,6 @@ from odca.stream.read.schema import (
     SUFFIXES,
     Column,
     Format,
-    Kind,
     Roles,
     Schema,
     found_roles,

@@ -8,14 +8,14 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, cast
 
 from odca import _core
-from odca.features.spec import Features
+from odca.features.spec import Features, Kind
 from odca.models.events import as_events
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, wanted
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks, Position
 from odca.stream.read.errors import StreamError
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
-from odca.stream.read.schema import FORMATS, Format, Kind, Roles, Schema, native_columns, recognise_format, table_schema
+from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
 from odca.stream.read.sources import expand
 
 Path: TypeAlias = str | os.PathLike[str]
