@@ -87,7 +87,7 @@ def label_kind(loss: Loss) -> str:
         "probability": [-1.0, 0.25],
         "sign": [-1.0, 1.0],
     }.items():
-        if all(loss._native().valid(np.array(probes))):
+        if all(loss.native().valid(np.array(probes))):
             return kind
     raise AssertionError(f"tests/problems.py knows no labels that {loss!r} takes")
 

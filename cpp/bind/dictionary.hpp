@@ -27,18 +27,19 @@ using EventList = nb::typed<nb::list, nb::any>;
 template <class Read>
 void read_many(const nb::list& events, std::size_t count, Read&& read) {
   std::size_t i = 0;
-  const auto at_event = [&](const std::string& fault) {
-    return "event " + std::to_string(i) + " is at fault: " + fault;
+  const auto event_at_fault = [&](const std::string& fault) {
+    return InputError("", EventPlace{static_cast<std::int64_t>(i), "event " + std::to_string(i)},
+                      " is at fault: " + fault);
   };
   for (; i < count; ++i) try {  // numbers of types of their own run Python code
       if (nb::len(events) != count) throw InputError("the list of events changed while it was read");
       read(nb::object(events[i]));
     } catch (const InputError& error) {
-      throw InputError(at_event(error.what()));
+      throw event_at_fault(error.what());
     } catch (const text::Fault& fault) {
-      throw InputError(at_event(fault.message));
+      throw event_at_fault(fault.message);
     } catch (const nb::builtin_exception& error) {
-      throw nb::type_error(at_event(error.what()).c_str());
+      throw nb::type_error(event_at_fault(error.what()).what());
     }
 }
 

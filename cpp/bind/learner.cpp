@@ -143,7 +143,6 @@ Fields scalars(const Learner& self) {
 
 void bind_learner(nb::module_& m) {
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Delta>(m, "Delta").def_prop_ro("count", [](const Delta& d) { return d.gain.count; });
   nb::class_<Learner>(m, "Learner")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("label_rule"), nb::arg("label_hint"),
            nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"), nb::arg("rho"), nb::arg("prior_strength"),
@@ -199,8 +198,8 @@ void bind_learner(nb::module_& m) {
           nb::arg("passes"), nb::arg("tolerance"), nb::arg("seed"))
       .def("unlearn", &Learner::unlearn, nb::arg("event"), Unlocked())
       .def("merge", &Learner::merge, nb::arg("other"), Unlocked())
-      .def("delta", &Learner::delta, nb::arg("base"), Unlocked())
-      .def("apply", &Learner::apply, nb::arg("delta"), Unlocked())
+      .def("delta", &delta, nb::arg("base"))
+      .def("apply", &apply, nb::arg("delta"))
       .def("same_state", &Learner::same_state, nb::arg("other"), Unlocked())
       .def("get_state", &get_state)
       .def("set_state", &set_state, nb::arg("state"));

@@ -4,6 +4,7 @@
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // a model that lives until Python ends is no mistake
   m.doc() = "The native core of odca. Use it through odca.Learner.";
+  odca::bind::bind_errors(m);
   odca::bind::bind_losses(m);
   odca::bind::bind_penalties(m);
   odca::bind::bind_windows(m);

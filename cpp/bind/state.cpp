@@ -42,11 +42,11 @@ struct Store {
   nb::dict& out;
 
   template <class T, class Memory>
-  void operator()(const std::string& name, std::vector<T, Memory>& field) {
+  void operator()(const std::string& name, std::vector<T, Memory>& field) const {
     out[name.c_str()] = to_numpy(std::vector<T>(field.begin(), field.end()));
   }
   template <class T>
-  void operator()(const std::string& name, T& field) {
+  void operator()(const std::string& name, T& field) const {
     out[name.c_str()] = to_numpy(std::vector<T>{field});
   }
 };
@@ -55,20 +55,34 @@ struct Fetch {
   const nb::dict& in;
 
   template <class T, class Memory>
-  void operator()(const std::string& name, std::vector<T, Memory>& field) {
+  void operator()(const std::string& name, std::vector<T, Memory>& field) const {
     if (!in.contains(name.c_str())) throw InputError("the state has no field '" + name + "'");
     Vector<T> array;
     if (!nb::try_cast(in[name.c_str()], array)) throw InputError("state field '" + name + "' has the wrong type");
     field.assign(array.data(), array.data() + array.shape(0));
   }
   template <class T>
-  void operator()(const std::string& name, T& field) {
+  void operator()(const std::string& name, T& field) const {
     std::vector<T> one;
     (*this)(name, one);
     if (one.size() != 1) throw InputError("state field '" + name + "' must hold one number");
     field = one[0];
   }
 };
+
+Fields fields_of(State state) {
+  EventBuffer::Table table = state.buffer.table();
+  Fields out;
+  walk(state, table, Store{out});
+  return out;
+}
+
+State read_state(const Learner& learner, const Fields& fields, EventBuffer::Table& table) {
+  State state = learner.config().empty_state();
+  walk(state, table, Fetch{fields});
+  state.features = static_cast<std::int64_t>(state.dual.size()) / state.lanes;
+  return state;
+}
 
 }  // namespace
 
@@ -78,19 +92,37 @@ Fields get_state(const Learner& learner) {
     const nb::gil_scoped_release free_threads;
     state = learner.state();
   }
-  EventBuffer::Table table = state.buffer.table();
-  Fields out;
-  walk(state, table, Store{out});
-  return out;
+  return fields_of(std::move(state));
 }
 
 void set_state(Learner& learner, const Fields& fields) {
-  State state = learner.config().empty_state();
   EventBuffer::Table table;
-  walk(state, table, Fetch{fields});
-  state.features = static_cast<std::int64_t>(state.dual.size()) / state.lanes;
+  State state = read_state(learner, fields, table);
   const nb::gil_scoped_release free_threads;
   learner.set_state(std::move(state), table);
+}
+
+Fields delta(const Learner& learner, const Learner& base) {
+  Delta delta;
+  {
+    const nb::gil_scoped_release free_threads;
+    delta = learner.delta(base);
+  }
+  Fields out = fields_of(std::move(delta.gain));
+  const Store store{out};
+  store("factor", delta.factor);
+  store("smooth_factor", delta.smooth_factor);
+  return out;
+}
+
+void apply(Learner& learner, const Fields& fields) {
+  EventBuffer::Table table;
+  Delta delta{.gain = read_state(learner, fields, table), .factor = {}};
+  const Fetch fetch{fields};
+  fetch("factor", delta.factor);
+  fetch("smooth_factor", delta.smooth_factor);
+  const nb::gil_scoped_release free_threads;
+  learner.apply(learner.checked(std::move(delta), table));
 }
 
 }  // namespace odca::bind

@@ -29,6 +29,7 @@ struct PyMatrix {
   nanobind::object owner;  // keeps the caller's arrays alive
 };
 
+void bind_errors(nanobind::module_& m);
 void bind_losses(nanobind::module_& m);
 void bind_penalties(nanobind::module_& m);
 void bind_windows(nanobind::module_& m);

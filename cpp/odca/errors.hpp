@@ -8,9 +8,31 @@
 
 namespace odca {
 
-// The caller's data or request is at fault; the model is as it was. Becomes a ValueError.
+// One event of a call: its place there, and how a message names it.
+struct EventPlace {
+  std::int64_t row;
+  std::string name;
+  std::int64_t column = -1;  // of X, the intercept not counted; -1 if no single value is at fault
+};
+
+inline EventPlace at_row(std::int64_t row) { return {row, "row " + std::to_string(row)}; }
+inline EventPlace at_row_of_x(std::int64_t row, std::int64_t column = -1) {
+  return {row, "row " + std::to_string(row) + " of X", column};
+}
+
+// The caller's data or request is at fault; the model is as it was. Becomes an odca.errors.InputError, which is a ValueError.
 struct InputError : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+  explicit InputError(const std::string& message) : std::invalid_argument(message), event_message(message) {}
+
+  // One event is at fault, which the message names: "<before>row 3<after>".
+  InputError(const std::string& before, const EventPlace& place, const std::string& after)
+      : std::invalid_argument(before + place.name + after),
+        row(place.row),
+        column(place.column),
+        event_message(before + "the event" + after) {}
+
+  std::int64_t row = -1, column = -1;
+  std::string event_message;  // for a caller that names the event itself, as a line of a file
 };
 
 // A number as a person would write it: the shortest form that reads back the same.
@@ -19,7 +41,5 @@ inline std::string show(double x) {
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, x).ptr;
   return std::string(buffer, end);
 }
-
-inline std::string at_row(std::int64_t row) { return "row " + std::to_string(row); }
 
 }  // namespace odca

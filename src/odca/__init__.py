@@ -12,11 +12,13 @@ True
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from odca.io.loading import load
+    from odca.errors import InputError
     from odca.learner import Learner
+    from odca.loading import load
     from odca.losses import (
         AbsoluteError,
         CompiledLoss,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from odca.models.events import EventLearner
     from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
     from odca.reports import Delta, Diagnostics, FitReport
+    from odca.sklearn import AutoClassifier, AutoRegressor, ODCAClassifier, ODCARegressor
     from odca.windows import Exponential, HalfLife, Infinite, Sliding
 
 __version__ = "0.1.0"
@@ -62,6 +65,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "Infinite",
+    "InputError",
     "Learner",
     "LogLoss",
     "ModifiedHuber",
@@ -76,14 +80,17 @@ __all__ = [
     "__version__",
     "load",
 ]
+if find_spec("sklearn"):  # else `from odca import *` would fail
+    __all__ += ["AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"]
 
 # Where each name is at home. It is imported when it is first asked for: the command line begins without NumPy.
 _NAMES = {
+    "errors": ("InputError",),
     "models.auto": ("AutoLearner",),
     "models.auto_report": ("AutoReport",),
     "models.events": ("EventLearner",),
     "learner": ("Learner",),
-    "io.loading": ("load",),
+    "loading": ("load",),
     "losses": (
         "AbsoluteError",
         "CompiledLoss",

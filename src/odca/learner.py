@@ -8,17 +8,26 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError
 from odca.io import model_file
+from odca.learner_options import (
+    LearnerOptions,
+    Numbers,
+    count_lanes,
+    fixed_features,
+    frozen,
+    per_lane,
+    shape_of,
+)
 from odca.losses import as_native, label_rule
 from odca.penalties import KL, L2, Penalty
 from odca.reports import Delta, Diagnostics, FitReport
 from odca.validation.arrays import Array, as_columns, as_floats, as_matrix, as_times
 from odca.validation.numbers import real, whole, yes_or_no
-from odca.validation.options import Numbers, count_lanes, fixed_features, frozen, per_lane, shape_of
 from odca.windows import Infinite, Window
 
 
-class Learner(model_file.Savable):
+class Learner(LearnerOptions, model_file.Savable):
     """Learns a linear model from a stream: min (1/Δ) Σ δ_n Q(b_n + h_nᵀw; y_n) + ρ R(w), one pass, no step size.
 
     Every option is a keyword.
@@ -111,8 +120,8 @@ class Learner(model_file.Savable):
             loss=self._loss,
             label_rule=rule,
             label_hint=hint,
-            penalty=penalty._native(fixed or None),
-            window=window._native(),
+            penalty=penalty.native(fixed or None),
+            window=window.native(),
             lanes=self._lanes,
             rho=strengths,
             prior_strength=priors,
@@ -254,12 +263,12 @@ class Learner(model_file.Savable):
     @property
     def n_features(self) -> int:
         """The number of features seen so far, the intercept not counted."""
-        return int(self._core.scalars()["features"]) - int(self._options["intercept"])
+        return int(self._core.scalars()["features"]) - self.has_intercept
 
     @property
-    def loss(self) -> object:
-        """The loss, as it was given."""
-        return self._options["loss"]
+    def native(self) -> _core.Learner:
+        """The learner as the core has it, for what is built around it."""
+        return self._core
 
     @property
     def lanes(self) -> int:
@@ -267,15 +276,14 @@ class Learner(model_file.Savable):
         return self._lanes
 
     @property
-    def window(self) -> Window:
-        """How the past counts."""
-        window: Window = self._options["window"]
-        return window
+    def is_single(self) -> bool:
+        """Whether there is one model and no option speaks of lanes: then labels and weights are one number for each event."""
+        return self._single
 
     @property
-    def smoothing(self) -> float:
-        """The weight κ of the smoothed output."""
-        return float(self._options["smoothing"])
+    def fixed_features(self) -> int | None:
+        """The number of features under KL, where it cannot grow (the option `n_features`, or the length of its prior); else None."""
+        return self._fixed or None
 
     # Objectives
 
@@ -307,7 +315,7 @@ class Learner(model_file.Savable):
         valid = self._loss.valid(labels.ravel()).reshape(z.shape).all(axis=1)
         if not valid.all():
             row = int(np.argmin(valid))
-            raise ValueError(f"{self._options['loss']!r} is not defined for row {row} of y, which is {labels[row]}.")
+            raise InputError(f"{self.loss!r} is not defined for row {row} of y, which is {labels[row]}.", row=row)
         given = self._columns("sample_weight", sample_weight, len(z))
         weights = np.broadcast_to(np.ones((1, 1)) if given is None else given, z.shape)
         if not (np.all(weights >= 0.0) and np.all(np.isfinite(weights)) and np.all(weights.sum(axis=0) > 0.0)):
@@ -346,24 +354,24 @@ class Learner(model_file.Savable):
         """Return a learner that has the events of both. See docs/merging.md for what each window means by that."""
         if not isinstance(other, Learner):
             raise TypeError(f"merge needs another Learner; got {other!r}.")
-        self._require_same_problem(other._configuration(), "merge")
-        merged = self.copy()
-        merged._core.merge(other._core)
-        return merged
+        self._require_same_problem(other.options, "merge")
+        core = self._core.copy()
+        core.merge(other.native)
+        return self._made_of({**vars(self), "_core": core})
 
     def delta(self, base: "Learner") -> Delta:
         """Return what this learner has learned since it was `base` (an earlier copy of it)."""
         if not isinstance(base, Learner):
             raise TypeError(f"delta needs the Learner that this one was; got {base!r}.")
-        self._require_same_problem(base._configuration(), "delta")
-        return Delta(self._core.delta(base._core), self._configuration())
+        self._require_same_problem(base.options, "delta")
+        return Delta(dict(self._core.delta(base.native)), self.options)
 
     def apply(self, delta: Delta) -> None:
         """Add what another learner has learned, as if its events had come after this one's."""
         if not isinstance(delta, Delta):
             raise TypeError(f"apply needs what Learner.delta returned; got {delta!r}.")
-        self._require_same_problem(delta._configuration, "apply")
-        self._core.apply(delta._native)
+        self._require_same_problem(delta.options, "apply")
+        self._core.apply(delta.arrays)
 
     def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> "Learner":
         """Return a learner whose lane k is this one's lane `sources[k]`: lanes reordered, left out or doubled.
@@ -378,20 +386,22 @@ class Learner(model_file.Savable):
         options = {**self._options, "lanes": len(lanes)}
         for name in ("rho", "prior_strength"):
             options[name] = options[name][0] if isinstance(options[name], tuple) else options[name]
-        learner = type(self)(**options)
-        learner._core, learner._loss = core, self._loss
-        return learner
+        return self._made_of({**vars(type(self)(**options)), "_core": core, "_loss": self._loss})
 
     def copy(self) -> Self:
         """Return an independent learner in the same state."""
-        twin = object.__new__(type(self))
-        twin.__dict__ = {**self.__dict__, "_core": self._core.copy()}
-        return twin
+        return self._made_of({**vars(self), "_core": self._core.copy()})
+
+    @classmethod
+    def _made_of(cls, attributes: dict[str, Any]) -> Self:
+        learner = object.__new__(cls)
+        learner.__dict__ = attributes
+        return learner
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Learner):
             return NotImplemented
-        return self._configuration() == other._configuration() and self._core.same_state(other._core)
+        return self.options == other.options and self._core.same_state(other.native)
 
     __hash__ = None  # type: ignore[assignment] # a learner changes
 
@@ -430,13 +440,12 @@ class Learner(model_file.Savable):
 
     # Helpers
 
-    def _configuration(self) -> tuple[object, ...]:
-        return tuple(self._options.values())
-
-    def _require_same_problem(self, theirs: tuple[object, ...], what: str) -> None:
-        for (name, mine), other in zip(self._options.items(), theirs, strict=True):
-            if mine != other:
-                raise ValueError(f"{what} needs learners of one problem; {name} is {mine!r} here and {other!r} there.")
+    def _require_same_problem(self, theirs: Mapping[str, object], what: str) -> None:
+        for name, mine in self._options.items():
+            if mine != theirs.get(name):
+                raise ValueError(
+                    f"{what} needs learners of one problem; {name} is {mine!r} here and {theirs.get(name)!r} there."
+                )
 
     def _events(
         self, what: str, X: Any, y: Any, sample_weight: Any, offset: Any, time: Any
@@ -466,7 +475,7 @@ class Learner(model_file.Savable):
         return float(array[0]) if self._single else array
 
     def _features(self, array: Array) -> Array:
-        by_lane = np.ascontiguousarray(array[int(self._options["intercept"]) :].T)
+        by_lane = np.ascontiguousarray(array[int(self.has_intercept) :].T)
         return by_lane[0] if self._single else by_lane
 
     def _weights(self, *, smoothed: bool) -> Array:
@@ -475,12 +484,12 @@ class Learner(model_file.Savable):
     def _rows_of_weights(self, *, smoothed: bool) -> Array:
         """The weights by feature (the intercept first) and lane, in the units of X."""
         weights: Array = self._core.weights(smoothed)
-        return weights * self._core.units()[1][:, None] if self._options["scale"] else weights
+        return weights * self._core.units()[1][:, None] if self.scale else weights
 
     def _intercept(self, *, smoothed: bool) -> float | Array:
         weights = self._core.weights(smoothed)
-        constant = weights[0].copy() if self._options["intercept"] else np.zeros(self._lanes)
-        if self._options["scale"]:
+        constant = weights[0].copy() if self.has_intercept else np.zeros(self._lanes)
+        if self.scale:
             centres, factors = self._core.units()
             constant -= (centres * factors) @ weights
         return self._per_model(constant)

@@ -45,24 +45,25 @@ class Loss:
     labels: ClassVar[str] = "any finite y"
     label_hint: ClassVar[str] = "Remove the event or replace its label."
 
-    def _native(self) -> _core.Loss:
+    def native(self) -> _core.Loss:
+        """The loss as the core has it."""
         # The parameter of a loss, if it has one, is its only slot.
         return _core.Loss.named(self.name, *(getattr(self, slot) for slot in self.__slots__))
 
     def value(self, z: npt.ArrayLike, y: npt.ArrayLike) -> Values:
         """Q(z; y)."""
         self._check_labels(y)
-        return _elementwise(self._native().value, z, y)
+        return _elementwise(self.native().value, z, y)
 
     def conjugate(self, dual: npt.ArrayLike, y: npt.ArrayLike) -> Values:
         """Q*(-λ; y) at λ = `dual`; +∞ outside the domain of λ."""
         self._check_labels(y)
-        return _elementwise(self._native().conjugate, dual, y)
+        return _elementwise(self.native().conjugate, dual, y)
 
     def subgradient(self, z: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Values, Values]:
         """∂Q(z; y) as its two ends (lo, hi); they are equal where Q has a derivative."""
         self._check_labels(y)
-        subgradient = self._native().subgradient
+        subgradient = self.native().subgradient
         return (
             _elementwise(lambda z, y: subgradient(z, y)[0], z, y),
             _elementwise(lambda z, y: subgradient(z, y)[1], z, y),
@@ -73,11 +74,11 @@ class Loss:
         self._check_labels(y)
         if not np.all(np.asarray(s, dtype=np.float64) >= 0.0):
             raise ValueError(f"{type(self).__name__}.dual needs s >= 0; got s={s!r}. s is c·hᵀh/A, a square.")
-        return _elementwise(self._native().dual, p, s, y)
+        return _elementwise(self.native().dual, p, s, y)
 
     def _check_labels(self, y: npt.ArrayLike) -> None:
         flat = np.asarray(y, dtype=np.float64).ravel()
-        valid = np.asarray(self._native().valid(flat), dtype=bool)
+        valid = np.asarray(self.native().valid(flat), dtype=bool)
         if not valid.all():
             first = float(flat[~valid][0])
             rule, hint = label_rule(self)
@@ -309,7 +310,8 @@ class CompiledLoss(Loss):
         object.__setattr__(self, "value_address", 0 if value is None else _address(value, "value", arity=2))
         object.__setattr__(self, "kept_alive", (dual, value))
 
-    def _native(self) -> _core.Loss:
+    def native(self) -> _core.Loss:
+        """The loss as the core has it."""
         return _core.Loss.compiled(self.dual_address, self.value_address)
 
     def __copy__(self) -> "CompiledLoss":
@@ -345,7 +347,7 @@ MARGIN_LOSSES = (LogLoss, Hinge, SquaredHinge, SmoothHinge, ModifiedHuber)
 def as_native(loss: object) -> _core.Loss:
     """The native loss behind one of ours, or around a user's object; TypeError if it is neither."""
     if isinstance(loss, Loss):
-        return loss._native()  # noqa: SLF001 - the base class of this module
+        return loss.native()
     advice = f"Take one of {', '.join(f'{known.__name__}()' for known in LOSSES)}."
     if isinstance(loss, type):
         advice = f"Pass an instance: {loss.__name__}()."

@@ -35,8 +35,8 @@ class Penalty:
         """Whether w and -w cost the same."""
         return True
 
-    def _native(self, n_features: int | None = None) -> _core.Penalty:
-        """The native penalty; only KL asks how many features there are."""
+    def native(self, n_features: int | None = None) -> _core.Penalty:
+        """The penalty as the core has it; only KL asks how many features there are."""
         raise NotImplementedError
 
 
@@ -51,7 +51,8 @@ class L2(Penalty):
 
     name: ClassVar[str] = "l2"
 
-    def _native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+    def native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+        """The penalty as the core has it."""
         return _core.Penalty.l2()
 
 
@@ -73,7 +74,8 @@ class ElasticNet(Penalty):
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", _threshold(self))
 
-    def _native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+    def native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+        """The penalty as the core has it."""
         return _core.Penalty.separable(self.delta, -math.inf, math.inf)
 
 
@@ -97,7 +99,8 @@ class NonNegative(Penalty):
         """Whether w and -w cost the same."""
         return False
 
-    def _native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+    def native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+        """The penalty as the core has it."""
         return _core.Penalty.separable(self.delta, 0.0, math.inf)
 
 
@@ -134,7 +137,8 @@ class Box(Penalty):
         """Whether w and -w cost the same."""
         return self.lo == -self.hi
 
-    def _native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+    def native(self, n_features: int | None = None) -> _core.Penalty:  # noqa: ARG002 - only KL needs it
+        """The penalty as the core has it."""
         return _core.Penalty.separable(self.delta, self.lo, self.hi)
 
 
@@ -176,7 +180,8 @@ class KL(Penalty):
         """Whether w and -w cost the same."""
         return False
 
-    def _native(self, n_features: int | None = None) -> _core.Penalty:
+    def native(self, n_features: int | None = None) -> _core.Penalty:
+        """The penalty as the core has it."""
         if self.prior is None:
             if n_features is None:
                 raise ValueError(

@@ -44,7 +44,8 @@ class Window:
         """How many lanes its parameters name; None if they are plain numbers."""
         return None
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         raise NotImplementedError
 
 
@@ -57,7 +58,8 @@ class Infinite(Window):
 
     name: ClassVar[str] = "infinite"
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.decay(np.ones(1))
 
 
@@ -102,7 +104,8 @@ class Exponential(Window):
         """How many lanes `beta` names; None if it is one number."""
         return _length(self.beta)
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.decay(np.atleast_1d(np.asarray(self.beta, dtype=np.float64)))
 
 
@@ -141,7 +144,8 @@ class HalfLife(Window):
         """How many lanes `tau` names; None if it is one number."""
         return _length(self.tau)
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         return _core.Window.half_life(np.atleast_1d(np.asarray(self.tau, dtype=np.float64)))
 
 
@@ -179,7 +183,8 @@ class Sliding(Window):
         """True for a duration, False for a length."""
         return self.duration is not None
 
-    def _native(self) -> _core.Window:
+    def native(self) -> _core.Window:
+        """The window as the core has it."""
         if self.duration is not None:
             return _core.Window.duration(self.duration)
         assert self.length is not None  # one of the two is set: __init__

@@ -26,7 +26,7 @@ def test_a_table_without_a_label_is_answered_with_its_columns(
     task: list[str], table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = refusal(capsys, "train", table, "-o", str(tmp_path / "model"), *task)
-    assert f"{table}: which column is the label? Name it with --label" in said
+    assert f"{table}: which column is the label? There are size, kind, sold. Name it with --label." in said
     assert "There are size, kind, sold." in said
 
 

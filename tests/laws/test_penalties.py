@@ -256,7 +256,7 @@ class Row:
 
     def newton(self) -> float:
         """The iteration without its bracket: the line at t, solved by the loss's own formula, is the next t."""
-        t, solve_line = 0.0, self.loss._native().dual
+        t, solve_line = 0.0, self.loss.native().dual
         for _ in range(60):
             z, slope = self.tangent(t)
             new = float(solve_line(np.array([z - slope * t]), np.array([slope]), np.array([self.y]))[0])

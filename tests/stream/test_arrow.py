@@ -160,7 +160,7 @@ def test_columns_that_are_ignored_are_not_read(tmp_path: Path) -> None:
 
 def test_a_column_that_cannot_be_a_feature_is_named(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", big_table(10).append_column("list", pa.array([["a"]] * 10)))
-    with pytest.raises(stream.StreamError, match=r"'list' holds list<.*>, .* --ignore list"):
+    with pytest.raises(stream.StreamError, match=r"'list' holds list<.*>, .* `ignore=\['list'\]`"):
         stream.open(path, label="y")
 
 

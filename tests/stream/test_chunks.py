@@ -308,11 +308,9 @@ def test_a_changed_file_is_not_gone_on_with(tmp_path: Path, kind: str) -> None:
     chunks = chunks_of(tmp_path, PACK[kind](content), size=1000)
     start = chunks[9].end_position(0)
     changed = content[: start.offset - 2] + b"?" + content[start.offset - 1 :]
-    with pytest.raises(StreamError, match=rf"changed before byte {start.offset}: .* without --resume"):
+    with pytest.raises(StreamError, match=rf"changed before byte {start.offset}: .* without `start`"):
         chunks_of(tmp_path, PACK[kind](changed), start=start)
-    with pytest.raises(
-        StreamError, match=rf"shorter than {start.offset} bytes, it ends after 500: .* without --resume"
-    ):
+    with pytest.raises(StreamError, match=rf"shorter than {start.offset} bytes, it ends after 500: .* without `start`"):
         chunks_of(tmp_path, PACK[kind](content[:500]), start=start)
     assert data_of(chunks_of(tmp_path, PACK[kind](changed), start=replace(start, digest=""))) == content[start.offset :]
     appended = chunks_of(tmp_path, PACK[kind](content + b"more\n"), start=start)

@@ -209,7 +209,7 @@ def test_models_that_read_otherwise_are_refused(tmp_path) -> None:
 def test_scaled_models_and_windows_of_so_many_events_are_refused(tmp_path) -> None:
     path = write(tmp_path / "a.vw", [vw(each) for each in events(50)])
     scaled, short = trained(path, Problem(scale=True)), trained(path, Problem(window=Sliding(10)))
-    with pytest.raises(ValueError, match="train with --no-scale"):
+    with pytest.raises(ValueError, match="train with `scale=False`"):
         scaled.merge(scaled)
     with pytest.raises(ValueError, match=r"Sliding\(length\) window cannot be merged"):
         short.merge(short)

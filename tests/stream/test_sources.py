@@ -288,7 +288,7 @@ def test_skipping_goes_forward_in_the_unpacked_bytes(tmp_path: Path, kind: str, 
 def test_skipping_past_the_end_says_that_the_file_is_shorter(tmp_path: Path, kind: str) -> None:
     with open_bytes(file_of(tmp_path, packed(TEXT, kind))) as source:
         source.skip(1000)
-        expected = f"shorter than {len(TEXT) + 1} bytes, it ends after {len(TEXT)}: .* without --resume"
+        expected = f"shorter than {len(TEXT) + 1} bytes, it ends after {len(TEXT)}: .* without `start`"
         with pytest.raises(StreamError, match=expected):
             source.skip(len(TEXT) - 999)
 

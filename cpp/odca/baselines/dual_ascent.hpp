@@ -64,7 +64,7 @@ class DualAscent {
     double norm = 0.0;
     const double margin = dot_and_norm(h, sum.data(), norm) / strength_;
     if (!std::isfinite(norm) || !std::isfinite(margin))
-      throw InputError(at_row(i) + " of X or its prediction is not finite; scale the features");
+      throw InputError("", at_row_of_x(i), " or its prediction is not finite; scale the features");
     const double s = norm / strength_, solved = loss.lambda(margin - s * dual, s, y), change = solved - dual;
     add<1>(h, &change, sum.data(), 1);
     dual = solved;

@@ -107,7 +107,7 @@ class PrimalLearner {
     const double along = dot_and_norm(h, state_.v.data(), norm), margin = state_.scale * along;
     const double predicted = state_.is_smoothed() ? smoothed_margin(h, along) : margin;
     if (!std::isfinite(norm) || !std::isfinite(margin) || !std::isfinite(predicted))
-      throw InputError(at_row(row) + " of X or its prediction is not finite; scale the features, or lower the rate");
+      throw InputError("", at_row_of_x(row), " or its prediction is not finite; scale the features, or lower the rate");
     ++state_.count;
     const double mu = rate(norm), keep = 1.0 - mu * options_.rho;
     const double lambda = options_.implicit ? loss.lambda(keep * margin, mu * norm, y) : loss.lambda(margin, 0.0, y);

@@ -20,7 +20,7 @@ double log_odds(double p) { return log(std::max(p, least_probability) / std::max
 void require_numbers(const Row& row, std::int64_t number) {
   bool sound = true;
   for (std::int64_t i = 0; i < row.size; ++i) sound &= std::fabs(row.value[i]) <= largest;
-  if (!sound) throw InputError(at_row(number) + " of X must hold numbers, of at most 1e100");
+  if (!sound) throw InputError("", at_row_of_x(number), " must hold numbers, of at most 1e100");
 }
 
 // What was said of `before` classes, as log probabilities of `after` ones.
@@ -130,12 +130,14 @@ void Bank::require_sound(const Events& events) const {
     require_numbers(events.batch.row(row, scratch), row);
     const double y = events.y[row];
     if (task_ == Task::numbers ? !(std::fabs(y) <= largest) : !(y >= 0.0 && y <= known && y == std::floor(y)))
-      throw InputError(at_row(row) + " of y is " + show(y) + ", which is no " +
-                       (task_ == Task::numbers ? "number of at most 1e100" : "place of a class, or of the next one"));
+      throw InputError(
+          "", at_row(row),
+          " of y is " + show(y) + ", which is no " +
+              (task_ == Task::numbers ? "number of at most 1e100" : "place of a class, or of the next one"));
     if (y == known && known < most_classes) ++known;
     if (events.weight && !(events.weight[row] >= 0.0 && events.weight[row] <= 1e6))
-      throw InputError(at_row(row) + " of sample_weight must lie between 0 and 1e6");
-    if (events.time && !std::isfinite(events.time[row])) throw InputError(at_row(row) + " of time must be finite");
+      throw InputError("", at_row(row), " of sample_weight must lie between 0 and 1e6");
+    if (events.time && !std::isfinite(events.time[row])) throw InputError("", at_row(row), " of time must be finite");
   }
 }
 

@@ -198,9 +198,9 @@ void Learner::standardise_events() {
     if (weight > 0.0)
       h.each([&](std::int64_t j, double x) {
         if (j >= first && !scaling.add(j, x, weight))
-          throw InputError("standardising " + at_row(static_cast<std::int64_t>(id)) +
-                           " of X would overflow in column " + std::to_string(j - first) +
-                           "; scale the features or weights");
+          throw InputError(
+              "standardising ", at_row_of_x(static_cast<std::int64_t>(id), j - first),
+              " would overflow in column " + std::to_string(j - first) + "; scale the features or weights");
       });
   }
   const Units units(scaling, config_.intercept);

@@ -85,11 +85,11 @@ bool is_finite(const Row& row) {
 void add_offset(const Columns& offset, std::int64_t i, int lanes, bool finite, double* margin) {
   for (int l = 0; l < lanes; ++l) {
     if (!std::isfinite(offset.at(i, l)))
-      throw InputError("offset must be finite; " + at_row(i) + " is " + show(offset.at(i, l)));
+      throw InputError("offset must be finite; ", at_row(i), " is " + show(offset.at(i, l)));
     margin[l] += offset.at(i, l);
     if (!finite || !std::isfinite(margin[l]))
-      throw InputError("the prediction for " + at_row(i) +
-                       " of X is not finite; look for nan, inf or huge values in that row");
+      throw InputError("the prediction for ", at_row_of_x(i),
+                       " is not finite; look for nan, inf or huge values in that row");
   }
 }
 

@@ -82,6 +82,8 @@ class Learner {
   void merge(const Learner& other);
   Delta delta(const Learner& base) const;
   void apply(const Delta& delta);
+  // A delta from arrays that may come from anyone; throws InputError unless they fit together, and this learner.
+  Delta checked(Delta delta, const EventBuffer::Table& events) const;
 
   bool same_state(const Learner& other) const;
   State state() const;
@@ -120,6 +122,8 @@ class Learner {
   std::vector<double> tolerances(double relative) const;
   void become_the_end_of_the_stream(std::size_t events);
   void keep_the_window();
+  enum class Sums { of_events, of_a_delta };
+  State checked(State state, const EventBuffer::Table& events, Sums sums) const;
   void settle(State& state) const;
   void rebuild(State& state) const;
   State level(State state, double clock) const;

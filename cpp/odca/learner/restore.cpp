@@ -27,10 +27,8 @@ void check_lanes(LaneState lane, int lanes) {
     require(field.size() == static_cast<std::size_t>(lanes), "a field per lane has the wrong length");
     require(all_finite(field), "a field per lane is not finite");
   });
-  for (int l = 0; l < lanes; ++l) {
-    require(lane.scale[l] > 0.0, "scale must be positive");
-    require(lane.mass[l] >= 0.0 && lane.q[l] >= 0.0, "mass and q must not be negative");
-  }
+  for (int l = 0; l < lanes; ++l)
+    require(lane.scale[l] > 0.0 && lane.q[l] >= 0.0, "scale must be positive and q must not be negative");
 }
 
 void check_scaling(const Scaling& scaling, std::int64_t features) {
@@ -75,7 +73,8 @@ void check_table(const EventBuffer::Table& table, const State& state) {
 
 }  // namespace
 
-void Learner::set_state(State state, const EventBuffer::Table& table) {
+// A mass that was rounded may come out below zero where one sum was taken from another.
+State Learner::checked(State state, const EventBuffer::Table& table, Sums sums) const {
   const auto lanes = static_cast<std::size_t>(config_.lanes);
   require(state.dual.size() % lanes == 0 && all_finite(state.dual),
           "the dual sum has the wrong shape or is not finite");
@@ -93,7 +92,11 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
   const std::size_t expected = state.smoothing ? state.dual.size() : 0;
   require(state.smooth.size() == expected && state.seen.size() == expected / lanes && all_finite(state.smooth),
           "the smoothed sums have the wrong shape or are not finite");
-  require(std::isfinite(state.smooth_mass) && state.smooth_mass >= 0.0, "the smoothed mass is not a mass");
+  require(std::isfinite(state.smooth_mass), "the smoothed mass is not finite");
+  if (sums == Sums::of_events) {
+    require(state.smooth_mass >= 0.0, "the smoothed mass must not be negative");
+    for (const double mass : state.lane.mass) require(mass >= 0.0, "a mass must not be negative");
+  }
   for (const Timeline::Position position : state.seen)
     require(position <= state.timeline.now(), "a feature was seen in the future");
   if (state.smoothing) {
@@ -109,13 +112,27 @@ void Learner::set_state(State state, const EventBuffer::Table& table) {
             "the window holds a label that the loss does not take");
     require(fact != 1 || table.facts[at] >= 0.0, "the window holds a negative weight");
   }
+  require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
+  state.buffer = EventBuffer::from_table(table, config_.lanes, config_.scale && config_.window.keeps_events());
+  return state;
+}
+
+Delta Learner::checked(Delta delta, const EventBuffer::Table& table) const {
+  delta.gain = checked(std::move(delta.gain), table, Sums::of_a_delta);
+  const auto is_factor = [](double factor) { return factor >= 0.0 && factor <= 1.0; };
+  require(delta.factor.size() == static_cast<std::size_t>(config_.lanes), "there must be a factor for each lane");
+  require(std::all_of(delta.factor.begin(), delta.factor.end(), is_factor) && is_factor(delta.smooth_factor),
+          "a factor must lie between 0 and 1");
+  return delta;
+}
+
+void Learner::set_state(State given, const EventBuffer::Table& table) {
+  State state = checked(std::move(given), table, Sums::of_events);
   for (int l = 0; l < config_.lanes; ++l) {
     const double strength = config_.strength(l, state.lane.mass[l]);
     state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
     require(std::isfinite(state.lane.q[l]), "its strength is out of range");
   }
-  require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
-  state.buffer = EventBuffer::from_table(table, config_.lanes, config_.scale && config_.window.keeps_events());
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(mutex_);
   state_ = std::move(state);

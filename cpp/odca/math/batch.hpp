@@ -148,12 +148,13 @@ class Batch {
 
   [[noreturn, gnu::noinline]] static void refuse_span(std::int64_t i, std::int64_t from, std::int64_t to,
                                                       std::int64_t stored) {
-    throw InputError("X is not a valid CSR matrix: " + at_row(i) + " spans [" + std::to_string(from) + ", " +
-                     std::to_string(to) + ") of " + std::to_string(stored) + " stored values");
+    throw InputError("X is not a valid CSR matrix: ", at_row(i),
+                     " spans [" + std::to_string(from) + ", " + std::to_string(to) + ") of " + std::to_string(stored) +
+                         " stored values");
   }
   [[noreturn, gnu::noinline]] void refuse_column(std::int64_t i, std::int64_t j) const {
-    throw InputError("X is not a valid CSR matrix: " + at_row(i) + " has column index " + std::to_string(j) +
-                     ", outside 0.." + std::to_string(width - 1));
+    throw InputError("X is not a valid CSR matrix: ", at_row(i),
+                     " has column index " + std::to_string(j) + ", outside 0.." + std::to_string(width - 1));
   }
 
   static void resize(Scratch& scratch, std::int64_t n) {

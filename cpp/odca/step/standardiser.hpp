@@ -12,13 +12,15 @@
 namespace odca {
 
 [[noreturn, gnu::noinline]] inline void refuse_row(const Config& config, const Row& h, std::int64_t row) {
-  std::string fault = "the squared norm of " + at_row(row) + " of X overflows; scale the features";
+  InputError fault("the squared norm of ", at_row_of_x(row), " overflows; scale the features");
   h.each([&](std::int64_t j, double value) {
+    const std::int64_t column = j - (config.intercept ? 1 : 0);
     if (!std::isfinite(value))
-      fault = at_row(row) + " of X holds " + show(value) + " in column " +
-              std::to_string(j - (config.intercept ? 1 : 0)) + "; drop the row or put a finite number there";
+      fault = InputError("", at_row_of_x(row, column),
+                         " holds " + show(value) + " in column " + std::to_string(column) +
+                             "; drop the row or put a finite number there");
   });
-  throw InputError(fault);
+  throw fault;
 }
 
 class Standardiser {
@@ -116,16 +118,17 @@ class Standardiser {
   }
 
   [[noreturn, gnu::noinline]] void refuse_size(std::int64_t j, std::int64_t row) const {
-    throw InputError("standardising " + at_row(row) + " of X would overflow in column " +
-                     std::to_string(j - (config_.intercept ? 1 : 0)) + "; scale the features or weights");
+    const std::int64_t column = j - (config_.intercept ? 1 : 0);
+    throw InputError("standardising ", at_row_of_x(row, column),
+                     " would overflow in column " + std::to_string(column) + "; scale the features or weights");
   }
 
   [[noreturn, gnu::noinline]] void refuse_other_kind(std::int64_t row) const {
     const bool was_dense = scaling_.kind == Scaling::centred;
     throw InputError(
         std::string("a standardised learner takes rows of one kind: dense ones are centred, sparse ones are not. It ") +
-        "has learned from " + (was_dense ? "dense" : "sparse") + " rows; " + at_row(row) + " of X is " +
-        (was_dense ? "sparse" : "dense"));
+            "has learned from " + (was_dense ? "dense" : "sparse") + " rows; ",
+        at_row_of_x(row), std::string(" is ") + (was_dense ? "sparse" : "dense"));
   }
 
   const Config& config_;

@@ -210,7 +210,7 @@ class Step {
     }
     for (int l = 0; l < lanes(); ++l)
       if (!std::isfinite(event.margin[l]))
-        throw InputError("the prediction for " + at_row(event.row) + " of X would overflow; scale the features");
+        throw InputError("the prediction for ", at_row_of_x(event.row), " would overflow; scale the features");
   }
 
   // Solves for an event's dual with its own share taken out of S, and moves S by the difference. Events that are
@@ -443,12 +443,13 @@ class Step {
 
   [[noreturn, gnu::noinline]] void refuse_dual(int l, const Event& event) const {
     if (std::is_same_v<Loss, Custom> && std::isnan(event.lambda[l]))
-      throw InputError("learning from " + at_row(event.row) +
-                       " of X is not possible: its dual variable would be nan, which the loss returned. Look at what " +
-                       "its dual or gradient does with y = " + show(event.y[l]));
-    throw InputError("learning from " + at_row(event.row) + " of X would overflow: its dual variable would be " +
-                     show(event.lambda[l]) + " and its margin " + show(event.z[l]) +
-                     "; scale the features, labels or weights");
+      throw InputError("learning from ", at_row_of_x(event.row),
+                       " is not possible: its dual variable would be nan, which the loss returned. Look at what "
+                       "its dual or gradient does with y = " +
+                           show(event.y[l]));
+    throw InputError("learning from ", at_row_of_x(event.row),
+                     " would overflow: its dual variable would be " + show(event.lambda[l]) + " and its margin " +
+                         show(event.z[l]) + "; scale the features, labels or weights");
   }
 
   [[noreturn, gnu::noinline]] void refuse_revisit(std::size_t id, int l, const Event& event) const {
@@ -458,9 +459,9 @@ class Step {
   }
 
   [[noreturn, gnu::noinline]] void refuse_strength(int l, const Event& event) const {
-    throw InputError("with smoothing the strength rho * mass + prior_strength must be at least 1e-300; at " +
-                     at_row(event.row) + " it is " + show(config_.strength(l, state_.lane.mass[l])) +
-                     ". Choose a larger rho or prior_strength");
+    throw InputError(
+        "with smoothing the strength rho * mass + prior_strength must be at least 1e-300; at ", at_row(event.row),
+        " it is " + show(config_.strength(l, state_.lane.mass[l])) + ". Choose a larger rho or prior_strength");
   }
 
   [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {
@@ -471,7 +472,8 @@ class Step {
       fits &= std::fabs(state_.dual[j * lanes() + l] + event.step[l] * value) < 1e300;
     });
     if (!fits)
-      throw InputError("learning from " + at_row(event.row) + " of X would overflow the model; scale the features, " +
+      throw InputError("learning from ", at_row_of_x(event.row),
+                       " would overflow the model; scale the features, "
                        "labels or weights");
   }
 

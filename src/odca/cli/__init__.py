@@ -3,8 +3,8 @@
 A command is a module with the parts of `Command`; a new one is a line in `COMMANDS`. Only the module of the command
 that is asked for is imported, so that no command waits for what another one needs.
 
-A command refuses by raising ValueError, OSError or ImportError, whose message is all that a user sees; ODCA_DEBUG=1 shows
-where it came from. What is wrong with its arguments and shows only later it raises as argparse.ArgumentTypeError.
+A command refuses by raising ValueError, OSError or ImportError, whose message is all that a user sees, with the options that
+it names written as flags (see `flags`); ODCA_DEBUG=1 shows where it came from. What is wrong with its arguments and shows only later it raises as argparse.ArgumentTypeError.
 """
 
 import argparse
@@ -150,13 +150,14 @@ def _run(command: Command, words: Sequence[str]) -> int:
 
 
 def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: Exception) -> int:
-    from odca.cli.views.console import Output  # noqa: PLC0415 - most commands end well
+    from odca.cli.flags import explain  # noqa: PLC0415 - most commands end well
+    from odca.cli.views.console import Output  # noqa: PLC0415 - the same
 
     if os.environ.get("ODCA_DEBUG"):
         import traceback  # noqa: PLC0415 - the same
 
         traceback.print_exception(error)
-    message = str(error)
+    message = explain(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}."
     Output.of(parsed).error(f"{parser.prog}: {message}")

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from odca.cli.flags import explain
 from odca.cli.learner_options import takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
@@ -124,7 +125,7 @@ def features_of(arguments: argparse.Namespace) -> "Features":
             missing=arguments.missing,
         )
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(explain(error)) from error
 
 
 def open_stream(
@@ -212,4 +213,4 @@ def tell_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:
     count = bad.count + before
     output.warn(f"{formatting.several(count, 'line')} could not be read and {'was' if count == 1 else 'were'} skipped:")
     for sample in bad.samples:
-        output.warn(str(sample))
+        output.warn(explain(sample))

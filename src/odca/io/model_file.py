@@ -156,6 +156,12 @@ def unpack_texts(arrays: Mapping[str, npt.NDArray[Any]]) -> list[str]:
 
 def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     """Write a model to `path`, all of it or nothing."""
+    with replacing(Path(path)) as file:
+        file.writelines(to_chunks(model))
+
+
+def to_chunks(model: ModelFile) -> list[bytes]:
+    """The bytes of a model's file: its header, and each of its arrays."""
     place, header = 0, dict[str, Any]()
     header["__metadata__"] = {
         "checksum": NO_CHECKSUM,  # first: what follows may hold as many zeros
@@ -178,8 +184,7 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     text += b" " * (-len(text) % 8)
     head = len(text).to_bytes(8, "little") + text
     digest = _digest(head, *chunks)
-    with replacing(Path(path)) as file:
-        file.writelines([head.replace(NO_CHECKSUM.encode(), digest.encode(), 1), *chunks])
+    return [head.replace(NO_CHECKSUM.encode(), digest.encode(), 1), *chunks]
 
 
 def _digest(*parts: bytes) -> str:
@@ -194,11 +199,15 @@ def _digest(*parts: bytes) -> str:
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
     """Read a model; ValueError, which names the file and the fault, if it is not one that `write` wrote."""
+    return from_bytes(Path(path).read_bytes(), os.fspath(path))
+
+
+def from_bytes(data: bytes, name: str) -> ModelFile:
+    """The reverse of `to_chunks`; ValueError, which names the data and the fault, for bytes that it cannot have made."""
 
     def refuse(fault: str) -> NoReturn:
-        raise ValueError(f"{os.fspath(path)} is not a model of odca that can be read: {fault}")
+        raise ValueError(f"{name} is not a model of odca that can be read: {fault}")
 
-    data = Path(path).read_bytes()
     if len(data) < 8:
         refuse(f"it has {len(data)} bytes. Was it cut short?")
     length = int.from_bytes(data[:8], "little")
@@ -238,13 +247,17 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
 
 def load(path: str | os.PathLike[str], kinds: Mapping[str, Callable[[ModelFile], Model]]) -> Model:
     """Read a model and let the function that `kinds` has for it rebuild it. ValueError for whatever goes wrong there."""
-    saved = read(path)
+    return rebuild(read(path), kinds, os.fspath(path))
+
+
+def rebuild(saved: ModelFile, kinds: Mapping[str, Callable[[ModelFile], Model]], name: str) -> Model:
+    """The model, made by the function that `kinds` has for it; ValueError, which names the data, for whatever goes wrong there."""
     try:
         if saved.kind not in kinds:
             raise ValueError(f"it holds a {saved.kind}.")
         return kinds[saved.kind](saved)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+        raise ValueError(f"{name} cannot be loaded: {error}") from error
 
 
 class Savable:

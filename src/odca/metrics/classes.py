@@ -101,6 +101,11 @@ class ClassMetrics:
         return self._events
 
     @property
+    def tally(self) -> _core.ClassTally:
+        """The sums that all scores are made of."""
+        return self._tally
+
+    @property
     def weight(self) -> float:
         """The sum of their weights."""
         return self._tally.weight
@@ -169,8 +174,8 @@ class ClassMetrics:
         Baselines stay those of two streams.
         """
         merged = ClassMetrics(every=self._rows.every)
-        mine, theirs, both = self._tally, other._tally, merged._tally
-        merged._events = self._events + other._events
+        mine, theirs, both = self.tally, other.tally, merged.tally
+        merged._events = self.events + other.events
         for name in ("weight", "loss", "hits", *SUMS):
             setattr(both, name, getattr(mine, name) + getattr(theirs, name))
         merged._rows.begin_at(merged._events, both.weight, both.loss)

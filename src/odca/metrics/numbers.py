@@ -128,18 +128,21 @@ class NumberMetrics:
 
     def merge(self, other: "NumberMetrics") -> "NumberMetrics":
         """The metrics of both, the other's as if its events had come later. Baselines stay those of two streams."""
-        merged = self.copy() if self.weight else other.copy()
-        merged._progress = self._progress.merge(other._progress)
-        merged._rows.begin_at(merged.events, merged.weight, merged._progress.loss_sum)
-        merged._last = other._last if other.events else self._last
+        mine, theirs = self.as_arrays(), other.as_arrays()
+        sums = mine["sums"] if self.weight else theirs["sums"]
+        both = {**(mine if self.weight else theirs), "progress": mine["progress"] + theirs["progress"]}
+        both["last_row"] = both["progress"][:3]
         if self.weight and other.weight:
-            merged._squares += other._squares
-            merged._baselines += other._baselines
-            apart = (other._first - self._first) + (other._moment / other.weight - self._moment / self.weight)
-            merged._moment += other._moment + other.weight * (other._first - self._first)
-            merged._spread += other._spread + apart * apart * self.weight * (other.weight / merged.weight)
-            merged._labels.add(*other._labels.points())
-        return merged
+            labels = LabelSummary.from_arrays(mine)
+            labels.add(*LabelSummary.from_arrays(theirs).points())
+            both |= labels.as_arrays()
+            both["baselines"] = mine["baselines"] + theirs["baselines"]
+            sums = _joined(mine["sums"], self.weight, theirs["sums"], other.weight)
+        sums[1] = (theirs if other.events else mine)["sums"][1]
+        both["sums"] = sums
+        return NumberMetrics.from_arrays(
+            both, self._value, margin_is_prediction=self._judges_by_loss, every=self._rows.every
+        )
 
     def copy(self) -> "NumberMetrics":
         """Return independent metrics in the same state."""
@@ -179,3 +182,13 @@ class NumberMetrics:
             raise ValueError("its metrics do not fit together.")
         self._labels = LabelSummary.from_arrays(arrays)
         return self
+
+
+def _joined(mine: Array, weight: float, theirs: Array, their_weight: float) -> Array:
+    """The `sums` of two streams, whose labels are counted from the first label of each."""
+    first, last, squares, moment, spread = mine.tolist()
+    their_first, _, their_squares, their_moment, their_spread = theirs.tolist()
+    apart = (their_first - first) + (their_moment / their_weight - moment / weight)
+    moment += their_moment + their_weight * (their_first - first)
+    spread += their_spread + apart * apart * weight * (their_weight / (weight + their_weight))
+    return np.array([first, last, squares + their_squares, moment, spread])

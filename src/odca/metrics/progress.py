@@ -30,10 +30,6 @@ class Progress:
         self.score_sum = float(running_sum(self.score_sum, c * score)[-1])
         return weights, losses
 
-    def merge(self, other: "Progress") -> "Progress":
-        """The sums over the events of both."""
-        return Progress(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
-
     @property
     def loss(self) -> float:
         """The mean loss."""

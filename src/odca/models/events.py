@@ -25,10 +25,10 @@ from odca.features.spec import (
 )
 from odca.io import model_file
 from odca.learner import Learner, saved_options
+from odca.learner_options import Numbers
 from odca.penalties import Penalty
 from odca.validation.arrays import Array, as_columns, as_floats, as_times
 from odca.validation.numbers import whole
-from odca.validation.options import Numbers
 from odca.windows import Window
 
 Event: TypeAlias = Mapping[Any, Any]

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from odca.errors import Remedy
 from odca.losses import MARGIN_LOSSES, LogLoss, Poisson, SquaredError
 from odca.names import prior_strength_for, smoothing_for
 from odca.penalties import L2, Penalty
@@ -58,7 +59,9 @@ class Problem:
     def settled(self, schema: Schema, sample: Block) -> "Problem":
         """With nothing left to decide, by the first events of a stream."""
         if schema.format in DENSE and schema.roles.label is None:
-            raise StreamError(_which_label(schema), path=sample.path)
+            raise StreamError(
+                _which_label(schema), path=sample.path, remedy=Remedy("Name it with {label}.", label=None)
+            )
         if not len(sample):
             if sample.bad_count:
                 raise sample.bad_lines()[0]
@@ -75,9 +78,13 @@ class Problem:
         if task == "classes" and len(classes) < 2:
             shown = f"only {show(classes[0])}" if classes else "none"
             raise StreamError(
-                f"classes are at least two, but the first {len(sample)} events have {shown}. Name all classes (--classes), "
-                "or say that the labels are numbers (--task numbers).",
+                f"classes are at least two, but the first {len(sample)} events have {shown}.",
                 path=sample.path,
+                remedy=Remedy(
+                    "Name all classes ({classes}), or say that the labels are numbers ({task}).",
+                    classes=None,
+                    task="numbers",
+                ),
             )
         loss = self.loss if self.loss is not None else LogLoss() if task == "classes" else SquaredError()
         if task == "numbers" if isinstance(loss, MARGIN_LOSSES) else task == "classes" and loss != SquaredError():
@@ -140,9 +147,11 @@ def _squared_length(sample: Block, scale: bool) -> float:
         length = float(len(first) if scale else first @ first)
     if not np.isfinite(length):
         raise StreamError(
-            "the values are too large: their squares are no floats. Scale the features (--scale).",
+            "the values are too large: their squares are no floats.",
             path=sample.path,
             line=sample.line(0),
+            row=0,
+            remedy=Remedy("Scale the features ({scale}).", scale=True),
         )
     return length
 
@@ -150,7 +159,7 @@ def _squared_length(sample: Block, scale: bool) -> float:
 def _which_label(schema: Schema) -> str:
     names = [column.name for column in schema.columns]
     there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
-    return f"which column is the label? Name it with --label (in Python: label=).{there}"
+    return f"which column is the label?{there}"
 
 
 def _without_labels(schema: Schema, events: int) -> str:

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError
 from odca.losses import Loss, SquaredError, as_native
 from odca.validation.arrays import Array, as_columns, as_floats, as_matrix
 from odca.validation.numbers import real, whole
@@ -253,7 +254,7 @@ def _labels(y: npt.ArrayLike, rows: int, loss: Loss, native: _core.Loss) -> Arra
     valid = np.asarray(native.valid(labels), dtype=bool)
     if not valid.all():
         row = int(np.argmin(valid))
-        raise ValueError(f"row {row} of y is {labels[row]:g}, which {loss!r} is not defined for.")
+        raise InputError(f"row {row} of y is {labels[row]:g}, which {loss!r} is not defined for.", row=row)
     return labels
 
 

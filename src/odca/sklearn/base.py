@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from odca.io.model_file import ModelFile, Savable
 from odca.learner import Learner
+from odca.learner_options import frozen
 from odca.metrics.progress import Progress
 from odca.names import as_loss, as_penalty, as_window, smoothing_for, unless_auto
 from odca.penalties import KL, Penalty
 from odca.sklearn.columns import Columns
 from odca.validation.arrays import Array
-from odca.validation.options import frozen
 from odca.windows import Window
 
 ONLINE_RHO = 1e-5

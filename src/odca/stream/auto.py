@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile, Savable
 from odca.losses import LogLoss, SquaredError, as_native
 from odca.models.auto import AutoLearner, Task
@@ -106,4 +107,7 @@ class AutoLanes(Savable):
     @staticmethod
     def _require_no_offset(offset: npt.ArrayLike | None) -> None:
         if offset is not None:
-            raise ValueError("an automatic model takes no offsets. Leave the column out, or learn without --auto.")
+            raise InputError(
+                "an automatic model takes no offsets.",
+                remedy=Remedy("Leave the column out, or learn without {auto}.", auto=None),
+            )

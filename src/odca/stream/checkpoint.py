@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from odca.errors import InputError, Remedy
 from odca.io import model_file
 from odca.io.model_file import ModelFile, Savable
 from odca.stream.model import StreamModel
@@ -51,8 +52,8 @@ class Checkpoint(Savable):
         wanted = model_file.decode(model_file.encode(request))
         for name, value in wanted.items():
             if found.request.get(name) != value:
-                raise ValueError(
-                    f"{os.fspath(path)} is a checkpoint of a training with {name} {found.request.get(name)!r}; now it is {value!r}. "
-                    "Ask for the same, or start afresh without --resume."
+                raise InputError(
+                    f"{os.fspath(path)} is a checkpoint of a training with {name} {found.request.get(name)!r}; now it is {value!r}.",
+                    remedy=Remedy("Ask for the same, or start afresh without {start}.", start=None),
                 )
         return found

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.models.problem import Problem
@@ -31,9 +32,9 @@ def require_one_problem(mine: Problem, theirs: Problem) -> None:
         if here != there and each.name not in {"prior_strength", "classes"}:
             raise ValueError(f"merge needs models of one problem; {each.name} is {here!r} here and {there!r} there.")
     if mine.scale:
-        raise ValueError(
-            "models that scale their features cannot be merged: each has units of its own. Scale the data beforehand, "
-            "in the same way for all, and train with --no-scale (scale=False)."
+        raise InputError(
+            "models that scale their features cannot be merged: each has units of its own.",
+            remedy=Remedy("Scale the data beforehand, in the same way for all, and train with {scale}.", scale=False),
         )
 
 
@@ -66,9 +67,9 @@ def adopted(mine: Learner, theirs: Learner, places: Places | None) -> Learner:
 
     Options may differ only in what the sums do not depend on: the prior.
     """
-    options, state = mine.saved().options, theirs.get_state()
+    options, state = mine.options, theirs.get_state()
     if places is not None:
-        first = int(options["intercept"])
+        first = int(mine.has_intercept)
         rows = np.concatenate([np.arange(first), first + places[: theirs.n_features]])
         state = renumbered(state, rows, theirs.lanes)
     return Learner.restored(ModelFile(Learner.kind, {**options, "lanes": theirs.lanes}, state))

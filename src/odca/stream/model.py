@@ -1,6 +1,5 @@
 """A model with everything that a stream of files needs: how to read them, the names of features, classes, probabilities."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile, Savable
 from odca.learner import Learner
 from odca.losses import LogLoss, Poisson, as_native
@@ -209,14 +209,14 @@ class StreamModel(Savable):
         faulty = self._faulty(block, learning)
         if faulty.any():
             row = int(np.argmax(faulty))
-            raise EventError(self._what_is_wrong(block, row), block, row)
+            raise self._fault_of(block, row)
 
     def drop_faulty(self, block: Block, bad: BadLines, *, learning: bool = True) -> None:
         """Take such events out of the block, and count them as bad."""
         faulty = self._faulty(block, learning)
         if faulty.any():
             first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
-            bad.add(int(faulty.sum()), [EventError(self._what_is_wrong(block, row), block, row) for row in first])
+            bad.add(int(faulty.sum()), [self._fault_of(block, row) for row in first])
             block.drop(faulty)
 
     def _is_plainly_sound(self, block: Block) -> bool:
@@ -240,31 +240,41 @@ class StreamModel(Savable):
             bad |= True if block.time is None else np.isnan(block.time)
         return bad
 
-    def _what_is_wrong(self, block: Block, row: int) -> str:
+    def _fault_of(self, block: Block, row: int) -> EventError:
+        fault, remedy = self._what_is_wrong(block, row)
+        return EventError(fault, block, row, remedy)
+
+    def _what_is_wrong(self, block: Block, row: int) -> tuple[str, Remedy | None]:
         label = block.y[row]
         if block.is_unlabelled[row]:
-            return "the event has no label."
+            return "the event has no label.", None
         if block.weight is not None and not block.weight[row] >= 0.0:
-            return f"the weight {block.weight[row]:g} is negative."
+            return f"the weight {block.weight[row]:g} is negative.", None
         if self.problem.uses_time and (block.time is None or np.isnan(block.time[row])):
-            counts = "--memory time" if self.problem.auto else repr(self.problem.window)
-            return f"the event has no time, which {counts} counts in. Name the column that holds it (--time)."
+            remedy = Remedy("Name the column that holds it ({time}).", time=None)
+            if self.problem.auto:
+                remedy = Remedy(
+                    "Name the column that holds it ({time}), or let the model count in events ({auto}).",
+                    time=None,
+                    auto="events",
+                )
+            counts = "an automatic model by time" if self.problem.auto else repr(self.problem.window)
+            return f"the event has no time, which {counts} counts in.", remedy
         if self.problem.task == "classes":
             known = ", ".join(show(each) for each in self.classes)
-            return (
-                f"the label {show(label)} is new; the classes are {known}. Name them all before learning (--classes)."
-            )
+            remedy = Remedy("Name them all before learning ({classes}).", classes=None)
+            return f"the label {show(label)} is new; the classes are {known}.", remedy
         if isinstance(label, str):
-            return f"the label {label!r} is no number. Say that labels are classes, if they are (--task classes)."
-        return f"the label {show(label)} is not one that {self.problem.loss!r} can have."
+            remedy = Remedy("Say that labels are classes, if they are ({task}).", task="classes")
+            return f"the label {label!r} is no number.", remedy
+        return f"the label {show(label)} is not one that {self.problem.loss!r} can have.", None
 
     @staticmethod
     def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
         """The same error, in the words of the file."""
-        found = re.search(r"\brow (\d+)( of X)?", str(error))
-        if found is None:
+        if not isinstance(error, InputError) or error.row is None:
             return error
-        return EventError(message or str(error).replace(found[0], "the event", 1), block, int(found[1]))
+        return EventError(message or error.event_message, block, error.row)
 
     def _labels_of(self, block: Block) -> Labels:
         if self.problem.task == "numbers":

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -69,7 +70,8 @@ def as_times(values: Any, rows: int) -> Array:
         array = np.array([moment.timestamp() for moment in array.flat])
     if array.dtype.kind == "M":
         if np.isnat(array).any():
-            raise ValueError(f"time must be a time for every event; row {int(np.argmax(np.isnat(array)))} is NaT.")
+            row = int(np.argmax(np.isnat(array)))
+            raise InputError(f"time must be a time for every event; row {row} is NaT.", row=row)
         array = array.astype("datetime64[us]").astype(np.int64) / 1e6  # microseconds reach 290,000 years
     array = as_floats(array, "time")
     if array.shape != (rows,):

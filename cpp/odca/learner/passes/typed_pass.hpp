@@ -135,15 +135,13 @@ class TypedPass final : public Pass {
 
   [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came, int lane,
                                           const std::string& remedy) const {
-    throw InputError(rule + "; " + place(lane) + " is " + show(came) + ". " + remedy);
+    throw InputError(rule + "; ", at_row(event_.row), in_lane(lane) + " is " + show(came) + ". " + remedy);
   }
   [[noreturn, gnu::noinline]] void refuse_label(int lane) const {
-    throw InputError(config_.label_rule + "; " + place(lane) + " of y is " + show(event_.y[lane]) + ". " +
-                     config_.label_hint);
+    throw InputError(config_.label_rule + "; ", at_row(event_.row),
+                     in_lane(lane) + " of y is " + show(event_.y[lane]) + ". " + config_.label_hint);
   }
-  std::string place(int lane) const {
-    return at_row(event_.row) + (config_.lanes > 1 ? ", lane " + std::to_string(lane) + "," : "");
-  }
+  std::string in_lane(int lane) const { return config_.lanes > 1 ? ", lane " + std::to_string(lane) + "," : ""; }
 
   const Config& config_;
   const Loss& loss_;

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.files import load_any
+from odca.cli.flags import explain
 from odca.cli.learner_options import takes_file
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
@@ -52,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             merged = merged.merge(other)
         except ValueError as error:
-            raise ValueError(f"{path} cannot be merged with {_before(arguments.models, place)}: {error}") from error
+            raise ValueError(
+                f"{path} cannot be merged with {_before(arguments.models, place)}: {explain(error)}"
+            ) from error
     merged.save(arguments.output)
     _tell(merged, arguments, output)
     return 0

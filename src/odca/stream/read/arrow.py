@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from odca import _core
+from odca.errors import Remedy
 from odca.features.spec import Features, Kind
 from odca.stream.read.chunks import SIZE, Chunk, Position
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
@@ -31,7 +32,7 @@ from odca.stream.read.schema import (
     whole_date,
     with_time,
 )
-from odca.stream.read.sources import ANOTHER_FILE
+from odca.stream.read.sources import another_file
 
 BINARY = ("arrow", "parquet")
 """The formats that are read here."""
@@ -125,9 +126,9 @@ class Tables:
         for name in wanted(schema):
             if kind_of(table.types[name]) is None:
                 raise StreamError(
-                    f"the column {name!r} holds {table.types[name]}, which is neither a number, a string nor a date. "
-                    f"Leave it out with --ignore {name}.",
+                    f"the column {name!r} holds {table.types[name]}, which is neither a number, a string nor a date.",
                     path=table.path,
+                    remedy=Remedy("Leave it out with {ignore}.", ignore=[name]),
                 )
         return schema
 
@@ -157,7 +158,7 @@ class Tables:
         if self._first is None:
             table, start = open_table(self._paths[self._start.file], self._format), self._start
             if start.offset and start.digest and start.digest != table.digest:
-                raise StreamError(f"the file changed before row {start.offset}: {ANOTHER_FILE}", path=table.path)
+                raise another_file(f"the file changed before row {start.offset}", table.path)
             self._first = table
         return self._first
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.lines import Bytes, first_line_end, last_line_end, last_unquoted_line_end
-from odca.stream.read.sources import ANOTHER_FILE, POLL, ByteSource, open_bytes
+from odca.stream.read.sources import POLL, ByteSource, another_file, open_bytes
 
 SIZE = 2 << 20
 START_SMALL = 16  # the first chunk of a file is so much smaller than others, that work can begin
@@ -353,9 +353,7 @@ class _Cutter:
     def _verify(self) -> None:
         self._before = self._source.skip(self._start.offset, keep=min(self._start.offset, DIGESTED))
         if self._start.digest and digest_of(self._before) != self._start.digest:
-            raise StreamError(
-                f"the file changed before byte {self._start.offset}: {ANOTHER_FILE}", path=self._source.path
-            )
+            raise another_file(f"the file changed before byte {self._start.offset}", self._source.path)
 
     def _pass_mark(self) -> None:
         marks = (UTF8_MARK, *WIDE_MARKS)

@@ -1,7 +1,6 @@
 """The error of a stream: what is wrong, and in which file, line and column."""
 
-from functools import partial
-from typing import Any
+from odca.errors import InputError, Remedy, SpellOption, as_keyword
 
 STANDARD_INPUT = "-"
 
@@ -11,7 +10,7 @@ def shown(path: str) -> str:
     return "standard input" if path == STANDARD_INPUT else path
 
 
-class StreamError(ValueError):
+class StreamError(InputError):
     """A fault in the data of a stream.
 
     `path` is the file ("-" is standard input) and `line` its line, counted from 1. `column` is the character of that
@@ -22,17 +21,24 @@ class StreamError(ValueError):
     """
 
     def __init__(
-        self, message: str, *, path: str, line: int | None = None, column: int | None = None, field: str | None = None
+        self,
+        message: str,
+        *,
+        path: str,
+        line: int | None = None,
+        column: int | None = None,
+        field: str | None = None,
+        row: int | None = None,
+        remedy: Remedy | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        super().__init__(message, row=row, column=column, remedy=remedy)
         self.path = path
         self.line = line
-        self.column = column
         self.field = field
 
-    def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+    def explain(self, spell: SpellOption = as_keyword) -> str:
+        """Where the fault is, what is wrong and what to do about it, with options written by `spell`."""
+        return f"{self.place}: {super().explain(spell)}"
 
     @property
     def place(self) -> str:
@@ -45,8 +51,3 @@ class StreamError(ValueError):
         elif self.column is not None:
             parts.append(f"character {self.column}")
         return ", ".join(parts)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # What Exception does by itself would leave out the keywords.
-        again = partial(type(self), path=self.path, line=self.line, column=self.column, field=self.field)
-        return again, (self.message,), self.__dict__

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from odca.errors import Remedy
 from odca.stream.read.blocks import Block
 from odca.stream.read.errors import StreamError
 from odca.stream.read.stream import BadLines
@@ -15,10 +16,11 @@ Done = TypeVar("Done")
 class EventError(StreamError):
     """An event that cannot be learned from, or not be predicted."""
 
-    def __init__(self, message: str, block: Block, row: int) -> None:
-        super().__init__(message, path=block.path, line=block.line(row))
-        self.row = row
-        """Its place in the block."""
+    row: int
+    """Its place in the block."""
+
+    def __init__(self, message: str, block: Block, row: int, remedy: Remedy | None = None) -> None:
+        super().__init__(message, path=block.path, line=block.line(row), row=row, remedy=remedy)
 
 
 def without_refused(do: Callable[[Block], Done], block: Block, bad: BadLines) -> Done:

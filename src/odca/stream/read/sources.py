@@ -16,14 +16,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from odca.errors import Remedy
 from odca.stream.read.decoders import COMPRESSIONS, FORMATS, PIECE, PLAIN, Decoding, recognised, undecided
 from odca.stream.read.errors import STANDARD_INPUT, StreamError, shown
 
 POLL = 0.1  # seconds between two looks at a file that may grow, or at whether to stop
-ANOTHER_FILE = "it is not the one the checkpoint was made from; start afresh without --resume."
 
 AnyPath = str | os.PathLike[str]
 Buffer = memoryview | bytearray
+
+
+def another_file(difference: str, path: str) -> StreamError:
+    """The error of a file that has changed before the place where reading should go on."""
+    return StreamError(
+        f"{difference}: it is not the one the checkpoint was made from.",
+        path=path,
+        remedy=Remedy("Start afresh without {start}.", start=None),
+    )
 
 
 # Paths
@@ -191,10 +200,7 @@ class ByteSource:
         while filled < len(buffer):
             count = self.readinto(buffer[filled:])
             if not count:
-                raise StreamError(
-                    f"the file is shorter than {wanted} bytes, it ends after {self._given}: {ANOTHER_FILE}",
-                    path=self.path,
-                )
+                raise another_file(f"the file is shorter than {wanted} bytes, it ends after {self._given}", self.path)
             filled += count
 
     def close(self) -> None:

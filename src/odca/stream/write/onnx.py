@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from odca.errors import InputError, Remedy
 from odca.models.calibration import BARELY
 from odca.models.problem import Label, show
 from odca.stream.write.linear import LinearModel
@@ -23,9 +24,9 @@ MOST_FEATURES = 1 << 20
 def to_onnx(model: LinearModel) -> bytes:
     """The graph, as the bytes of a file. ValueError if the model has too many features."""
     if model.width > MOST_FEATURES:
-        raise ValueError(
-            f"the model has {model.width:,} features; ONNX needs a column for each, and more than {MOST_FEATURES:,} make no sense. "
-            "Learn with fewer --bits, or convert to json."
+        raise InputError(
+            f"the model has {model.width:,} features; ONNX needs a column for each, and more than {MOST_FEATURES:,} make no sense.",
+            remedy=Remedy("Learn with fewer bits ({bits}), or convert to json.", bits=None),
         )
     try:
         import onnx  # noqa: PLC0415 - optional, and slow to import

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError, Remedy
 from odca.features.spec import FeatureParts, feature_parts
 from odca.stream.read.arrow import pyarrow
 from odca.stream.read.blocks import Block
@@ -84,7 +85,10 @@ class Columns:
             self._places.add_field(parts.field)
             column, text = self._cell(parts)
             if fields.setdefault(column, parts.field) != parts.field:
-                raise ValueError(f"two columns would be named {column!r}. Leave one out: --ignore {parts.field}.")
+                raise InputError(
+                    f"two columns would be named {column!r}.",
+                    remedy=Remedy("Leave one out: {ignore}.", ignore=[parts.field]),
+                )
             self._column[k], self._text[k] = places.setdefault(column, len(places)), text
             kind = "missing" if text == "" else "number" if text is None else "category"
             self.features.setdefault(column, set()).add(kind)

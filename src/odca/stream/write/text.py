@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import InputError, Remedy
 from odca.features.spec import FeatureParts, feature_parts
 from odca.stream.read.blocks import Block
 from odca.stream.read.schema import Schema
@@ -360,4 +361,7 @@ class Places:
 
     def _refuse(self, name: str) -> NoReturn:
         role = self._taken[name]
-        raise ValueError(f"a feature is named {name!r}, as the {role} is to be. Leave it out with --ignore {name}.")
+        raise InputError(
+            f"a feature is named {name!r}, as the {role} is to be.",
+            remedy=Remedy("Leave it out with {ignore}.", ignore=[name]),
+        )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from odca.penalties import KL, Box, NonNegative, Penalty
 from odca.validation.arrays import Array, as_floats
 from odca.validation.numbers import real, whole
-from odca.windows import Window
+from odca.windows import PerLane, Window
 
 MOST_LANES = 2**20
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
@@ -108,3 +108,82 @@ def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Arr
         if not np.all((lo <= bounded) & (bounded <= hi)):
             raise ValueError(f"prior_mean must lie inside the bounds [{lo:g}, {hi:g}] of {penalty!r}.")
     return inverse, means.ravel()
+
+
+class LearnerOptions:
+    """A learner's options as properties. They never change."""
+
+    _options: dict[str, Any]
+    """As they were given, sequences as tuples."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All of them by name, for another learner of the same problem: `Learner(**learner.options)`."""
+        return dict(self._options)
+
+    @property
+    def loss(self) -> object:
+        """The loss, as it was given."""
+        return self._options["loss"]
+
+    @property
+    def penalty(self) -> Penalty:
+        """R, the penalty."""
+        penalty: Penalty = self._options["penalty"]
+        return penalty
+
+    @property
+    def rho(self) -> PerLane:
+        """ρ, the strength of the penalty per unit of mass; a tuple if lanes differ."""
+        rho: PerLane = self._options["rho"]
+        return rho
+
+    @property
+    def window(self) -> Window:
+        """How the past counts."""
+        window: Window = self._options["window"]
+        return window
+
+    @property
+    def smoothing(self) -> float:
+        """The weight κ of the smoothed output."""
+        return float(self._options["smoothing"])
+
+    @property
+    def prior_strength(self) -> PerLane:
+        """a₀, the constant strength of the penalty; a tuple if lanes differ."""
+        strength: PerLane = self._options["prior_strength"]
+        return strength
+
+    @property
+    def prior_mean(self) -> tuple[Any, ...] | None:
+        """w₀ of the features, or one such tuple for each lane; None if all are 0."""
+        mean: tuple[Any, ...] | None = self._options["prior_mean"]
+        return mean
+
+    @property
+    def prior_intercept(self) -> PerLane:
+        """w₀ of the intercept; a tuple if lanes differ."""
+        start: PerLane = self._options["prior_intercept"]
+        return start
+
+    @property
+    def penalty_weights(self) -> tuple[float, ...] | None:
+        """a_j, the factor on the penalty of each feature; None if all are 1."""
+        weights: tuple[float, ...] | None = self._options["penalty_weights"]
+        return weights
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether there is a constant feature (the option `intercept`); its weight is `intercept`."""
+        return bool(self._options["intercept"])
+
+    @property
+    def intercept_penalty(self) -> float:
+        """The factor on the penalty of the intercept."""
+        return float(self._options["intercept_penalty"])
+
+    @property
+    def scale(self) -> bool:
+        """Whether rows are standardised as they come."""
+        return bool(self._options["scale"])
