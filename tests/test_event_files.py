@@ -115,15 +115,28 @@ def changed(**arrays: Any) -> Callable[[dict[str, Any], Arrays], None]:
 
 
 def names(*given: str) -> Callable[[dict[str, Any], Arrays], None]:
-    packed = model_file.pack_texts(given)
-    return lambda _, mine: mine.update(
-        {f"events.{name}": array for name, array in packed.items()} | {"events.kinds": np.zeros(len(given), np.uint8)}
-    )
+    keys = [each.encode() for each in given]
+    return changed(names=text(b"".join(keys)), name_ends=np.cumsum([len(key) for key in keys], dtype=np.int64))
+
+
+def first_version(*given: str, **arrays: Any) -> Callable[[dict[str, Any], Arrays], None]:
+    """The names of a file as the first version has them: texts, and of what kind each feature is."""
+
+    def change(_: dict[str, Any], mine: Arrays) -> None:
+        del mine["events.names"], mine["events.name_ends"]
+        packed = model_file.pack_texts(given or ("a", "b", "c")) | {"kinds": np.zeros(len(given) or 3, np.uint8)}
+        mine.update({f"events.{name}": np.asarray(array) for name, array in (packed | arrays).items()})
+
+    return change
 
 
 def one_event(id: object, event: object, offset: object = 0.0) -> Callable[[dict[str, Any], Arrays], None]:  # noqa: A002
     return changed(pending=text(json.dumps([[id, event, offset]])))
 
+
+DEEP: list[Any] = []
+for _ in range(100):
+    DEEP = [DEEP]
 
 CRAFTED: dict[str, tuple[Callable[[dict[str, Any], Arrays], object], str]] = {
     "a name twice": (names("a", "b", "a"), "'a' is there twice"),
@@ -131,30 +144,45 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any], Arrays], object], str]] = {
     "an empty name": (names("a", "", "b"), "without a name"),
     "too few names": (names("a", "b"), "2 names do not go with its 3 features"),
     "too many names": (names("a", "b", "c", "d"), "4 names do not go with its 3 features"),
-    "no UTF-8": (changed(text=text(b"a\xffc")), "utf-8"),
-    "a surrogate": (changed(text=text(b"\xed\xa0\x80"), text_ends=np.array([0, 1, 2, 3])), "utf-8"),
-    "ends out of order": (changed(text_ends=np.array([0, 2, 1, 3])), "do not add up"),
-    "ends outside": (changed(text_ends=np.array([0, 1, 2, 4])), "do not add up"),
-    "no first end": (changed(text_ends=np.array([1, 1, 2, 3])), "do not add up"),
-    "no ends": (changed(text_ends=np.array([], np.int64)), "do not add up"),
-    "a table of ends": (changed(text_ends=np.array([[0, 3]])), "do not add up"),
-    "more names than kinds": (changed(kinds=np.zeros(2, np.uint8)), "more names than features"),
-    "fewer names than kinds": (changed(kinds=np.zeros(4, np.uint8)), "do not fit together"),
-    "an unknown kind": (changed(kinds=np.array([0, 0, 9], np.uint8)), "do not fit together"),
-    "a category without a string": (changed(kinds=np.array([0, 0, 1], np.uint8)), "do not fit together"),
+    "a key that is no UTF-8": (changed(names=text(b"a\xedc")), "not UTF-8"),
+    "a key that is a surrogate": (
+        changed(names=text(b"ab\xed\xa0\x80"), name_ends=np.array([1, 2, 5])),
+        "not UTF-8",
+    ),
+    "ends of keys out of order": (changed(name_ends=np.array([2, 1, 3])), "not consecutive"),
+    "ends of keys outside": (changed(name_ends=np.array([1, 2, 4])), "not consecutive"),
+    "ends of keys too early": (changed(name_ends=np.array([0, 1, 2])), "not consecutive|without a name"),
+    "a table of ends of keys": (changed(name_ends=np.array([[1, 2, 3]])), "not consecutive"),
+    "a category without a field": (
+        changed(names=text(b"ab\xffc"), name_ends=np.array([1, 2, 4])),
+        "without a name",
+    ),
+    "twice in the first version": (first_version("a", "b", "a"), "'a' is there twice"),
+    "empty in the first version": (first_version("a", "", "b"), "without a name"),
+    "no UTF-8": (first_version(text=text(b"a\xffc")), "utf-8"),
+    "a surrogate": (first_version(text=text(b"\xed\xa0\x80"), text_ends=np.array([0, 1, 2, 3])), "utf-8"),
+    "ends out of order": (first_version(text_ends=np.array([0, 2, 1, 3])), "do not add up"),
+    "ends outside": (first_version(text_ends=np.array([0, 1, 2, 4])), "do not add up"),
+    "no first end": (first_version(text_ends=np.array([1, 1, 2, 3])), "do not add up"),
+    "no ends": (first_version(text_ends=np.array([], np.int64)), "do not add up"),
+    "a table of ends": (first_version(text_ends=np.array([[0, 3]])), "do not add up"),
+    "more names than kinds": (first_version(kinds=np.zeros(2, np.uint8)), "more names than features"),
+    "fewer names than kinds": (first_version(kinds=np.zeros(4, np.uint8)), "do not fit together"),
+    "an unknown kind": (first_version(kinds=np.array([0, 0, 9], np.uint8)), "do not fit together"),
+    "a category without a string": (first_version(kinds=np.array([0, 0, 1], np.uint8)), "do not fit together"),
     "names and hashing": (lambda options, _: options.update(bits=4), "3 names do not go with its 3 features"),
-    "too many bits": (lambda options, _: options.update(bits=99), "bits must be at most"),
+    "too many bits": (lambda options, _: options.update(bits=99), "bits must be a whole number from 1 to 30"),
     "an unknown policy": (lambda options, _: options.update(missing="explode"), "missing must be"),
     "a mean by column": (lambda options, _: options.update(prior_mean=(1.0,)), "prior_mean goes by columns"),
     "an unknown option": (lambda options, _: options.update(verbose=1), "verbose"),
-    "no names": (lambda _, mine: mine.pop("events.text"), "text"),
+    "no names": (lambda _, mine: mine.pop("events.names"), "names"),
     "no waiting events": (lambda _, mine: mine.pop("events.pending"), "pending"),
     "waiting events that are no JSON": (changed(pending=text("[")), "cannot be loaded"),
     "waiting events that are deep": (changed(pending=text("[" * 100_000)), "cannot be loaded"),
     "waiting events that are no list": (changed(pending=text("3")), "cannot be loaded"),
     "a waiting event that is none": (one_event(1, [1.0]), "cannot be loaded"),
-    "a waiting event with a list": (one_event(1, {"a": []}), "'a' is of type list"),
-    "a waiting event with inf": (changed(pending=text('[[1, {"a": 1e999}, 0.0]]')), "'a' is inf"),
+    "a waiting event that is deep": (one_event(1, {"a": DEEP}), "deep in each other"),
+    "a waiting event with inf": (changed(pending=text('[[1, {"a": 1e999}, 0.0]]')), "'a' must be finite; got inf"),
     "a waiting event with a huge number": (one_event(1, {"a": 10**400}), "'a' is too large"),
     "an offset that is none": (one_event(1, {}, "0"), "cannot be loaded"),
     "an offset of nan": (changed(pending=text("[[1, {}, NaN]]")), "cannot be loaded"),

@@ -12,21 +12,19 @@
 #include <string_view>
 
 #include "bind/arrays.hpp"
-#include "bind/encoder.hpp"
-#include "bind/short_cut.hpp"
+#include "bind/event_reading.hpp"
+#include "bind/native_fast_path.hpp"
 #include "bind/signals.hpp"
-#include "bind/state.hpp"
 #include "bind/topics.hpp"
+#include "odca/experts/mixture.hpp"
 #include "odca/learner/learner.hpp"
 
 namespace odca::bind {
 
 namespace {
 
-using EventList = nb::typed<nb::list, nb::any>;
 using Floats = nb::typed<nb::list, double>;
 using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
-using Look = nb::typed<nb::callable, nb::object()>;
 
 Floats as_list(const std::vector<double>& numbers) {
   Floats out;
@@ -34,32 +32,17 @@ Floats as_list(const std::vector<double>& numbers) {
   return out;
 }
 
-// Waits without the GIL: whoever is inside may need it.
-class Turn {
- public:
-  explicit Turn(FairMutex& mutex) : mutex_(mutex) {
-    if (mutex_.try_lock()) return;
-    const nb::gil_scoped_release free_threads;
-    mutex_.lock();
-  }
-  ~Turn() { mutex_.unlock(); }
-  Turn(const Turn&) = delete;
-
- private:
-  FairMutex& mutex_;
-};
-
 // One event is learned or predicted while the GIL is held, if nobody else is at the model: that is faster than to let go
 // of the GIL. Nobody ever waits for a mutex with the GIL in his hands.
-class EventCore {
+class EventCore : public EventReading {
  public:
-  EventCore(nb::object learner, bool single, bool smoothed, std::optional<int> bits, Missing missing)
-      : kept_(std::move(learner)),
+  EventCore(nb::object learner, bool single, bool smoothed, const text::FeatureOptions& options)
+      : EventReading(options, nb::inst_ptr<Learner>(learner)->config().intercept,
+                     nb::inst_ptr<Learner>(learner)->config().fixed_features),
+        kept_(std::move(learner)),
         learner_(*nb::inst_ptr<Learner>(kept_)),
         single_(single),
-        smoothed_(smoothed),
-        widens_(!bits && learner_.config().fixed_features == 0),
-        encoder_(bits, missing, most_features(bits), learner_.config().intercept ? 1 : 0) {}
+        smoothed_(smoothed) {}
 
   bool single() const { return single_; }
   std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().lanes); }
@@ -77,7 +60,7 @@ class EventCore {
       out.one = number_of(y);
       return true;
     }
-    if (!read_many(y, out.many)) return false;
+    if (!read_row(y, out.many)) return false;
     if (out.many.size() == lanes()) return true;
     throw InputError("y must be a number, or have one for each of " + std::to_string(lanes()) + " lanes; it has " +
                      std::to_string(out.many.size()));
@@ -86,26 +69,24 @@ class EventCore {
   void learn_one(nb::handle event, const Labels& labels, double weight, double offset, double time, double* margin) {
     if (std::isnan(time) && learner_.config().window.uses_time())
       throw InputError("the window counts in event time; give the time of every event");
-    const Turn turn(writing_);
-    learned_.clear();
-    Names names(encoder_);
-    encoder_.encode(event, true, learned_);
-    learn({batch(learned_), labels.columns(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time}, margin, names);
+    learn_events([&](Reading& reading) { reading.learned(event); },
+                 [&](const Batch& batch) __attribute__((always_inline)) {
+                   return learn({batch, labels.columns(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
+                                margin);
+                 });
   }
 
   void predict_one(nb::handle event, double offset, double* margin) {
-    Rows rows = std::move(spare_);  // several threads may predict: the next one finds none
-    rows.clear();
-    encoder_.encode(event, false, rows);
-    if (!learner_.try_predict(rows.first(), offset, smoothed_, margin)) {
-      const Batch one = batch(rows);
-      {
-        const nb::gil_scoped_release free_threads;
-        learner_.predict(one, {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
-      }
-      raise_if_interrupted();
-    }
-    spare_ = std::move(rows);
+    with_known([&](Reading& reading) { reading.known(event); },
+               [&](const text::EventReader& reader) {
+                 if (learner_.try_predict(reader.rows().first(), offset, smoothed_, margin)) return;
+                 const Batch one = model_.batch(reader);
+                 {
+                   const nb::gil_scoped_release free_threads;
+                   learner_.predict(one, {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
+                 }
+                 raise_if_interrupted();
+               });
   }
 
   // The same for wrappers that want the margins of the lanes as a list, which is quicker to make than an array.
@@ -125,137 +106,67 @@ class EventCore {
   nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Matrix2& y,
                                             const std::optional<Matrix2>& weight, const std::optional<Matrix2>& offset,
                                             const std::optional<Vector<double>>& time) {
-    const Turn turn(writing_);
-    Rows rows;
-    Names names(encoder_);
-    encode_many(events, y.shape(0), true, rows);
-    const Events all{batch(rows), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
-                     time ? time->data() : nullptr};
-    std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
-    if (rows.size() > 0) learn(all, out.data(), names);  // no event brings no features, hashed ones neither
-    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
+    const std::size_t rows = y.shape(0);
+    std::vector<double> out(rows * lanes());
+    if (rows > 0)  // no event brings no features, hashed ones neither
+      learn_events(
+          [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
+          [&](const Batch& batch) {
+            return learn(
+                {batch, columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0), time ? time->data() : nullptr},
+                out.data());
+          });
+    return to_numpy(std::move(out), {rows, lanes()});
   }
 
   nb::ndarray<nb::numpy, double> predict_many(const EventList& events, const std::optional<Matrix2>& offset) {
-    Rows rows;
-    encode_many(events, offset ? offset->shape(0) : nb::len(nb::handle(events)), false, rows);
-    const Batch all = batch(rows);
-    std::vector<double> out(static_cast<std::size_t>(rows.size()) * lanes());
-    {
-      const nb::gil_scoped_release free_threads;
-      learner_.predict(all, columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
-    }
-    raise_if_interrupted();
-    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.size()), lanes()});
+    const std::size_t rows = offset ? offset->shape(0) : nb::len(nb::handle(events));
+    std::vector<double> out(rows * lanes());
+    with_known([&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
+               [&](const text::EventReader& reader) {
+                 const Batch all = model_.batch(reader);
+                 {
+                   const nb::gil_scoped_release free_threads;
+                   learner_.predict(all, columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
+                 }
+                 raise_if_interrupted();
+               });
+    return to_numpy(std::move(out), {rows, lanes()});
   }
 
-  // The event's features and what each adds to the margin, [feature][lane]; the intercept, whose name is empty, first.
+  // The keys of the event's features and what each adds to the margin, [feature][lane]; the intercept, whose key is empty, first.
   Explanation explain(nb::handle event) {
-    nb::list features;
+    const text::EventSpace& space = model_.space();
+    const text::KeyedFeatures found =
+        text::keyed_features(space, [&](text::Builder& builder) { DictionaryVisitor(builder).read(event); });
+    nb::list keys;
     std::vector<std::int32_t> index;
     std::vector<double> value;
-    if (learner_.config().intercept) features.append(nb::str("")), index.push_back(0), value.push_back(1.0);
-    encoder_.explain(event, [&](const nb::object& feature, std::int32_t j, double number) {
-      features.append(feature);
-      index.push_back(j);
-      value.push_back(number);
-    });
+    if (space.has_intercept()) keys.append(nb::bytes("", 0)), index.push_back(0), value.push_back(1.0);
+    for (std::int32_t k = 0; k < found.keys.size(); ++k) {
+      keys.append(nb::bytes(found.keys[k].data(), found.keys[k].size()));
+      index.push_back(space.index_of(found.keys[k]));
+      value.push_back(found.value[static_cast<std::size_t>(k)]);
+    }
     std::vector<double> parts;
     {
       const nb::gil_scoped_release free_threads;
       parts = learner_.weights_at(index, smoothed_);
     }
     for (std::size_t at = 0; at < parts.size(); ++at) parts[at] *= value[at / lanes()];
-    return nb::make_tuple(features, to_numpy(std::move(parts), {index.size(), lanes()}));
-  }
-
-  // The event as a dictionary of its own, of plain strings, floats and None.
-  Fields plain(nb::handle event) const { return Fields(encoder_.plain(event)); }
-
-  // Calls `look` while nothing is learned through here.
-  nb::object while_still(const Look& look) {
-    const Turn turn(writing_);
-    return look();
-  }
-
-  EventList features() const {
-    return nb::steal<EventList>(
-        PyList_GetSlice(encoder_.features().ptr(), 0, static_cast<Py_ssize_t>(encoder_.known())));
-  }
-
-  void restore(const EventList& features) {
-    const Turn turn(writing_);
-    encoder_.restore(features);
+    return nb::make_tuple(keys, to_numpy(std::move(parts), {index.size(), lanes()}));
   }
 
  private:
-  // Names that came with a call that failed are forgotten again.
-  class Names {
-   public:
-    explicit Names(Encoder& encoder) : encoder_(encoder), known_(encoder.known()) {}
-    ~Names() { encoder_.settle(known_); }
-    void keep(std::int64_t known) { known_ = known; }
-
-   private:
-    Encoder& encoder_;
-    std::int64_t known_;
-  };
-
-  std::int64_t most_features(std::optional<int> bits) const {
-    if (bits) return std::int64_t{1} << *bits;
-    const std::int64_t fixed = learner_.config().fixed_features;
-    return fixed ? fixed : std::numeric_limits<std::int32_t>::max() - 1;
-  }
-
-  // The rows hold the intercept already.
-  Batch batch(const Rows& rows) const {
-    Batch out;
-    out.matrix = SparseMatrix<std::int32_t, double>{rows.start.data(), rows.index.data(), rows.value.data(),
-                                                    static_cast<std::int64_t>(rows.index.size())};
-    out.rows = rows.size();
-    out.width = learner_.config().fixed_features ? learner_.config().fixed_features : encoder_.width();
-    out.widens = widens_;
-    return out;
-  }
-
-  void learn(const Events& events, double* margin, Names& names) {
-    std::int64_t learned = events.batch.rows;
-    if (events.batch.rows > 1 || !learner_.try_learn(events, {margin})) {
-      const nb::gil_scoped_release free_threads;
-      learned = learner_.learn(events, {margin}, signal_arrived);
-    }
-    names.keep(learned == events.batch.rows ? encoder_.size() : known_after(events.batch, learned));
-    raise_if_interrupted();
-  }
-
-  // How many names there were when only these rows had come.
-  std::int64_t known_after(const Batch& batch, std::int64_t rows) const {
-    const auto& all = std::get<SparseMatrix<std::int32_t, double>>(batch.matrix);
-    std::int64_t known = encoder_.known();
-    for (std::int64_t k = 0; k < all.start[rows]; ++k)
-      known = std::max<std::int64_t>(known, all.index[k] + 1 - (learner_.config().intercept ? 1 : 0));
-    return known;
-  }
-
-  // So many events as there are labels.
-  void encode_many(const nb::list& events, std::size_t count, bool grow, Rows& rows) {
-    const auto event_at_fault = [&](const char* fault) {
-      const std::string name = "event " + std::to_string(rows.size());
-      return InputError("", EventPlace{static_cast<std::int64_t>(rows.size()), name},
-                        std::string(" is at fault: ") + fault);
-    };
-    for (std::size_t i = 0; i < count; ++i) try {  // numbers of types of their own run Python code
-        if (nb::len(events) != count) throw InputError("the list of events changed while it was read");
-        encoder_.encode(nb::object(events[i]), grow, rows);
-      } catch (const InputError& error) {
-        throw event_at_fault(error.what());
-      } catch (const nb::builtin_exception& error) {
-        throw nb::type_error(event_at_fault(error.what()).what());
-      }
+  // How many events were learned.
+  std::int64_t learn(const Events& events, double* margin) {
+    if (events.batch.rows == 1 && learner_.try_learn(events, {margin})) return 1;
+    const nb::gil_scoped_release free_threads;
+    return learner_.learn(events, {margin}, signal_arrived);
   }
 
   // A list, a tuple, or an array of doubles; false for anything else.
-  static bool read_many(nb::handle y, std::vector<double>& out) {
+  static bool read_row(nb::handle y, std::vector<double>& out) {
     if (PyList_CheckExact(y.ptr()) || PyTuple_CheckExact(y.ptr())) {
       for (std::size_t k = 0; k < nb::len(y); ++k) out.push_back(number_of(nb::object(y[k])));
       return true;
@@ -282,10 +193,55 @@ class EventCore {
 
   nb::object kept_;
   Learner& learner_;
-  bool single_, smoothed_, widens_;
-  Encoder encoder_;
-  FairMutex writing_;     // held by whoever may add names, until the model has learned them too
-  Rows learned_, spare_;  // memory for the next event
+  bool single_, smoothed_;
+};
+
+// The same for the automatic learner, whose experts say several numbers of an event.
+class AutoEventCore : public EventReading {
+ public:
+  AutoEventCore(nb::object learner, const text::FeatureOptions& options)
+      : EventReading(options, false, 0), kept_(std::move(learner)), experts_(*nb::inst_ptr<experts::Experts>(kept_)) {}
+
+  nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Vector<double>& y,
+                                            const std::optional<Vector<double>>& weight,
+                                            const std::optional<Vector<double>>& time) {
+    const std::size_t rows = y.shape(0);
+    std::vector<double> said;
+    if (rows > 0)
+      learn_events(
+          [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
+          [&](const Batch& batch) {
+            const nb::gil_scoped_release free_threads;
+            said = experts_.learn({batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr},
+                                  signal_arrived);
+            return static_cast<std::int64_t>(said.size()) / experts_.heads();
+          });
+    return shaped(std::move(said), rows);
+  }
+
+  nb::ndarray<nb::numpy, double> predict_many(const EventList& events) {
+    const std::size_t rows = nb::len(nb::handle(events));
+    std::vector<double> said;
+    with_known([&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
+               [&](const text::EventReader& reader) {
+                 const Batch all = model_.batch(reader);
+                 {
+                   const nb::gil_scoped_release free_threads;
+                   said = experts_.predict(all, signal_arrived);
+                 }
+                 raise_if_interrupted();
+               });
+    return shaped(std::move(said), rows);
+  }
+
+ private:
+  nb::ndarray<nb::numpy, double> shaped(std::vector<double> said, std::size_t rows) const {
+    const std::size_t heads = rows ? said.size() / rows : static_cast<std::size_t>(experts_.heads());
+    return to_numpy(std::move(said), {rows, heads});
+  }
+
+  nb::object kept_;
+  experts::Experts& experts_;
 };
 
 // The base of odca.EventLearner: its two methods that are called for every event are native ones, because a Python
@@ -374,21 +330,31 @@ nb::object predict_number(nb::handle self, PyObject* const* arguments, Py_ssize_
   return nb::float_(margin_of(core, arguments[0]));
 }
 
-ShortCut short_cut_to(std::string_view name) {
+FastPath fast_path_to(std::string_view name) {
   if (name == "learn_truth") return learn_truth;
   if (name == "predict_truth") return predict_truth;
   if (name == "learn_number") return learn_number;
   if (name == "predict_number") return predict_number;
-  throw nb::value_error("there is no short cut of that name");
+  throw nb::value_error("there is no fast path of that name");
 }
 
-std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, std::optional<int> bits,
-                                const std::string& missing) {
-  const Missing policy = missing == "indicate" ? Missing::indicate
-                         : missing == "error"  ? Missing::error
-                                               : Missing::ignore;
+std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, const text::FeatureOptions& features) {
   if (!nb::isinstance<Learner>(learner)) throw nb::type_error("an EventCore needs a native Learner");
-  return std::make_unique<EventCore>(std::move(learner), single, smoothed, bits, policy);
+  return std::make_unique<EventCore>(std::move(learner), single, smoothed, features);
+}
+
+std::unique_ptr<AutoEventCore> make_auto(nb::object learner, const text::FeatureOptions& features) {
+  if (!nb::isinstance<experts::Experts>(learner)) throw nb::type_error("an AutoEventCore needs native Experts");
+  return std::make_unique<AutoEventCore>(std::move(learner), features);
+}
+
+template <class Core>
+void bind_reading(nb::class_<Core>& core) {
+  core.def("plain", &Core::plain, nb::arg("event").none())
+      .def("while_still", &Core::while_still, nb::arg("look"))
+      .def("packed", &Core::packed)
+      .def("ends", &Core::ends)
+      .def("restore", &Core::restore, nb::arg("bytes"), nb::arg("ends"));
 }
 
 }  // namespace
@@ -397,19 +363,20 @@ void bind_events(nb::module_& m) {
   // What is None is refused with words of our own.
   const auto event = nb::arg("event").none(), x = nb::arg("x").none(), y = nb::arg("y").none();
   const auto events = nb::arg("events");
-  nb::class_<EventCore>(m, "EventCore")
-      .def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("bits").none(),
-           nb::arg("missing"))
+  nb::class_<EventCore> core(m, "EventCore");
+  core.def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("features"))
       .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none())
       .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
       .def("learn_lanes", &EventCore::learn_lanes, event, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time"))
       .def("predict_lanes", &EventCore::predict_lanes, event, nb::arg("offset"))
-      .def("explain", &EventCore::explain, event)
-      .def("plain", &EventCore::plain, event)
-      .def("while_still", &EventCore::while_still, nb::arg("look"))
-      .def("restore", &EventCore::restore, nb::arg("features"))
-      .def_prop_ro("features", &EventCore::features);
+      .def("explain", &EventCore::explain, event);
+  bind_reading(core);
+  nb::class_<AutoEventCore> auto_core(m, "AutoEventCore");
+  auto_core.def(nb::new_(&make_auto), nb::arg("experts"), nb::arg("features"))
+      .def("learn_many", &AutoEventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("time").none())
+      .def("predict_many", &AutoEventCore::predict_many, events);
+  bind_reading(auto_core);
   nb::class_<OneByOne>(m, "OneByOne")
       .def(nb::init<nb::object>(), nb::arg("core"))
       .def("learn_one", &OneByOne::learn_one, x, y, nb::kw_only(), nb::arg("weight") = 1.0, nb::arg("offset") = 0.0,
@@ -426,13 +393,13 @@ void bind_events(nb::module_& m) {
            "With `id`, the event and its offset are kept until `learn_label(id, y)`. If an event of that id is kept\n"
            "already, the new one takes its place, as the newest.");
   m.def(
-      "with_short_cut",
-      [type = shortened_method_type()](std::string_view name, nb::callable method) -> nb::object {
-        return with_short_cut(type, nb::borrow(nb::type<EventCore>()), short_cut_to(name), std::move(method));
+      "with_fast_path",
+      [type = method_with_fast_path_type()](std::string_view name, nb::callable method) -> nb::object {
+        return with_fast_path(type, nb::borrow(nb::type<EventCore>()), fast_path_to(name), std::move(method));
       },
       nb::arg("name"), nb::arg("method"),
-      nb::sig("def with_short_cut(name: str, method: collections.abc.Callable[..., typing.Any]) -> typing.Any"),
-      "The method, with a native short cut for objects of one lane whose `_short` is an EventCore.");
+      nb::sig("def with_fast_path(name: str, method: collections.abc.Callable[..., typing.Any]) -> typing.Any"),
+      "The method, with a native fast path in front of it for objects of one lane whose `_fast` is an EventCore.");
 }
 
 }  // namespace odca::bind

@@ -1,4 +1,4 @@
-// Progressive validation of classes: the sums; odca.metrics tells what they mean.
+// Progressive validation of classes: the sums; odca.metrics says what they mean.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -56,8 +56,7 @@ Sums add(ClassTally& self, const Vector<std::int32_t>& label, const Vector<std::
   });
 }
 
-// The same of two classes, from the margins of the second one against the first: what was chosen, what it cost, and, unless it is
-// given, the probability of the second class, follow from them. A class that is neither of the two costs the most.
+// The same of two classes, from the margins of the second one against the first.
 Sums add_margins(ClassTally& self, const Vector<std::int32_t>& label, const Vector<double>& margin, const PyLoss& loss,
                  const std::optional<Vector<double>>& probability, const std::optional<Vector<double>>& weight) {
   const std::size_t n = label.shape(0);
@@ -65,18 +64,8 @@ Sums add_margins(ClassTally& self, const Vector<std::int32_t>& label, const Vect
   return std::visit(
       [&](const auto& rule) {
         return add_each(self, label, fits, [&](std::size_t k) {
-          const double z = margin.data()[k], e = exp(-std::fabs(z));
-          const double p = probability ? probability->data()[k] : (z >= 0.0 ? 1.0 : e) / (1.0 + e);
-          const std::int32_t code = label.data()[k];
-          double cost = rule.value(z, code == 1 ? 1.0 : -1.0);
-          if (code > 1) cost = std::max(cost, rule.value(z, 1.0));
-          self.add({.label = code,
-                    .chosen = z > 0.0,
-                    .loss = cost,
-                    .weight = weight ? weight->data()[k] : 1.0,
-                    .margin = &z,
-                    .probability = &p,
-                    .columns = 0});
+          self.add_margin(rule, label.data()[k], margin.data()[k], probability ? probability->data() + k : nullptr,
+                          weight ? weight->data()[k] : 1.0);
         });
       },
       loss.loss);

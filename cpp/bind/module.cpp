@@ -1,25 +1,8 @@
-#if __has_include(<malloc.h>)
-#include <malloc.h>
-#endif
-
 #include "bind/topics.hpp"
-
-namespace {
-
-// A process that reads a stream asks for the same blocks of memory again and again: freed ones stay with it, instead of going
-// back to the system, which clears every page that it gives out.
-void keep_freed_memory() {
-#if defined(M_MMAP_THRESHOLD) && defined(M_TRIM_THRESHOLD) && defined(M_TOP_PAD)
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 512 << 20);
-  mallopt(M_TOP_PAD, 8 << 20);
-#endif
-}
-
-}  // namespace
+#include "odca/memory/freed_memory.hpp"
 
 NB_MODULE(_core, m) {
-  nanobind::set_leak_warnings(false);  // a model that lives until Python ends is no mistake of its user
+  nanobind::set_leak_warnings(false);  // a model that lives until Python ends is no mistake
   m.doc() = "The native core of odca. Use it through odca.Learner.";
   odca::bind::bind_errors(m);
   odca::bind::bind_losses(m);
@@ -33,6 +16,5 @@ NB_MODULE(_core, m) {
   odca::bind::bind_metrics(m);
   odca::bind::bind_baselines(m);
   odca::bind::bind_experts(m);
-  odca::bind::bind_encoding(m);
-  m.def("keep_freed_memory", &keep_freed_memory);
+  m.def("keep_freed_memory", &odca::keep_freed_memory);
 }

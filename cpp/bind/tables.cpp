@@ -29,11 +29,9 @@ using text::TableColumn;
 constexpr std::pair<const char*, Role> roles[] = {
     {"feature", Role::feature}, {"label", Role::label}, {"weight", Role::weight}, {"offset", Role::offset},
     {"time", Role::time},       {"group", Role::group}, {"tag", Role::tag},       {"ignored", Role::ignored}};
-constexpr std::pair<const char*, Kind> kinds[] = {{"number", Kind::number},
-                                                  {"category", Kind::category},
-                                                  {"text", Kind::text},
-                                                  {"date", Kind::date},
-                                                  {"any", Kind::any}};
+constexpr std::pair<const char*, Kind> kinds[] = {{"number", Kind::number},   {"category", Kind::category},
+                                                  {"text", Kind::text},       {"date", Kind::date},
+                                                  {"boolean", Kind::boolean}, {"any", Kind::any}};
 
 template <class Choice, std::size_t n>
 Choice named(const char* what, const std::string& name, const std::pair<const char*, Choice> (&choices)[n]) {
@@ -93,7 +91,7 @@ std::unique_ptr<Block> read_table(const std::vector<PyColumn>& columns, const st
                                   std::int64_t rows, const FeatureOptions& features, bool skip_bad,
                                   const text::Vocabulary* vocabulary) {
   if (columns.size() != values.size()) throw InputError("each column must have its values");
-  if (rows < 0) throw InputError("there cannot be fewer rows than none");
+  if (rows < 0) throw InputError("the number of rows must not be negative");
   std::vector<std::vector<std::string_view>> strings(columns.size());
   std::vector<text::ValueColumn> table;
   for (std::size_t k = 0; k < columns.size(); ++k)

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bind/arrays.hpp"
+#include "bind/dictionary.hpp"
 #include "bind/text.hpp"
 #include "bind/topics.hpp"
 #include "odca/features/vocabulary.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 using text::Block;
 using text::FeatureOptions;
+using text::RoleNames;
 using text::Vocabulary;
 
 template <class Choice>
@@ -103,18 +105,27 @@ std::unique_ptr<Block> parsed(nb::handle data, const FeatureOptions& features, b
                     [&](std::string_view text, Block& block) { read(text, features, skip_bad, block); });
 }
 
-std::unique_ptr<Block> read_json(nb::handle data, const FeatureOptions& features, bool skip_bad,
-                                 const Vocabulary* vocabulary, std::string label, std::string weight,
-                                 std::string offset, std::string time, std::string group, std::string tag) {
-  const text::JsonRoles roles{.label = std::move(label),
-                              .weight = std::move(weight),
-                              .offset = std::move(offset),
-                              .group = std::move(group),
-                              .time = std::move(time),
-                              .tag = std::move(tag)};
+std::unique_ptr<Block> read_json(nb::handle data, const RoleNames& roles, const FeatureOptions& features, bool skip_bad,
+                                 const Vocabulary* vocabulary) {
   return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
     text::read_json(text, roles, features, skip_bad, block);
   });
+}
+
+// Events that are dictionaries.
+std::unique_ptr<Block> read_events(const EventList& events, const RoleNames& roles, const FeatureOptions& features,
+                                   const Vocabulary* vocabulary) {
+  auto block = std::make_unique<Block>();
+  if (vocabulary) block->known = vocabulary->known();
+  text::Builder builder(features, *block, features.nested);
+  DictionaryVisitor visitor(builder, roles);
+  read_many(events, nb::len(nb::handle(events)), [&](nb::handle event) {
+    visitor.read(event);
+    builder.finish({});
+    ++block->lines;
+  });
+  builder.close();
+  return block;
 }
 
 // The places of the labels among classes: numbers, in order, and texts by their number among the block's. -1 for a label that is
@@ -190,7 +201,8 @@ void bind_text(nb::module_& m) {
   using Fields = std::vector<std::string>;
   nb::class_<FeatureOptions>(m, "TextFeatures")
       .def(nb::new_([](const std::string& space, int bits, Fields keep, Fields ignore, std::vector<Fields> interactions,
-                       Fields text, Fields categorical, Fields numeric, int ngrams, const std::string& missing) {
+                       Fields text, Fields categorical, Fields numeric, Fields dates, Fields booleans, int ngrams,
+                       const std::string& missing, bool nested) {
              FeatureOptions options;
              options.space = chosen<text::Space>(
                  "space", space,
@@ -199,8 +211,9 @@ void bind_text(nb::module_& m) {
              options.keep = std::move(keep), options.ignore = std::move(ignore);
              options.interactions = std::move(interactions);
              options.text = std::move(text), options.categorical = std::move(categorical);
-             options.numeric = std::move(numeric);
-             options.ngrams = ngrams;
+             options.numeric = std::move(numeric), options.dates = std::move(dates);
+             options.booleans = std::move(booleans);
+             options.ngrams = ngrams, options.nested = nested;
              options.missing = chosen<text::Missing>("missing", missing,
                                                      {{"ignore", text::Missing::ignore},
                                                       {"indicate", text::Missing::indicate},
@@ -208,8 +221,8 @@ void bind_text(nb::module_& m) {
              return options;
            }),
            nb::kw_only(), nb::arg("space"), nb::arg("bits"), nb::arg("keep"), nb::arg("ignore"),
-           nb::arg("interactions"), nb::arg("text"), nb::arg("categorical"), nb::arg("numeric"), nb::arg("ngrams"),
-           nb::arg("missing"));
+           nb::arg("interactions"), nb::arg("text"), nb::arg("categorical"), nb::arg("numeric"), nb::arg("dates"),
+           nb::arg("booleans"), nb::arg("ngrams"), nb::arg("missing"), nb::arg("nested"));
   bind_block(m);
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def(nb::init<>())
@@ -238,9 +251,22 @@ void bind_text(nb::module_& m) {
         nb::arg("vocabulary").none());
   m.def("read_vw", &parsed<&text::read_vw>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),
         nb::arg("vocabulary").none());
-  m.def("read_json", &read_json, nb::arg("data"), nb::kw_only(), nb::arg("features"), nb::arg("skip_bad"),
-        nb::arg("vocabulary").none(), nb::arg("label"), nb::arg("weight"), nb::arg("offset"), nb::arg("time"),
-        nb::arg("group"), nb::arg("tag"));
+  nb::class_<RoleNames>(m, "RoleNames")
+      .def(nb::new_([](std::string label, std::string weight, std::string offset, std::string time, std::string group,
+                       std::string tag) {
+             return RoleNames{.label = std::move(label),
+                              .weight = std::move(weight),
+                              .offset = std::move(offset),
+                              .group = std::move(group),
+                              .time = std::move(time),
+                              .tag = std::move(tag)};
+           }),
+           nb::kw_only(), nb::arg("label"), nb::arg("weight"), nb::arg("offset"), nb::arg("time"), nb::arg("group"),
+           nb::arg("tag"));
+  m.def("read_json", &read_json, nb::arg("data"), nb::arg("roles"), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none());
+  m.def("read_events", &read_events, nb::arg("events"), nb::arg("roles"), nb::arg("features"),
+        nb::arg("vocabulary").none());
 }
 
 }  // namespace odca::bind

@@ -41,6 +41,5 @@ void bind_tables(nanobind::module_& m);
 void bind_metrics(nanobind::module_& m);
 void bind_baselines(nanobind::module_& m);
 void bind_experts(nanobind::module_& m);
-void bind_encoding(nanobind::module_& m);
 
 }  // namespace odca::bind

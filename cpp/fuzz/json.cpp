@@ -5,7 +5,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace odca::fuzz;
   const Case given = case_of(as_text(data, size), false);
-  odca::text::JsonRoles roles;
+  odca::text::RoleNames roles;
   if (given.more & 1) roles.label = "y";
   if (given.more & 2) roles.weight = "w", roles.offset = "o";
   if (given.more & 4) roles.time = "t", roles.group = "g";

@@ -8,7 +8,6 @@ using namespace odca::test;
 using odca::FeatureHash;
 using odca::text::Builder;
 using odca::text::Fault;
-using odca::text::Field;
 
 namespace {
 
@@ -193,11 +192,11 @@ TEST_CASE("builder: an option for a path applies to everything below it, unless 
   CHECK_FALSE(builder.field("raw.x").kept);
   CHECK_FALSE(builder.field("raw.x.y").kept);
   CHECK(builder.field("rawx").kept);
-  CHECK(builder.field("user").kind == Field::Kind::category);
-  CHECK(builder.field("user.id").kind == Field::Kind::category);
-  CHECK(builder.field("user.age").kind == Field::Kind::number);
-  CHECK(builder.field("user.age.years").kind == Field::Kind::number);
-  CHECK(builder.field("use").kind == Field::Kind::any);
+  CHECK(builder.field("user").kind == odca::text::Kind::category);
+  CHECK(builder.field("user.id").kind == odca::text::Kind::category);
+  CHECK(builder.field("user.age").kind == odca::text::Kind::number);
+  CHECK(builder.field("user.age.years").kind == odca::text::Kind::number);
+  CHECK(builder.field("use").kind == odca::text::Kind::any);
   CHECK(builder.field("user.id").slot == builder.field("user").slot);
   CHECK(builder.field("user.age.years").slot == builder.field("user.age").slot);
   CHECK(builder.field("user.age").slot != builder.field("user").slot);

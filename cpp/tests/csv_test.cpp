@@ -82,7 +82,7 @@ TEST_CASE("empty cells and the usual markers are missing values, quoted or not")
   options.missing = Missing::ignore;
   CHECK(events("1,,\n", plain, options) == Strings{"1"});
   options.missing = Missing::error;
-  CHECK(holds(fault("1,,a\n", plain, options).message, "'x' has no value"));
+  CHECK(holds(fault("1,,a\n", plain, options).message, "'x' is missing"));
 }
 
 TEST_CASE("a column's kind says what its cells become") {

@@ -3,18 +3,18 @@
 #include "text_support.hpp"
 
 using namespace odca::test;
-using odca::text::JsonRoles;
+using odca::text::RoleNames;
 
 namespace {
 
-Block json(std::string_view text, const FeatureOptions& options = {}, const JsonRoles& roles = {}) {
+Block json(std::string_view text, const FeatureOptions& options = {}, const RoleNames& roles = {}) {
   Block block;
   odca::text::read_json(text, roles, options, true, block);
   check_block(block, options);
   return block;
 }
 
-Block json(std::string_view text, const JsonRoles& roles) { return json(text, {}, roles); }
+Block json(std::string_view text, const RoleNames& roles) { return json(text, {}, roles); }
 
 // The features of a valid line.
 std::string one(std::string_view text, const FeatureOptions& options = {}) {
@@ -24,8 +24,8 @@ std::string one(std::string_view text, const FeatureOptions& options = {}) {
   return features(block)[0];
 }
 
-// The error of a bad line, which leaves nothing behind.
-std::string fault(std::string_view line, const FeatureOptions& options = {}, const JsonRoles& roles = {}) {
+// What is wrong with a line. It leaves nothing behind.
+std::string fault(std::string_view line, const FeatureOptions& options = {}, const RoleNames& roles = {}) {
   const Block block = json(line, options, roles);
   CHECK(block.size() == 0);
   CHECK(block.names.size() == 0);
@@ -153,8 +153,8 @@ TEST_CASE("json: only equal paths are the same feature, however the keys are nes
   CHECK(features(block) == Lines{"a.b:1 c:2", "a.b:1 c:4 a.c:3", "a.b:1 c:5 a.c:6"});
 }
 
-TEST_CASE("json: an empty key is refused unless it is nested or ignored") {
-  CHECK(has(fault(R"({"": 1})"), "its key is empty"));
+TEST_CASE("json: an empty key is no name, unless it is below another or ignored") {
+  CHECK(has(fault(R"({"": 1})"), "without a name"));
   CHECK(one(R"({"a": {"": 1}})") == "a.:1");
   CHECK(one(R"({"": {"a": 1}})") == ".a:1");
   FeatureOptions options;
@@ -176,15 +176,15 @@ TEST_CASE("json: the kind of a field says what its values become") {
   FeatureOptions options;
   options.categorical = {"id"}, options.numeric = {"n"}, options.text = {"t"};
   CHECK(one(R"({"id": 1.0, "n": "2.5", "t": "Hello, world", "m": "Hello, world"})", options) ==
-        "id=1.0:1 n:2.5 t=hello:1 t=world:1 m=Hello, world:1");
+        "id=1:1 n:2.5 t=hello:1 t=world:1 m=Hello, world:1");
   CHECK(one(R"({"id": [1, 2, true, null], "n": ["1", 2], "t": ["a b", 3]})", options) ==
-        "id=1:1 id=2:1 id=true:1 id.3?:1 n.0:1 n.1:2 t=a:1 t=b:1 t.1:3");
+        "id=1:1 id=2:1 id=true:1 id.3?:1 n.0:1 n.1:2 t=a:1 t=b:1 t.1=3:1");
   CHECK(one(R"({"id": {"x": 1}, "n": {"x": "1"}, "n.y": true})", options) == "id.x=1:1 n.x:1 n.y:1");
-  CHECK(has(fault(R"({"n": "many"})", options), "n must be a number; got 'many'"));
-  CHECK(has(fault(R"({"n": ""})", options), "n must be a number; got ''"));
-  CHECK(has(fault(R"({"n": "1e999"})", options), "too large"));
+  CHECK(has(fault(R"({"n": "many"})", options), "'n' must be a number; got 'many'"));
+  CHECK(one(R"({"n": ""})", options) == "n?:1");
+  CHECK(has(fault(R"({"n": "1e999"})", options), "'n' must be finite"));
   options.missing = Missing::error;
-  CHECK(has(fault(R"({"a": null})", options), "0:7 'a' has no value"));
+  CHECK(has(fault(R"({"a": null})", options), "0:7 'a' is missing"));
 }
 
 TEST_CASE("json: ignoring or keeping a path applies to everything below it") {
@@ -207,7 +207,7 @@ TEST_CASE("json: interactions include everything below a field") {
 }
 
 TEST_CASE("json: label, weight, offset, time, group, tag") {
-  const JsonRoles roles{.label = "y", .weight = "w", .offset = "meta.o", .group = "g", .time = "t", .tag = "id"};
+  const RoleNames roles{.label = "y", .weight = "w", .offset = "meta.o", .group = "g", .time = "t", .tag = "id"};
   const Block block = json(R"({"y": 1, "w": 2, "meta": {"o": 0.5, "x": 1}, "t": 3.5, "g": 7, "id": "first"})"
                            "\n"
                            R"({"y": "yes", "id": 12.50})"
@@ -248,8 +248,8 @@ TEST_CASE("json: lines with other keys, or in another order") {
   CHECK(block.line == std::vector<std::uint32_t>{0, 2, 3, 4});
 }
 
-TEST_CASE("json: a bad line leaves nothing behind") {
-  const JsonRoles roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
+TEST_CASE("json: after a bad line nothing is left of it") {
+  const RoleNames roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
   const Block block =
       json("{\"a\": 1}\n{\"b\": 2, \"y\": \"no\", \"w\": 3, \"id\": \"x\", \"c\": }\n{\"c\": 3, \"b\": 4}\n", roles);
   CHECK(features(block) == Lines{"a:1", "c:3 b:4"});
@@ -278,7 +278,7 @@ std::string random_value(Random& random, int depth) {
 }  // namespace
 
 TEST_CASE("json: any cut into blocks gives the same events") {
-  const JsonRoles roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
+  const RoleNames roles{.label = "y", .weight = "w", .offset = "", .group = "", .time = "", .tag = "id"};
   Random random(5);
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     std::string text;

@@ -213,7 +213,7 @@ def test_names_of_a_refused_event_are_forgotten() -> None:
     hashed = AutoEvents("numbers", bits=10)
     hashed.learn_one({"a": 1.0, "colour": "red"}, 1.0)
     assert hashed.learner.n_features <= 1024
-    with pytest.raises(ValueError, match="bits must be at most"):
+    with pytest.raises(ValueError, match="bits must be a whole number from 1 to 30"):
         AutoEvents("numbers", bits=40)
 
 

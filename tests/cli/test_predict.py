@@ -293,5 +293,5 @@ def test_dictionaries_get_the_same_predictions_as_json_lines(tmp_path: Path) -> 
     for wanted in ("label", "probabilities", "margins"):
         assert np.array_equal(model.predict_events(rows, wanted), model.predict_file(data, wanted))
     assert len(model.predict_events([])) == 0
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        model.predict_events([{"a": float("nan")}])
+    with pytest.raises(ValueError, match="event 1 is at fault: 'a' must be finite; got inf"):
+        model.predict_events([{"a": float("nan")}, {"a": float("inf")}])

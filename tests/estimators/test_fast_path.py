@@ -31,7 +31,7 @@ def test_the_fast_path_gives_the_same_result_as_the_method(face, options) -> Non
         assert type(short.predict_one(x)) is type(long.predict_one(x, offset=0.0))
         assert short.learn_one(x, y) is None
         long.learn_one(x, y, w=1.0)
-    assert short._short is not None
+    assert short._fast is not None
     assert short.events == long.events
 
 
@@ -107,20 +107,20 @@ def test_copies_and_bound_methods_outlive_the_original(face) -> None:
         twin.learn_one(*each)
     assert predict(x) == model.predict_one(x)
     assert learn.__self__.events == model.events == twin.events
-    assert twin._short is not model._short
+    assert twin._fast is not model._fast
 
 
 def test_the_fast_path_refuses_other_objects_like_the_method() -> None:
     for short in (None, 3, mock.Mock(), ODCARegressor().events):
         with pytest.raises(AttributeError, match="_events"):
-            ODCARegressor.predict_one(SimpleNamespace(_short=short), {"a": 1.0})
-    with pytest.raises(AttributeError, match="_short"):
+            ODCARegressor.predict_one(SimpleNamespace(_fast=short), {"a": 1.0})
+    with pytest.raises(AttributeError, match="_fast"):
         ODCARegressor.predict_one(object(), {"a": 1.0})
 
 
 @pytest.mark.parametrize(
     ("x", "error"),
-    [({"a": np.inf}, ValueError), ({"a": []}, TypeError), ({"": 1.0}, ValueError), (3, TypeError), (None, TypeError)],
+    [({"a": np.inf}, ValueError), ({"a": b""}, TypeError), ({"": 1.0}, ValueError), (3, TypeError), (None, TypeError)],
     ids=str,
 )
 @pytest.mark.parametrize("face", FACES)

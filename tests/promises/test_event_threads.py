@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from odca import EventLearner, LogLoss, SquaredError
+from odca.models.auto_events import AutoEvents
 
 
 def a_model(**changes: Any) -> EventLearner:
@@ -149,3 +150,59 @@ def test_an_interrupted_learn_many_keeps_the_names_of_what_was_learned() -> None
     model.learn_one({"later": 1.0}, 1.0)
     assert model.features[-1] == "later"
     assert model.copy() == model
+
+
+# The automatic learner of events makes the same promises.
+
+
+class Troublesome:
+    """A number that does something when it is read."""
+
+    def __init__(self, does: Callable[[], object]) -> None:
+        self.does = does
+
+    def __float__(self) -> float:
+        self.does()
+        return 1.0
+
+
+@pytest.mark.parametrize("make", [lambda: AutoEvents("numbers"), a_model], ids=["automatic", "plain"])
+def test_a_list_of_events_that_is_cleared_while_it_is_read_is_refused(make: Callable[[], Any]) -> None:
+    model = make()
+    events: list[Any] = []
+    events += [{"a": 1.0, "b": Troublesome(events.clear)}, *({f"n{k}": 1.0} for k in range(1000))]
+    with pytest.raises(ValueError, match="the list of events changed while it was read"):
+        model.learn_many(events, [1.0] * len(events))
+    assert model.features == []
+    assert model.learner.count == 0
+    event: dict[str, Any] = {}
+    event |= {"a": Troublesome(event.clear), "b": 1.0}
+    with pytest.raises(ValueError, match="changed while it was read"):
+        model.learn_many([event], [1.0])
+    assert model.features == []
+
+
+def test_names_of_the_automatic_learner_belong_to_one_thread_at_a_time() -> None:
+    """Values that let other threads run while an event is read; names that were mixed up would be there twice, or in no event."""
+    model = AutoEvents("numbers")
+    pause = Troublesome(lambda: time.sleep(0.0))
+
+    def teach(thread: int) -> None:
+        for k in range(60):
+            model.learn_many([{f"a{thread}-{k}": pause, f"b{thread}-{k}": pause}] * 2, [1.0, 2.0])
+            if k % 10 == 0:
+                with pytest.raises(ValueError, match="finite"):
+                    model.learn_many([{f"refused{thread}-{k}": pause, "x": float("inf")}], [1.0])
+
+    def look() -> None:
+        for k in range(100):
+            model.predict_many([{f"a0-{k}": pause, f"b1-{k}": pause, "never": 1.0}])
+            twin = model.copy()
+            assert twin.learner.n_features == len(twin.features)
+
+    run(*(lambda thread=thread: teach(thread) for thread in range(3)), look, look)
+    found = model.features
+    assert sorted(found) == sorted(f"{name}{thread}-{k}" for name in "ab" for thread in range(3) for k in range(60))
+    for a, b in zip(found[::2], found[1::2], strict=True):
+        assert (a[0], a[1:]) == ("a", b[1:])
+    assert model.learner.count == 3 * 60 * 2

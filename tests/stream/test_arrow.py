@@ -180,14 +180,15 @@ def test_numbers_of_every_type_are_numbers_and_null_is_missing(
     assert [{names[index]: value for index, value in event["x"].items()} for event in events] == expected
 
 
-def test_true_and_false_are_categories_as_in_csv_and_null_is_missing(tmp_path: Path) -> None:
+def test_true_and_false_are_one_and_zero_as_in_csv_and_null_is_missing(tmp_path: Path) -> None:
     table = pa.table({"y": [0.0, 1.0, 0.0], "x": [True, False, None]})
     names, events = everything(written(tmp_path / "a.parquet", table), label="y")
-    found = [names[index] for event in events for index in event["x"]]
-    assert found == [b"x\xfftrue", b"x\xfffalse", b"x\xfe"]
-    numbers = stream.Features(numeric=("x",))
-    names, events = everything(tmp_path / "a.parquet", label="y", features=numbers)
-    assert [[*event["x"].values()] for event in events] == [[1.0], [0.0], [1.0]]
+    assert [[(names[index], value) for index, value in event["x"].items()] for event in events] == [
+        [(b"x", 1.0)], [(b"x", 0.0)], [(b"x\xfe", 1.0)],
+    ]  # fmt: skip
+    categories = stream.Features(categorical=("x",))
+    names, events = everything(tmp_path / "a.parquet", label="y", features=categories)
+    assert [names[index] for event in events for index in event["x"]] == [b"x\xfftrue", b"x\xfffalse", b"x\xfe"]
 
 
 def test_large_integers_used_as_categories_keep_all_their_digits(tmp_path: Path) -> None:

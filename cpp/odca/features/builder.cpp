@@ -19,8 +19,8 @@ bool among(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-Builder::Builder(const FeatureOptions& options, Block& block, bool paths)
-    : options_(options), block_(block), paths_(paths) {
+Builder::Builder(const FeatureOptions& options, Block& block, bool paths, std::int32_t first)
+    : options_(options), block_(block), paths_(paths), alike_(options.treats_all_alike()), first_(first) {
   for (const auto& interaction : options.interactions) {
     auto& slots = interactions_.emplace_back();
     for (const std::string& name : interaction) {
@@ -46,42 +46,70 @@ const std::string* Builder::meant(const std::vector<std::string>& names, std::st
   return best;
 }
 
-Field& Builder::field(std::string_view name, std::string_view whole) {
-  FeatureHash hash;
-  hash.add(name);
-  const std::int32_t number = field_names_.add(hash.mixed(), name);
-  if (static_cast<std::size_t>(number) < fields_.size()) return *fields_[static_cast<std::size_t>(number)];
-  auto made = std::make_unique<Field>();
-  made->name = name;
-  made->prefix = name.empty() ? "" : made->name + "^";
-  made->hash = hash;
-  made->prefix_hash.add(made->prefix);
-  made->category_hash = hash.add(static_cast<unsigned char>(category_mark));
-  made->kept = (options_.keep.empty() || meant(options_.keep, name, whole)) && !meant(options_.ignore, name, whole);
+bool Builder::wanted(std::string_view field, std::string_view whole) const {
+  return (options_.keep.empty() || meant(options_.keep, field, whole)) && !meant(options_.ignore, field, whole);
+}
+
+// A date is, if one of its parts is.
+bool Builder::is_kept(const Field& field, std::string_view whole) const {
+  if (wanted(field.name, whole)) return true;
+  if (field.kind != Kind::date) return false;
+  const std::string name(field.name);
+  return std::any_of(date_part_names.begin(), date_part_names.end(),
+                     [&](const char* part) { return wanted(name + part, name); });
+}
+
+Field Builder::described(std::string_view name, std::string_view whole) const {
+  Field field;
+  field.name = name;
+  field.hash.add(name);
+  if (alike_) return field;
   std::size_t most = 0;
-  const auto declare = [&](const std::vector<std::string>& names, Field::Kind kind) {
+  const auto declare = [&](const std::vector<std::string>& names, Kind kind) {
     const std::string* const found = meant(names, name, {});
-    if (found && found->size() >= most) made->kind = kind, most = found->size();
+    if (found && found->size() >= most) field.kind = kind, most = found->size();
   };
-  declare(options_.numeric, Field::Kind::number);
-  declare(options_.categorical, Field::Kind::category);
-  declare(options_.text, Field::Kind::text);
-  if (const std::string* const found = meant(crossed_, name, whole); found && made->kept)
-    made->slot = static_cast<int>(found - crossed_.data());
-  fields_.push_back(std::move(made));
-  return *fields_.back();
+  declare(options_.numeric, Kind::number);
+  declare(options_.categorical, Kind::category);
+  declare(options_.text, Kind::text);
+  declare(options_.dates, Kind::date);
+  declare(options_.booleans, Kind::boolean);
+  field.kept = is_kept(field, whole);
+  if (const std::string* const found = meant(crossed_, name, whole); found && field.kept)
+    field.slot = static_cast<int>(found - crossed_.data());
+  return field;
+}
+
+NamedField& Builder::field(std::string_view name, std::string_view whole) {
+  const Field found = described(name, whole);
+  const std::int32_t number = field_names_.add(found.hash.mixed(), name);
+  if (static_cast<std::size_t>(number) < fields_.size()) return *fields_[static_cast<std::size_t>(number)];
+  NamedField& made = *fields_.emplace_back(std::make_unique<NamedField>());
+  static_cast<Field&>(made) = found;
+  made.text = name;
+  made.name = made.text;
+  made.prefix = name.empty() ? "" : made.text + "^";
+  made.prefix_hash.add(made.prefix);
+  return made;
+}
+
+NamedField& Builder::field(std::string_view name, Kind kind) {
+  NamedField& field = this->field(name);
+  field.kind = kind;
+  field.kept = is_kept(field, {});
+  return field;
 }
 
 void Builder::category(const Field& field, std::string_view value, std::string_view where) {
-  FeatureHash hash = field.category_hash;
-  hash.add(value);
+  FeatureHash hash = field.hash;
+  hash.add(static_cast<unsigned char>(category_mark)).add(value);
   key_ = field.name;
   key_ += category_mark;
   key_ += value;
   add(hash, index_of(hash, key_, field, value, where), 1.0, field.slot);
 }
 
-void Builder::category(const Field& field, std::string_view name, std::string_view value, double weight) {
+void Builder::category(const NamedField& field, std::string_view name, std::string_view value, double weight) {
   FeatureHash hash = field.prefix_hash;
   hash.add(name);
   hash.add(static_cast<unsigned char>(category_mark));
@@ -96,7 +124,9 @@ void Builder::category(const Field& field, std::string_view name, std::string_vi
 void Builder::missing(const Field& field, std::string_view where) {
   if (options_.missing == Missing::ignore) return;
   if (options_.missing == Missing::error)
-    throw Fault{shown(field.name) + " has no value. Leave such lines out, or choose what a missing value means", where};
+    throw Fault{
+        shown(field.name) + " is missing. Leave such events out, or choose missing='ignore' or missing='indicate'",
+        where};
   FeatureHash hash = field.hash;
   hash.add(static_cast<unsigned char>(missing_mark));
   key_ = field.name;
@@ -181,12 +211,12 @@ void Builder::multiply(const std::vector<std::size_t>& slots, std::size_t depth,
 }
 
 std::int32_t Builder::product_index(FeatureHash hash, const Factor& left, const Factor& right) {
-  if (options_.space == Space::hashed) return hash.index(options_.bits);
+  if (options_.space == Space::hashed) return first_ + hash.index(options_.bits);
   key_.assign(key_of(left.index));
   key_ += product_mark;
   key_ += key_of(right.index);
   const std::int32_t known = block_.known ? block_.known->find(hash.mixed(), key_) : -1;
-  return known >= 0 ? known : n_known_ + block_.names.add(hash.mixed(), key_);
+  return is_known(known) ? first_ + known : new_from_ + block_.names.add(hash.mixed(), key_);
 }
 
 // Of the last row, in which a feature was there twice.
@@ -198,19 +228,25 @@ void Builder::check_sums(std::string_view line) {
   throw Fault{finite ? "an index is there twice" : "the values of a feature add up to more than a float holds", line};
 }
 
-void Builder::finish(std::string_view line) {
-  look_up_names();
-  if (!interactions_.empty()) multiply(line);
-  for (auto& each : factors_) each.clear();
+void Builder::finish_row(std::string_view line) {
+  if (!pending_.empty()) look_up_names();
+  if (!interactions_.empty()) {
+    multiply(line);
+    for (auto& each : factors_) each.clear();
+  }
   constexpr std::size_t most = 0x7fffffff;
-  if (block_.rows.index.size() > most) throw Fault{"the events of this piece of text have too many features", line};
+  if (block_.rows.index.size() > most) throw Fault{"these events have too many features to be read at once", line};
   if (maker_.finish(block_.rows)) check_sums(line);
+  names_before_ = block_.names.size();
+}
+
+void Builder::finish(std::string_view line) {
+  finish_row(line);
   block_.label.push_back(label_);
   block_.label_text.push_back(label_text_);
   block_.line.push_back(block_.lines);
   label_ = Block::none, label_text_ = -1;
-  fresh_.clear();
-  names_before_ = block_.names.size(), label_names_before_ = block_.label_names.size();
+  label_names_before_ = block_.label_names.size();
 }
 
 void Builder::forget() {
@@ -218,12 +254,27 @@ void Builder::forget() {
   long_names_ = false;
   block_.rows.forget();
   for (auto& each : factors_) each.clear();
-  for (Field* const field : fresh_) field->index = -1;
-  fresh_.clear();
   block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
+  forget_indices();
   for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
   if (block_.tag.size() > row()) block_.tag.resize(row() <= first_tag_ ? 0 : row());
   label_ = Block::none, label_text_ = -1;
+}
+
+// Of numbers whose names are not there any more.
+void Builder::forget_indices() {
+  if (options_.space != Space::names) return;
+  for (const auto& field : fields_)
+    if (field->index >= new_from_ + block_.names.size()) field->index = -1;
+}
+
+void Builder::restart() {
+  forget();
+  block_.rows.clear();
+  block_.names.cut(0);
+  names_before_ = 0;
+  new_from_ = first_ + block_.n_known();
+  forget_indices();
 }
 
 void Builder::close() {

@@ -2,6 +2,8 @@
 //
 //   number 3.2 in "price"        feature price             3.2
 //   string NZ in "country"       feature country=NZ        1
+//   true in "new"                feature new               1; 0 for false
+//   a date in "when"             features when.month=7, when.weekday=2 (0 is Monday), and when.hour=13 if the time is known
 //   no value in "price"          feature price is missing  1, or nothing, or a fault
 //   name:0.5 in namespace "ad"   feature ad^name           0.5
 //   name:red in namespace "ad"   feature ad^name=red       1
@@ -9,34 +11,59 @@
 //   fields a and b interact      feature a * b             for each feature of a and each of b, their product
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "odca/features/block.hpp"
+#include "odca/features/columns.hpp"
 #include "odca/features/feature_options.hpp"
 #include "odca/features/hash.hpp"
+#include "odca/features/value.hpp"
 
 namespace odca::text {
 
-// A field as the builder treats it.
-struct Field {
-  enum class Kind { any, number, category, text };
+// What a date's parts are called behind its own name; they are in the order of `DateParts`.
+inline constexpr std::array<const char*, 3> date_part_names = {".hour", ".weekday", ".month"};
 
-  std::string name, prefix;  // the prefix of names within the field: its own and ^, or nothing
-  FeatureHash hash, prefix_hash, category_hash;
-  bool kept = true;  // else nothing of it becomes a feature
+struct NamedField;
+
+// A field as the builder treats it. Its name lies with whoever asked for the field.
+struct Field {
+  // The fields that a date is split into.
+  struct DateParts {
+    NamedField *hour, *weekday, *month;
+  };
+
+  std::string_view name;
+  FeatureHash hash;
   Kind kind = Kind::any;
-  int slot = -1;            // among the fields that interact, or -1
-  std::int32_t index = -1;  // of its number, once that was seen
+  bool kept = true;                  // else nothing of it becomes a feature
+  int slot = -1;                     // among the fields that interact, or -1
+  std::int32_t index = -1;           // of its number, once that was seen
+  const DateParts* parts = nullptr;  // once they were needed
+
+  // Whether a number in it is a feature, and there is nothing else to find out about it.
+  bool is_plain_number() const {
+    return kept && (kind == Kind::any || kind == Kind::number || kind == Kind::boolean) && !name.empty();
+  }
+};
+
+// A field that lies with the builder and stays where it is as long as that does.
+struct NamedField : Field {
+  std::string text, prefix;  // its name; the prefix of names within the field: its own and ^, or nothing
+  FeatureHash prefix_hash;
 };
 
 class Builder {
  public:
-  // Where fields are `paths` ("user.age"), what the options say of "user" holds for all below.
-  Builder(const FeatureOptions& options, Block& block, bool paths = false);
+  // Where fields are `paths` ("user.age"), what the options say of "user" holds for all below. The indices of features that have
+  // names begin with `first` (1 leaves 0 to an intercept).
+  Builder(const FeatureOptions& options, Block& block, bool paths = false, std::int32_t first = 0);
 
   // Room for what so many bytes of text may hold, so that little is moved later.
   void expect(std::size_t bytes) {
@@ -44,27 +71,36 @@ class Builder {
     block_.rows.index.reserve(bytes / of_a_feature), block_.rows.value.reserve(bytes / of_a_feature);
   }
 
-  // The field of this name; it stays where it is as long as the builder does. As a part of a `whole` (the hour of a date) it is
-  // kept, ignored and crossed with that too.
-  Field& field(std::string_view name, std::string_view whole = {});
+  // The field of this name. As a part of a `whole` (the hour of a date) it is kept, ignored and crossed with that too.
+  NamedField& field(std::string_view name, std::string_view whole = {});
+  // The same of a column whose kind is known.
+  NamedField& field(std::string_view name, Kind kind);
+  // The same for a single use: the builder does not keep it, and the name must stay where it is.
+  Field described(std::string_view name, std::string_view whole = {}) const;
+
+  std::size_t named_fields() const { return fields_.size(); }
+
+  // A value of the event at hand becomes features, as the kind of its field says: the one door that all values of tables, JSON
+  // and dictionaries go through.
+  void value(Field& field, const Value& value);
+  // Whether an element of an array is one of several names that belong to the array as a whole; else it has a field of its own.
+  static bool belongs_to_array(const Field& array, const Value& element);
 
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
-    if (field.index < 0) {
-      field.index = index_of(field.hash, field.name, field, {}, where);
-      fresh_.push_back(&field);
-    }
+    if (field.index < 0) field.index = index_of(field.hash, field.name, field, {}, where);
     add(field.hash, field.index, value, field.slot);
   }
   // The name must stay where it is until the event is complete.
-  void named(const Field& field, std::string_view name, double value) {
+  void named(const NamedField& field, std::string_view name, double value) {
     FeatureHash hash = field.prefix_hash;
     named(field, name, hash.add(name), value);
   }
   // The same; the hash is that of the prefix and the name.
-  void named(const Field& field, std::string_view name, FeatureHash hash, double value) {
+  void named(const NamedField& field, std::string_view name, FeatureHash hash, double value) {
     if (options_.space == Space::hashed)
-      return add(hash, field.prefix.empty() ? hashed_index(hash, name, options_.bits) : hash.index(options_.bits),
+      return add(hash,
+                 first_ + (field.prefix.empty() ? hashed_index(hash, name, options_.bits) : hash.index(options_.bits)),
                  value, field.slot);
     if (field.slot >= 0)
       return add(hash, index_of(hash, joined(field.prefix, name), field, name, name), value, field.slot);
@@ -75,13 +111,15 @@ class Builder {
   }
   void indexed(std::int32_t index, double value) { block_.rows.add(index, value); }
   // Whether a name that is a number is its own index, and nothing else is to be known of it.
-  bool takes_numbers(const Field& field) const {
+  bool takes_numbers(const NamedField& field) const {
     return options_.space == Space::hashed && field.prefix.empty() && field.slot < 0;
   }
-  void numbered(std::uint64_t number, double value) { indexed(FeatureHash::lowest(number, options_.bits), value); }
+  void numbered(std::uint64_t number, double value) {
+    indexed(first_ + FeatureHash::lowest(number, options_.bits), value);
+  }
   void category(const Field& field, std::string_view value, std::string_view where);
   // The same for a name within the field; the value stands behind it in the line.
-  void category(const Field& field, std::string_view name, std::string_view value, double weight);
+  void category(const NamedField& field, std::string_view name, std::string_view value, double weight);
   void missing(const Field& field, std::string_view where);
   void words(const Field& field, std::string_view text, std::string_view where);
 
@@ -94,9 +132,13 @@ class Builder {
   void group(double number) { block_.group.set(row(), number); }
   void tag(std::string_view text, std::string_view where);
 
-  void finish(std::string_view line);  // the event is complete
-  void forget();                       // there was none
-  void close();                        // there is no other
+  void finish(std::string_view line);      // the event is complete
+  void finish_row(std::string_view line);  // the same of one that has features and nothing else
+  void forget();                           // there was none
+  void close();                            // there is no other
+
+  // For a builder that outlives its block: the block is empty again, and what was new in it is known by now, or forgotten.
+  void restart();
 
  private:
   struct Factor {
@@ -106,7 +148,7 @@ class Builder {
   };
   struct Pending {
     std::uint64_t hash;
-    const Field* field;
+    const NamedField* field;
     std::string_view name;
     double value;
   };
@@ -121,14 +163,16 @@ class Builder {
   // The key is made of the field's name and a `part`: both must be UTF-8.
   std::int32_t index_of(FeatureHash hash, std::string_view key, const Field& field, std::string_view part,
                         std::string_view where) {
-    if (options_.space == Space::hashed) return hashed_index(hash, key, options_.bits);
+    if (options_.space == Space::hashed) return first_ + hashed_index(hash, key, options_.bits);
     return index_of(hash.mixed(), key, field, part, where);
   }
   std::int32_t index_of(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
                         std::string_view where) {
     const std::int32_t known = block_.known ? block_.known->find(hash, key) : -1;
-    return known >= 0 ? known : n_known_ + new_name(hash, key, field, part, where);
+    return is_known(known) ? first_ + known : new_from_ + new_name(hash, key, field, part, where);
   }
+  // A name that came to a live table after the block began is new to the block.
+  bool is_known(std::int32_t number) const { return number >= 0 && first_ + number < new_from_; }
   std::int32_t new_name(std::uint64_t hash, std::string_view key, const Field& field, std::string_view part,
                         std::string_view where);
 
@@ -140,32 +184,39 @@ class Builder {
   }
 
   void look_up_names();
+  bool wanted(std::string_view field, std::string_view whole) const;
+  bool is_kept(const Field& field, std::string_view whole) const;
   const std::string* meant(const std::vector<std::string>& names, std::string_view field, std::string_view whole) const;
+  void text_value(Field& field, const Value& value);
+  void date(Field& field, const Value& value);
+  const Field::DateParts& parts_of(Field& field);
+  void forget_indices();
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);
   void check_sums(std::string_view line);
   std::string_view key_of(std::int32_t index) const {
-    return index < n_known_ ? (*block_.known)[index] : block_.names[index - n_known_];
+    return index < new_from_ ? (*block_.known)[index - first_] : block_.names[index - new_from_];
   }
   std::int32_t product_index(FeatureHash hash, const Factor& left, const Factor& right);
 
   const FeatureOptions& options_;
   Block& block_;
-  bool paths_;
+  bool paths_, alike_;
+  std::int32_t first_;                                  // the index of the first feature
   std::vector<std::string> crossed_;                    // the fields that interact
   std::vector<std::vector<std::size_t>> interactions_;  // their places in `crossed_`
   std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
   NameTable field_names_;
-  std::vector<std::unique_ptr<Field>> fields_;
-  std::vector<Field*> fresh_;  // the fields whose numbers came for the first time in this event
+  std::vector<std::unique_ptr<NamedField>> fields_;
+  std::deque<Field::DateParts> parts_;
   std::string key_, word_;
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   bool long_names_ = false;          // whether one of them does not fit into its slot
   std::vector<std::string> recent_;  // words
   RowMaker maker_;
   double label_ = Block::none;
-  std::int32_t n_known_ = block_.n_known();
+  std::int32_t new_from_ = first_ + block_.n_known();  // the index of the block's first new name
   std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;
   std::size_t first_tag_ = 0;  // the first row that has one
 };

@@ -1,6 +1,6 @@
 // A cell of a table, whether it comes from CSV or from memory, to its part of an event.
 //
-// Missing is a cell that is empty, and one that holds one of the usual words (see `is_missing`), in quotes or not, in every
+// Missing is a cell that is empty, and one that holds one of the usual words (see `is_missing_word`), in quotes or not, in every
 // column. Of a feature it is what the options say. A label that is missing makes an event without one, a tag none. Weight, offset,
 // time and group have no meaning without a value: there it is a fault.
 #pragma once
@@ -15,20 +15,10 @@
 
 namespace odca::text {
 
-// The words that pandas takes for missing values, NaT, and the question mark of the UCI's files.
-bool is_missing(std::string_view cell);
-
-// The whole cell as a number, which may be too large for a double: infinite.
-inline bool is_number(std::string_view cell, double& out) {
-  const char* const end = cell.data() + cell.size();
-  return !cell.empty() && read_number(cell.data(), end, out) == end;
-}
-
 // A column, its fields found once.
 struct CellPlan {
   TableColumn column;
-  Field* field = nullptr;  // of a feature
-  Field *month = nullptr, *weekday = nullptr, *hour = nullptr;
+  Field* field = nullptr;   // of a feature
   bool is_number = false;   // what its text says is what `Cells::number` takes
   bool is_feature = false;  // a number is the field's, and nothing else is to be done
   bool is_time = false;
@@ -60,9 +50,7 @@ class Cells {
  private:
   void plan(const TableColumn& column);
   void other_number(const CellPlan& plan, double value, std::string_view where);
-  void date(const CellPlan& plan, Moment moment, std::string_view where);
-  void feature_string(const CellPlan& plan, std::string_view cell, std::string_view where);
-  void part(Field* field, int value, std::string_view where);
+  void feature_string(const CellPlan& plan, const Value& cell);
 
   Builder builder_;
   std::vector<CellPlan> plans_;

@@ -8,14 +8,15 @@ namespace odca::text {
 // What a column is to an event.
 enum class Role { feature, label, weight, offset, time, group, tag, ignored };
 
-// How the values of a feature's column are meant.
+// How the values of a field are meant.
 enum class Kind {
-  number,
+  any,     // a number is a number, a string a category
+  number,  // and nothing else
   category,
   text,  // split into words
   date,  // categories of the calendar, fields of their own: <name>.month (1 to 12), <name>.weekday (0 for Monday), and, where
          // the time of day is known, <name>.hour. The calendar is that of UTC
-  any,  // a number if it is one, else a category
+  boolean,  // the numbers 1 and 0, also where the text says true and false
 };
 
 struct TableColumn {

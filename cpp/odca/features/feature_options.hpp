@@ -24,8 +24,18 @@ struct FeatureOptions {
   std::vector<std::string> text;                       // fields whose strings are split into words
   std::vector<std::string> categorical;                // fields whose numbers are names of categories
   std::vector<std::string> numeric;                    // fields that hold numbers and nothing else
+  std::vector<std::string> dates;                      // fields that hold dates
+  std::vector<std::string> booleans;                   // fields that hold true and false
   int ngrams = 1;                                      // of words: up to so many in a row
   Missing missing = Missing::indicate;
+  // Whether what is said of "user" holds for "user.age" too, in JSON and dictionaries; not where columns of a table are meant.
+  bool nested = true;
+
+  // Whether nothing is said of single fields: all are kept, and none is of a kind of its own or crossed.
+  bool treats_all_alike() const {
+    return keep.empty() && ignore.empty() && interactions.empty() && text.empty() && categorical.empty() &&
+           numeric.empty() && dates.empty() && booleans.empty();
+  }
 };
 
 }  // namespace odca::text

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "odca/features/hash.hpp"
+#include "odca/features/quoting.hpp"
 #include "odca/features/unicode.hpp"
 
 namespace odca::text {
 
-namespace {
-
-// That of a product comes from its factors'.
-FeatureHash hash_of(std::string_view key) {
+FeatureHash hash_of_key(std::string_view key) {
   std::size_t cut = key.find(product_mark);
   FeatureHash hash = FeatureHash().add(key.substr(0, cut));
   while (cut != std::string_view::npos) {
@@ -21,23 +18,27 @@ FeatureHash hash_of(std::string_view key) {
   return hash;
 }
 
-}  // namespace
-
-void Vocabulary::restore(std::string_view bytes, const std::vector<std::int64_t>& ends) {
+NameTable names_from(std::string_view bytes, const std::vector<std::int64_t>& ends) {
   NameTable names;
   std::int64_t from = 0;
   for (const std::int64_t end : ends) {
-    if (end < from || end > static_cast<std::int64_t>(bytes.size()) || names.size() >= most)
-      throw InputError("its names do not lie one behind the other");
+    if (end < from || end > static_cast<std::int64_t>(bytes.size()) || names.size() >= Vocabulary::most)
+      throw InputError("its names are not consecutive");
     const std::string_view key = bytes.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(end - from));
     if (!is_utf8(key, true)) throw InputError("a name is not UTF-8");
     const std::int32_t before = names.size();
-    if (names.add(hash_of(key).mixed(), key) != before) throw InputError("a name is there twice");
+    if (names.add(hash_of_key(key).mixed(), key) != before)
+      throw InputError("the name " + shown(key) + " is there twice");
     from = end;
   }
-  if (from != static_cast<std::int64_t>(bytes.size())) throw InputError("its names do not lie one behind the other");
+  if (from != static_cast<std::int64_t>(bytes.size())) throw InputError("its names are not consecutive");
+  return names;
+}
+
+void Vocabulary::restore(std::string_view bytes, const std::vector<std::int64_t>& ends) {
+  auto names = std::make_shared<const NameTable>(names_from(bytes, ends));
   const std::lock_guard lock(mutex_);
-  base_ = std::make_shared<const NameTable>(std::move(names));
+  base_ = std::move(names);
   fresh_ = {};
 }
 

@@ -10,8 +10,15 @@
 
 #include "odca/errors.hpp"
 #include "odca/features/block.hpp"
+#include "odca/features/hash.hpp"
 
 namespace odca::text {
+
+// The hash of a feature by its key; that of a product comes from those of its factors.
+FeatureHash hash_of_key(std::string_view key);
+
+// The names of a file: one after the other, and where each ends. Throws InputError for what cannot be.
+NameTable names_from(std::string_view bytes, const std::vector<std::int64_t>& ends);
 
 class Vocabulary {
  public:

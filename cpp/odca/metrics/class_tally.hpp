@@ -62,6 +62,23 @@ struct ClassTally {
     informed += c;
   }
 
+  // The same of two classes, from the margin of the second one against the first: what was chosen, what it cost, and, unless it is
+  // given, the probability of the second class, follow from it. A class that is neither of the two costs the most.
+  template <class Loss>
+  void add_margin(const Loss& rule, std::int32_t label, double margin, const double* probability, double counts) {
+    const double e = exp(-std::fabs(margin));
+    const double likely = probability ? *probability : (margin >= 0.0 ? 1.0 : e) / (1.0 + e);
+    double cost = rule.value(margin, label == 1 ? 1.0 : -1.0);
+    if (label > 1) cost = std::max(cost, rule.value(margin, 1.0));
+    add({.label = label,
+         .chosen = margin > 0.0,
+         .loss = cost,
+         .weight = counts,
+         .margin = &margin,
+         .probability = &likely,
+         .columns = 0});
+  }
+
   // The bin of a margin: they rise with it.
   static int rank_of(double margin) {
     constexpr double least = 0x1p-16;

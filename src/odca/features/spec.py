@@ -1,16 +1,41 @@
 """What of an event becomes a feature."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from odca import _core
 
 Missing: TypeAlias = Literal["ignore", "indicate", "error"]
+Kind: TypeAlias = Literal["number", "category", "text", "date", "boolean", "any"]
 Space: TypeAlias = Literal["indices", "names", "hashed"]
 
 MOST_BITS = 30
-LISTS = ("keep", "ignore", "text", "categorical", "numeric")
+LISTS = ("keep", "ignore", "text", "categorical", "numeric", "dates", "booleans")
+KINDS: Mapping[Kind, str] = {
+    "text": "text",
+    "category": "categorical",
+    "number": "numeric",
+    "date": "dates",
+    "boolean": "booleans",
+}
+"""The kinds of fields, and the options that name the fields of each."""
+
+
+class FeatureOptions(TypedDict, total=False):
+    """The fields of `Features`, for those who take them as keywords; see there."""
+
+    bits: int | None
+    keep: Sequence[str]
+    ignore: Sequence[str]
+    interactions: Sequence[Sequence[str]]
+    text: Sequence[str]
+    ngrams: int
+    categorical: Sequence[str]
+    numeric: Sequence[str]
+    dates: Sequence[str]
+    booleans: Sequence[str]
+    missing: Missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +48,8 @@ class Features:
         and so on. A field may be crossed with itself.
     text: fields whose strings are split into words, in lower case; ngrams: and into series of up to so many words.
     categorical, numeric: fields whose numbers are names of categories; whose values must be numbers.
+    dates: fields of dates, in ISO 8601 where they are text: their month, weekday and hour become categories.
+    booleans: fields of true and false, which are the numbers 1 and 0, also where they are text.
     missing: what a value that is not there means: nothing ("ignore"), a feature of its own ("indicate"), or an "error".
     """
 
@@ -34,6 +61,8 @@ class Features:
     ngrams: int = 1
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    booleans: tuple[str, ...] = ()
     missing: Missing = "indicate"
 
     def __post_init__(self) -> None:
@@ -56,13 +85,17 @@ class Features:
         both = sorted({*self.keep} & {*self.ignore})
         if both:
             raise ValueError(f"{both[0]!r} is to be kept and to be ignored. Name it once.")
-        kinds = [*self.text, *self.categorical, *self.numeric]
-        twice = sorted({name for name in kinds if kinds.count(name) > 1})
+        named = [name for option in KINDS.values() for name in getattr(self, option)]
+        twice = sorted({name for name in named if named.count(name) > 1})
         if twice:
-            raise ValueError(f"{twice[0]!r} is to be of two kinds: text, categorical and numeric exclude each other.")
+            raise ValueError(f"{twice[0]!r} has two kinds: {', '.join(KINDS.values())} exclude each other.")
 
-    def native(self, *, indices: bool) -> _core.TextFeatures:
-        """The same for the core; with `indices`, the text's features are numbers that are their own indices."""
+    def native(self, *, indices: bool = False, nested: bool = True) -> _core.TextFeatures:
+        """The same for the core.
+
+        indices: the text's features are numbers that are their own indices.
+        nested: what is said of "user" holds for "user.age" too, in JSON and dictionaries.
+        """
         space: Space = "hashed" if self.bits is not None else "indices" if indices else "names"
         return _core.TextFeatures(
             space=space,
@@ -73,19 +106,28 @@ class Features:
             text=list(self.text),
             categorical=list(self.categorical),
             numeric=list(self.numeric),
+            dates=list(self.dates),
+            booleans=list(self.booleans),
             ngrams=self.ngrams,
             missing=self.missing,
+            nested=nested,
         )
 
     def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
-        """With fields that are known to hold text or categories, as columns of a table are."""
-        named = {*self.text, *self.categorical, *self.numeric}
-        new = {name: kind for name, kind in kinds.items() if name not in named}
-        return replace(
-            self,
-            text=(*self.text, *(name for name, kind in new.items() if kind == "text")),
-            categorical=(*self.categorical, *(name for name, kind in new.items() if kind == "category")),
-        )
+        """With the kinds of fields that are known, as those of the columns of a table are."""
+        named = {name for option in KINDS.values() for name in getattr(self, option)}
+        more: dict[str, Any] = {
+            option: (
+                *getattr(self, option),
+                *(name for name, each in kinds.items() if each == kind and name not in named),
+            )
+            for kind, option in KINDS.items()
+        }
+        return replace(self, **more)
+
+    def kind_of(self, name: str) -> Kind | None:
+        """What the values of a field were said to be."""
+        return next((kind for kind, option in KINDS.items() if name in getattr(self, option)), None)
 
     def as_options(self) -> dict[str, Any]:
         """For a model file."""
@@ -94,9 +136,9 @@ class Features:
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Features":
         """The reverse. ValueError for what `as_options` cannot have made."""
-        if set(options) != {each.name for each in fields(cls)}:
+        known = {"dates": [], "booleans": [], **options}  # files of the first version have none of these
+        if set(known) != {each.name for each in fields(cls)}:
             raise ValueError("its features are not described as they should be.")
-        known = dict(options)
         known["interactions"] = tuple(tuple(each) for each in options["interactions"])
         return cls(**known)
 
@@ -123,6 +165,29 @@ def _factor_name(key: bytes) -> str:
     if key.endswith(MISSING):
         return f"{key[:-1].decode()} is missing"
     return key.replace(CATEGORY, b"=", 1).decode()
+
+
+def feature_names(keys: Sequence[bytes]) -> list[str]:
+    r"""The same of many features, each name once: a number keeps its name, a category that would look the same gets another "=".
+
+    >>> feature_names([b"a\xffb", b"a=b", b"c\xfe"])
+    ['a==b', 'a=b', 'c is missing']
+    """
+    taken = {key.decode() for key in keys if not _is_marked(key)}
+    out = []
+    for key in keys:
+        name, sign = feature_name(key), "="
+        if _is_marked(key):
+            while name in taken:
+                sign += "="
+                name = feature_name(key.replace(CATEGORY, sign.encode(), 1)) if CATEGORY in key else f"{name}="
+            taken.add(name)
+        out.append(name)
+    return out
+
+
+def _is_marked(key: bytes) -> bool:
+    return any(mark in key for mark in (PRODUCT, MISSING, CATEGORY))
 
 
 class FeatureParts(NamedTuple):

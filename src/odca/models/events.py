@@ -4,12 +4,25 @@ import json
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, Unpack
+from dataclasses import fields
+from itertools import pairwise
+from typing import Any, NamedTuple, Required, Self, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.features import spec
+from odca.features.spec import (
+    CATEGORY,
+    MISSING,
+    PRODUCT,
+    FeatureOptions,
+    Features,
+    feature_name,
+    feature_names,
+    feature_parts,
+)
 from odca.io import model_file
 from odca.learner import Learner, saved_options
 from odca.learner_options import Numbers
@@ -21,16 +34,17 @@ from odca.windows import Window
 Event: TypeAlias = Mapping[Any, Any]
 Feature: TypeAlias = str | tuple[str, str | None]
 """A number's name, a category's name and string, or a name and None where its value is missing."""
-Missing: TypeAlias = Literal["ignore", "indicate", "error"]
 
-MOST_BITS = 30
+Missing: TypeAlias = spec.Missing
+
 INTERCEPT = ""
 """The key of the intercept among weights and contributions. No feature has it: a name cannot be empty."""
 _PREFIX = "events."
+_FEATURES = {each.name for each in fields(Features)}
 
 
-class LearnerOptions(TypedDict, total=False):
-    """The options of `Learner` that an `EventLearner` passes on; see there."""
+class EventOptions(FeatureOptions, total=False):
+    """The options of `Features`, and those of `Learner` that an `EventLearner` passes on; see there."""
 
     loss: Required[object]
     penalty: Penalty
@@ -49,16 +63,17 @@ class EventLearner(model_file.Savable, _core.OneByOne):
     """Learns from events that are dictionaries, {"price": 3.2, "country": "NZ", "new": True}, of any names at any time.
 
     A number (or True, False) is a feature of its name. A string is a category: the name and the string together are a
-    feature of value 1. Names may be whole numbers, which are taken as text.
+    feature of value 1. Of a date (a datetime, or a string in a field of `dates`) month, weekday and hour are categories.
+    Nested dictionaries and lists mean what they mean in JSON: {"user": {"age": 31}, "tags": ["a", "b"]} has the features
+    "user.age", "tags=a" and "tags=b". Names may be whole numbers, which are taken as text.
 
     loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, scale, lanes: of the `Learner`,
         which does the learning and is there to be read as `learner`. (What is learned through it, past the names, has none.)
     n_features: for KL, how many names there is room for.
     intercept: adds a constant feature.
-    bits: hashes the names into 2**bits features instead of keeping them: memory is fixed, names that meet share a weight.
-        1 to 30. The hash is the same on every machine.
-    missing: what None, nan and pandas' NA mean. "ignore": as if the name were not there. "indicate": a feature of its own, that the
-        value is missing. "error": a ValueError.
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: of the `Features`, which say
+        what becomes a feature. The same events give the same features from a file. With bits memory is fixed: names are hashed
+        (on every machine alike) instead of kept, and those that meet share a weight.
     max_pending: how many events wait for their labels at most; the oldest goes when another comes.
 
     The model is the one that `Learner` would learn from the same numbers as an array, one column for each feature in the
@@ -82,31 +97,25 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         self,
         *,
         intercept: bool = True,
-        bits: int | None = None,
-        missing: Missing = "ignore",
         max_pending: int = 10_000,
-        **options: Unpack[LearnerOptions],
+        **options: Unpack[EventOptions],
     ) -> None:
-        if bits is not None and whole(bits, "bits") > MOST_BITS:
-            raise ValueError(f"bits must be at most {MOST_BITS}; got {bits!r}. 20 bits are a million features.")
-        if missing not in {"ignore", "indicate", "error"}:
-            raise ValueError(f'missing must be "ignore", "indicate" or "error"; got {missing!r}.')
         for name in ("prior_mean", "penalty_weights"):
             if options.get(name) is not None:
                 raise ValueError(f"{name} goes by columns, and events have names. Leave it out.")
-        own = {"bits": None if bits is None else whole(bits, "bits"), "missing": missing}
-        own["max_pending"] = whole(max_pending, "max_pending")
-        self._assemble(Learner(intercept=intercept, **options), own)
-        if bits is not None and self.learner._fixed:
+        given: dict[str, Any] = dict(options)
+        features = Features(**{name: given.pop(name) for name in _FEATURES & set(given)})
+        own = {**features.as_options(), "max_pending": whole(max_pending, "max_pending")}
+        self._assemble(Learner(intercept=intercept, **given), own)
+        if features.bits is not None and self.learner._fixed:
             raise ValueError("KL has a fixed number of features, which hashing does not keep to. Leave bits out.")
 
     def _assemble(self, learner: Learner, own: dict[str, Any]) -> None:
         self._learner = learner
         self._own = own
         self._single = learner._single
-        self._core = _core.EventCore(
-            learner._core, self._single, learner.smoothing > 0.0, own["bits"], str(own["missing"])
-        )
+        features = Features(**{name: own[name] for name in _FEATURES})
+        self._core = _core.EventCore(learner._core, self._single, learner.smoothing > 0.0, features.native())
         super().__init__(self._core)
         self._pending: dict[Hashable, tuple[int, dict[str, Any], float]] = {}  # id: number, event, offset
         self._taken: set[int] = set()  # the numbers of those whose label is being learned: they count as gone
@@ -213,40 +222,31 @@ class EventLearner(model_file.Savable, _core.OneByOne):
     def explain_one(self, x: Event) -> dict[str, Any]:
         """What each feature of an event adds to its margin: a number, or one for each lane. They sum to the margin.
 
-        The keys are names, "name=string" for a category, "name=" for a missing value, and "" for the intercept. Names
-        that the model does not know add 0. An offset is not among them.
+        The keys are the names of `odca.features`: "price", "country=NZ", "price is missing", "a * b"; and "" for the intercept.
+        Features that the model does not know add 0. An offset is not among them.
         """
-        features, parts = self._core.explain(x)
-        return self._keyed(features, parts)
+        keys, parts = self._core.explain(x)
+        return self._named(keys, parts)
 
     def weights(self) -> dict[str, Any]:
         """The weights that predictions use, by name; the keys are those of `explain_one`."""
         if self._own["bits"] is not None:
             raise ValueError("hashed features have no names. Look at learner.coef, or at explain_one for an event.")
-        first = [INTERCEPT] if self.learner._options["intercept"] else []
-        features = [*first, *self._core.features]  # before the weights: those of newer names then come after their end
-        return self._keyed(features, self.learner._rows_of_weights(smoothed=self.learner.smoothing > 0.0))
+        first = [INTERCEPT.encode()] if self.learner._options["intercept"] else []
+        keys = [*first, *self._names().listed()]  # before the weights: those of newer names then come after their end
+        return self._named(keys, self.learner._rows_of_weights(smoothed=self.learner.smoothing > 0.0))
 
     @property
     def features(self) -> list[Feature]:
         """The features by index: a name, or a name and a string, or a name and None for a missing value."""
-        return list(self._core.features)
+        return [as_feature(key) for key in self._names().listed()]
 
-    def _keyed(self, features: list[Feature], rows: Array) -> dict[str, Any]:
-        """Rows by name. A number keeps its name; a category that would look the same gets another "="."""
-        out: dict[str, Any] = {}
+    def _names(self) -> "Names":
+        return Names(self._core.packed(), self._core.ends())
+
+    def _named(self, keys: Sequence[bytes], rows: Array) -> dict[str, Any]:
         values = rows[:, 0].tolist() if self._single else list(rows)
-        pairs = list(zip(features, values, strict=False))
-        for feature, value in pairs:
-            if isinstance(feature, str):
-                out[feature] = out[feature] + value if feature in out else value  # 1 and "1" are one name
-        for feature, value in pairs:
-            if not isinstance(feature, str):
-                sign = "="
-                while (key := f"{feature[0]}{sign}{feature[1] or ''}") in out:
-                    sign += "="
-                out[key] = value
-        return out
+        return dict(zip(feature_names(keys), values, strict=False))
 
     def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> Self:
         """Return a learner with other lanes; see `Learner.with_lanes`."""
@@ -259,10 +259,10 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         return self._twin(self.learner.copy)
 
     def _twin(self, make: Callable[[], Learner]) -> Self:
-        learner, features = self._while_still(make)
+        learner, names = self._while_still(make)
         twin = type(self).__new__(type(self))
         twin._assemble(learner, self._own)
-        twin._core.restore(features)
+        twin._core.restore(*names)
         twin._shelve(*self._shelved())
         return twin
 
@@ -275,13 +275,13 @@ class EventLearner(model_file.Savable, _core.OneByOne):
 
     def saved(self) -> model_file.ModelFile:
         """What a file holds of the learner."""
-        state, features = self._while_still(self.learner.get_state)
-        self._require_names(features)
+        state, names = self._while_still(self.learner.get_state)
+        self._require_names(names)
         pending, dropped = self._shelved()
         arrays = state | {
             f"{_PREFIX}{name}": array
             for name, array in {
-                **packed_features(features),
+                **names.as_arrays(),
                 "pending": np.frombuffer(json.dumps(pending, allow_nan=False).encode(), np.uint8),
                 "dropped": np.array([dropped], np.int64),
             }.items()
@@ -295,20 +295,20 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         ours = {name.removeprefix(_PREFIX): array for name, array in saved.arrays.items() if name not in arrays}
         learner = cls(**saved_options(saved.options, arrays, loss))
         learner.learner.set_state(arrays)
-        learner._restore_names(unpacked_features(ours))
+        learner._restore_names(Names.from_arrays(ours))
         pending = json.loads(ours["pending"].astype(np.uint8).tobytes(), object_pairs_hook=model_file.without_repeats)
         learner._shelve(pending, int(ours["dropped"].item()))
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
-        state, features = self._while_still(self.learner.get_state)
+        state, names = self._while_still(self.learner.get_state)
         options = self.learner._options | self._own
-        return {"options": options, "state": state, "features": features, "shelf": self._shelved()}
+        return {"options": options, "state": state, "names": tuple(names), "shelf": self._shelved()}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__init__(**saved["options"])  # type: ignore[misc] # a learner is its options and its state
         self.learner.set_state(saved["state"])
-        self._restore_names(saved["features"])
+        self._restore_names(Names(*saved["names"]))
         self._shelve(*saved["shelf"])
 
     def __repr__(self) -> str:
@@ -327,29 +327,30 @@ class EventLearner(model_file.Savable, _core.OneByOne):
     def _labels(y: object) -> Array:
         return np.atleast_1d(as_floats(y, "y"))
 
-    def _while_still(self, look: Callable[[], Any]) -> tuple[Any, list[Feature]]:
-        """What `look` returns, and the features of the same moment."""
-        found: Any = self._core.while_still(lambda: (look(), self._core.features))
+    def _while_still(self, look: Callable[[], Any]) -> tuple[Any, "Names"]:
+        """What `look` returns, and the names of the same moment."""
+        found: Any = self._core.while_still(lambda: (look(), self._names()))
         return found[0], found[1]
 
     def _compared(self) -> tuple[object, ...]:
-        return (*self._while_still(self.learner.copy), *self._shelved())
+        learner, names = self._while_still(self.learner.copy)
+        return learner, names.listed(), *self._shelved()
 
-    def _require_names(self, features: list[Feature]) -> None:
-        count, bits, fixed = self.learner.n_features, self._own["bits"], self.learner._fixed
-        fits = count == len(features)
+    def _require_names(self, names: "Names") -> None:
+        count, bits, fixed, named = self.learner.n_features, self._own["bits"], self.learner._fixed, len(names.ends)
+        fits = count == named
         if bits is not None:
-            fits = not features and count in {0, 2**bits}
+            fits = not named and count in {0, 2**bits}
         elif fixed:
-            fits = len(features) <= fixed
+            fits = named <= fixed
         if not fits:
             raise ValueError(
-                f"its {len(features)} names do not go with its {count} features. Were columns learned past the names?"
+                f"its {named} names do not go with its {count} features. Were columns learned past the names?"
             )
 
-    def _restore_names(self, features: list[Feature]) -> None:
-        self._require_names(features)
-        self._core.restore(features)
+    def _restore_names(self, names: "Names") -> None:
+        self._require_names(names)
+        self._core.restore(*names)
 
     def _keep(self, id: object, x: Event, offset: float) -> None:  # noqa: A002
         if not isinstance(id, str | int) or isinstance(id, bool):
@@ -400,39 +401,62 @@ def as_events(events: Any) -> list[Any]:
     return list(events)
 
 
-# Files
-
-_KINDS = ("number", "category", "missing")
+# Names
 
 
-def _kind(feature: Feature) -> str:
-    return "number" if isinstance(feature, str) else "missing" if feature[1] is None else "category"
+class Names(NamedTuple):
+    """The keys of features by index, as the core has them: one after the other, and where each ends."""
+
+    packed: bytes
+    ends: npt.NDArray[np.int64]
+
+    def listed(self) -> list[bytes]:
+        """The keys, each by itself."""
+        begins = [0, *self.ends.tolist()]
+        return [self.packed[begin:end] for begin, end in pairwise(begins)]
+
+    def as_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """For a model file."""
+        return {"names": np.frombuffer(self.packed, np.uint8), "name_ends": self.ends}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "Names":
+        """The reverse; the core checks them. Files of the first version have texts and kinds instead."""
+        if "kinds" in arrays:
+            keys = _keys_of_first_version(arrays)
+            return cls(b"".join(keys), np.cumsum([len(key) for key in keys], dtype=np.int64))
+        ends = np.ascontiguousarray(arrays["name_ends"], np.int64)
+        if ends.ndim != 1:
+            raise ValueError("its names are not consecutive.")
+        return cls(arrays["names"].astype(np.uint8).tobytes(), ends)
 
 
-def _texts(feature: Feature) -> tuple[str, ...]:
-    return (feature,) if isinstance(feature, str) else tuple(text for text in feature if text is not None)
+def as_feature(key: bytes) -> Feature:
+    r"""A feature's key as a name, a name and a string, or a name and None.
+
+    >>> as_feature(b"country\xffNZ")
+    ('country', 'NZ')
+    """
+    if PRODUCT in key:
+        return feature_name(key)
+    parts = feature_parts(key)
+    if parts.kind == "number":
+        return parts.field
+    return parts.field, parts.category if parts.kind == "category" else None
 
 
-def packed_features(features: Sequence[Feature]) -> dict[str, npt.NDArray[Any]]:
-    """Features as arrays: a text for each, two for a category."""
-    return {
-        **model_file.pack_texts([text for feature in features for text in _texts(feature)]),
-        "kinds": np.array([_KINDS.index(_kind(feature)) for feature in features], np.uint8),
-    }
-
-
-def unpacked_features(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Feature]:
-    """The reverse; ValueError for what `packed_features` cannot have made."""
-    texts = iter(model_file.unpack_texts(arrays))
-    made: dict[str, Callable[[], Feature]] = {
-        "number": lambda: next(texts),
-        "category": lambda: (next(texts), next(texts)),
-        "missing": lambda: (next(texts), None),
-    }
+def _keys_of_first_version(arrays: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
+    """From a text for each feature (two for a category) and its kind. ValueError for what no file can have."""
+    texts = iter([text.encode() for text in model_file.unpack_texts(arrays)])
+    made: tuple[Callable[[], bytes], ...] = (
+        lambda: next(texts),
+        lambda: next(texts) + CATEGORY + next(texts),
+        lambda: next(texts) + MISSING,
+    )
     try:
-        features = [made[_KINDS[kind]]() for kind in arrays["kinds"].tolist()]
+        keys = [made[kind]() for kind in arrays["kinds"].tolist()]
     except (StopIteration, IndexError):
         raise ValueError("its names and their kinds do not fit together.") from None
     if next(texts, None) is not None:
         raise ValueError("it has more names than features.")
-    return features
+    return keys

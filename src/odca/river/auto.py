@@ -20,7 +20,7 @@ class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
 
     _task: Task
 
-    def __init__(self, bits: int | None = None, missing: Missing = "ignore") -> None:
+    def __init__(self, bits: int | None = None, missing: Missing = "indicate") -> None:
         self.bits = bits
         self.missing = missing
         self.events = AutoEvents(self._task, bits=bits, missing=missing)
@@ -57,7 +57,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
     kind = "river.AutoClassifier"
     _task = "classes"
 
-    def __init__(self, bits: int | None = None, missing: Missing = "ignore") -> None:
+    def __init__(self, bits: int | None = None, missing: Missing = "indicate") -> None:
         super().__init__(bits, missing)
         self._model = ExpertClassifier(EventExperts(self.events), (), scored=False)
 

@@ -24,15 +24,15 @@ from odca.penalties import Penalty
 from odca.windows import Window
 
 BOTH = (False, True)
-NOT_SAVED = {"_learn", "_predict", "_short", "_beginning"}
+NOT_SAVED = {"_learn", "_predict", "_fast", "_beginning"}
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _shortened(name: str) -> Callable[[Method], Method]:
-    """Put a native short cut in front of a method, for plain calls on an object that has its `_short`."""
+    """Put a native fast path in front of a method, for plain calls on an object that has its `_fast`."""
 
     def decorate(method: Method) -> Method:
-        return cast("Method", functools.update_wrapper(_core.with_short_cut(name, method), method))
+        return cast("Method", functools.update_wrapper(_core.with_fast_path(name, method), method))
 
     return decorate
 
@@ -54,7 +54,7 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
         scale: bool | str = "auto",
         prior_strength: float | str = "auto",
         bits: int | None = None,
-        missing: Missing = "ignore",
+        missing: Missing = "indicate",
         max_pending: int = 10_000,
     ) -> None:
         self.loss = loss
@@ -80,7 +80,7 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
     def _use(self, events: EventLearner) -> None:
         """Learn by these from now on. Their two methods are kept at hand: to look them up takes a while, for an event."""
         self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
-        self._short = events._core if self._may_be_short() else None
+        self._fast = events._core if self._may_be_short() else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in NOT_SAVED}
@@ -187,7 +187,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         scale: bool | str = "auto",
         prior_strength: float | str = "auto",
         bits: int | None = None,
-        missing: Missing = "ignore",
+        missing: Missing = "indicate",
         max_pending: int = 10_000,
     ) -> None:
         self._model: LinearClassifier | None = None  # until the first label

@@ -10,7 +10,7 @@ namespace odca::text {
 
 namespace {
 
-enum class Cell { missing, number, date, other };
+enum class Cell { missing, number, date, boolean, other };
 
 // An infinite number is none that a model can use, but a column that has one is a column of numbers: to read it is a fault.
 bool is_infinity(std::string_view cell) {
@@ -23,8 +23,9 @@ bool is_infinity(std::string_view cell) {
 Cell look_at(std::string_view cell) {
   double number = 0.0;
   Moment moment;
-  if (is_missing(cell)) return Cell::missing;
+  if (is_missing_word(cell)) return Cell::missing;
   if (is_number(cell, number) || is_infinity(cell)) return Cell::number;
+  if (read_boolean(cell, number)) return Cell::boolean;
   return read_date(cell, moment) == DateCheck::other ? Cell::other : Cell::date;
 }
 
@@ -49,11 +50,15 @@ std::vector<Cell> look_at_line(std::string_view line, char delimiter) {
   return out;
 }
 
-Kind kind_of(bool numbers, bool dates, bool others) {
-  if (others || (numbers && dates)) return Kind::category;
-  if (numbers) return Kind::number;
-  return dates ? Kind::date : Kind::any;
-}
+// What the cells of a column are that are not missing.
+struct Seen {
+  bool number = false, date = false, boolean = false, other = false;
+
+  Kind kind() const {
+    if (other || number + date + boolean > 1) return Kind::category;
+    return number ? Kind::number : date ? Kind::date : boolean ? Kind::boolean : Kind::any;
+  }
+};
 
 // How many lines have as many cells as the first, and how many that are.
 struct Cut {
@@ -98,7 +103,7 @@ char guess_delimiter(std::string_view sample) {
 bool guess_header(std::string_view sample, char delimiter) {
   const std::vector<Cell> cells = look_at_line(first_csv_line(sample, delimiter).line, delimiter);
   const auto has = [&](Cell kind) { return std::find(cells.begin(), cells.end(), kind) != cells.end(); };
-  if (has(Cell::number) || has(Cell::date) || !has(Cell::other)) return false;
+  if (has(Cell::number) || has(Cell::date) || !(has(Cell::other) || has(Cell::boolean))) return false;
   const std::vector<Kind> below = guess_kinds(sample, delimiter, cells.size(), true);
   return std::any_of(below.begin(), below.end(), [](Kind kind) { return kind == Kind::number || kind == Kind::date; });
 }
@@ -118,9 +123,6 @@ std::string header_fault(const std::vector<std::string>& names) {
 }
 
 std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns, bool header) {
-  struct Seen {
-    bool number = false, date = false, other = false;
-  };
   std::vector<Seen> seen(columns);
   each_line(sample, delimiter, [&](std::string_view line) {
     if (std::exchange(header, false)) return;
@@ -129,11 +131,12 @@ std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size
     for (std::size_t k = 0; k < columns; ++k) {
       seen[k].number |= cells[k] == Cell::number;
       seen[k].date |= cells[k] == Cell::date;
+      seen[k].boolean |= cells[k] == Cell::boolean;
       seen[k].other |= cells[k] == Cell::other;
     }
   });
   std::vector<Kind> kinds;
-  for (const Seen& each : seen) kinds.push_back(kind_of(each.number, each.date, each.other));
+  for (const Seen& each : seen) kinds.push_back(each.kind());
   return kinds;
 }
 

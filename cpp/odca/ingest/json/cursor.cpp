@@ -79,7 +79,7 @@ std::uint32_t JsonCursor::code_unit() {
   return unit;
 }
 
-JsonScalar JsonCursor::number() {
+Value JsonCursor::number() {
   const char* const from = at_;
   const char* p = from + (*from == '-');
   const char* const digits = p;
@@ -92,23 +92,23 @@ JsonScalar JsonCursor::number() {
     throw Fault{"a number begins with 0: " + shown({from, static_cast<std::size_t>(p - from)}), rest()};
   if (p != end_ && *p == '.' && (p + 1 == end_ || !is_digit(p[1])))
     throw Fault{"a number has no digit behind its point", rest()};
-  JsonScalar out{JsonScalar::Kind::number, 0.0, {}, {}};
+  Value out = Value::of_number(0.0);
   at_ = read_number(from, end_, out.number);
-  out.text = out.where = since(from);
-  if (!std::isfinite(out.number)) throw Fault{"a number is too large for a float: " + shown(out.text), out.where};
+  out.where = since(from);
+  if (!std::isfinite(out.number)) throw Fault{"a number is too large for a float: " + shown(out.where), out.where};
+  if (std::abs(out.number) >= exact_below && at_ == p) out.text = out.where;  // a whole number: its digits say more
   return out;
 }
 
-JsonScalar JsonCursor::other(char first) {
-  using Kind = JsonScalar::Kind;
+Value JsonCursor::other(char first) {
   const char* const from = at_;
   if (first == '"') {
     const std::string_view text = string();
-    return {Kind::string, 0.0, text, since(from)};
+    return Value::of_text(text, since(from));
   }
-  if (skip("true")) return {Kind::truth, 1.0, since(from), since(from)};
-  if (skip("false")) return {Kind::truth, 0.0, since(from), since(from)};
-  if (skip("null") || skip("NaN")) return {Kind::missing, 0.0, {}, since(from)};
+  if (skip("true")) return Value::of_boolean(true, since(from));
+  if (skip("false")) return Value::of_boolean(false, since(from));
+  if (skip("null") || skip("NaN")) return Value::none(since(from));
   if (skip("Infinity")) throw Fault{"a number must be finite; got " + shown(since(from)), since(from)};
   fail_expecting("a value");
 }

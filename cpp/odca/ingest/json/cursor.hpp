@@ -5,17 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "odca/features/value.hpp"
+
 namespace odca::text {
-
-// All that is no object and no array.
-struct JsonScalar {
-  enum class Kind { missing, number, truth, string };
-
-  Kind kind;
-  double number = 0.0;
-  std::string_view text;   // as it is meant, of a number as it is written; good until the next string is read
-  std::string_view where;  // as it is written
-};
 
 class JsonCursor {
  public:
@@ -44,14 +36,15 @@ class JsonCursor {
   [[noreturn]] void fail_expecting(const char* what) const;
 
   std::string_view string();  // good until the next one
-  JsonScalar scalar() {
+  // All that is no object and no array; its text is good until the next string is read.
+  Value scalar() {
     const char c = peek();
     return c == '-' || (c >= '0' && c <= '9') ? number() : other(c);
   }
 
  private:
-  JsonScalar number();
-  JsonScalar other(char first);
+  Value number();
+  Value other(char first);
   void unescape();
   std::uint32_t code_unit();
   std::string_view since(const char* from) const { return {from, static_cast<std::size_t>(at_ - from)}; }

@@ -5,7 +5,6 @@
 
 #include "odca/features/builder.hpp"
 #include "odca/features/columns.hpp"
-#include "odca/features/dates.hpp"
 #include "odca/ingest/json/cursor.hpp"
 #include "odca/ingest/tokens.hpp"
 
@@ -36,10 +35,8 @@ struct Node {
 
 class Reader {
  public:
-  Reader(const JsonRoles& roles, const FeatureOptions& options, Block& block)
-      : builder_(options, block, true),
-        roles_{{&roles.label, Role::label}, {&roles.weight, Role::weight}, {&roles.offset, Role::offset},
-               {&roles.time, Role::time},   {&roles.group, Role::group},   {&roles.tag, Role::tag}} {}
+  Reader(const RoleNames& roles, const FeatureOptions& options, Block& block)
+      : builder_(options, block, options.nested), roles_(roles) {}
 
   void read(std::string_view line) {
     cursor_.reset(line);
@@ -86,7 +83,7 @@ class Reader {
     const char c = cursor_.peek();
     if (c == '{') return read_object(node);
     if (c == '[') return read_array(node);
-    add(field_of(node), cursor_.scalar());
+    builder_.value(field_of(node), cursor_.scalar());
   }
 
   // Names belong to the array, whose places mean nothing then; all else belongs to its place.
@@ -94,9 +91,9 @@ class Reader {
     const char c = cursor_.peek();
     Node& node = element(array, place);
     if (c == '{' || c == '[' || node.role != Role::feature) return read_value(node);
-    const JsonScalar scalar = cursor_.scalar();
+    const Value value = cursor_.scalar();
     Field& field = field_of(array);
-    add(is_name(field, scalar) ? field : field_of(node), scalar);
+    builder_.value(Builder::belongs_to_array(field, value) ? field : field_of(node), value);
   }
 
   void enter() {
@@ -142,8 +139,7 @@ class Reader {
     if (static_cast<std::size_t>(number) == nodes_.size()) {
       Node& made = nodes_.emplace_back();
       made.path = path_;
-      for (const auto& [path, role] : roles_)
-        if (!path->empty() && *path == path_) made.role = role;
+      made.role = roles_.role_of(path_);
     }
     return nodes_[static_cast<std::size_t>(number)];
   }
@@ -153,66 +149,15 @@ class Reader {
     return *node.field;
   }
 
-  static bool is_name(const Field& field, const JsonScalar& scalar) {
-    using Kind = JsonScalar::Kind;
-    if (scalar.kind == Kind::string) return field.kind != Field::Kind::number;
-    return scalar.kind != Kind::missing && field.kind == Field::Kind::category;
-  }
-
-  void add(Field& field, const JsonScalar& scalar) {
-    using Kind = JsonScalar::Kind;
-    if (!field.kept) return;
-    if (field.name.empty())
-      throw Fault{"a feature has no name: its key is empty. Give it one, or ignore it", scalar.where};
-    if (scalar.kind == Kind::missing) return builder_.missing(field, scalar.where);
-    if (!is_name(field, scalar)) {
-      const bool written = scalar.kind == Kind::string;
-      return builder_.number(field, written ? finite(scalar.text, field.name.c_str()) : scalar.number, scalar.where);
-    }
-    if (scalar.kind == Kind::string && field.kind == Field::Kind::text)
-      return builder_.words(field, scalar.text, scalar.where);
-    builder_.category(field, scalar.text, scalar.where);
-  }
-
   void read_role(const Node& node) {
-    using Kind = JsonScalar::Kind;
     const char c = cursor_.peek();
-    if (c == '{' || c == '[') fail(node, "must be a single value; got an object or an array", {cursor_.at(), 1});
-    const JsonScalar scalar = cursor_.scalar();
-    if (scalar.kind == Kind::missing) return;
-    if (node.role == Role::label && scalar.kind != Kind::string) return builder_.label(scalar.number);
-    if (node.role == Role::label) return builder_.label(scalar.text, scalar.where);
-    if (node.role == Role::tag) return builder_.tag(scalar.text, scalar.where);
-    if (node.role == Role::time && scalar.kind == Kind::string) return builder_.time(seconds_of(node, scalar));
-    if (scalar.kind != Kind::number) fail(node, "must be a number; got " + shown(scalar.where), scalar.where);
-    switch (node.role) {
-      case Role::weight: return builder_.weight(scalar.number);
-      case Role::offset: return builder_.offset(scalar.number);
-      case Role::group: return builder_.group(scalar.number);
-      default: return builder_.time(scalar.number);
-    }
+    if (c == '{' || c == '[')
+      throw Fault{shown(node.path) + " must be a single value; got an object or an array", {cursor_.at(), 1}};
+    set_role(builder_, node.role, node.path, cursor_.scalar());
   }
-
-  static double seconds_of(const Node& node, const JsonScalar& scalar) {
-    Moment moment;
-    const DateCheck found = read_date(scalar.text, moment);
-    if (found == DateCheck::impossible) fail(node, "is no date that there is: " + shown(scalar.where), scalar.where);
-    if (found == DateCheck::other)
-      fail(node, "must be a number or a date such as 2024-07-31T13:05:00; got " + shown(scalar.where), scalar.where);
-    return moment.seconds;
-  }
-
-  [[noreturn]] static void fail(const Node& node, const std::string& message, std::string_view where) {
-    throw Fault{shown(node.path) + " " + message, where};
-  }
-
-  struct NamedRole {
-    const std::string* path;
-    Role role;
-  };
 
   Builder builder_;
-  NamedRole roles_[6];
+  const RoleNames& roles_;
   JsonCursor cursor_;
   Node root_;
   NameTable paths_;
@@ -224,7 +169,7 @@ class Reader {
 
 }  // namespace
 
-void read_json(std::string_view text, const JsonRoles& roles, const FeatureOptions& options, bool skip_bad,
+void read_json(std::string_view text, const RoleNames& roles, const FeatureOptions& options, bool skip_bad,
                Block& block) {
   Reader reader(roles, options, block);
   read_lines(text, false, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });

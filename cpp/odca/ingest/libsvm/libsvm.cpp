@@ -91,7 +91,7 @@ class Reader {
   }
 
   Builder builder_;
-  Field& plain_;
+  NamedField& plain_;
   bool indices_;
   bool numbers_ = builder_.takes_numbers(plain_);  // indices are hashed, to what they are
 };

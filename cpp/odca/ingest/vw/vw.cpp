@@ -59,7 +59,7 @@ class Reader {
 
   // From behind a bar up to the next one, or the end.
   const char* read_namespace(const char* p, const char* const end) {
-    Field* field = &plain_;
+    NamedField* field = &plain_;
     double factor = 1.0;
     nameless_ = 0;
     if (p != end && !is_blank(*p) && *p != '|') {
@@ -83,7 +83,7 @@ class Reader {
     }
   }
 
-  const char* read_plain(const Field& field, const char* p, const char* const end) {
+  const char* read_plain(const NamedField& field, const char* p, const char* const end) {
     const bool numbers = builder_.takes_numbers(field);
     return read_plain_features<' ', '\t', ':', '|'>(p, end, [&](std::string_view name, double value) {
       const std::int64_t number = numbers && (name.front() != '0' || name.size() == 1) ? plain_number(name) : -1;
@@ -95,7 +95,7 @@ class Reader {
     });
   }
 
-  const char* read_feature(Field& field, double factor, const char* p, const char* const end) {
+  const char* read_feature(NamedField& field, double factor, const char* p, const char* const end) {
     const char* const from = p;
     FeatureHash hash = field.prefix_hash;
     while (p != end && !ends_name.has(*p)) hash.add(static_cast<unsigned char>(*p++));
@@ -132,7 +132,7 @@ class Reader {
   }
 
   Builder builder_;
-  Field& plain_;
+  NamedField& plain_;
   int nameless_ = 0;                 // features of the namespace that have no name, so far
   std::deque<std::string> numbers_;  // names of features without one
 };

@@ -17,7 +17,7 @@ import numpy as np
 
 from odca import _core
 from odca.errors import Remedy
-from odca.features.spec import Features
+from odca.features.spec import Features, Kind
 from odca.stream.read.chunks import SIZE, Chunk, Position
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.schema import (
@@ -25,11 +25,9 @@ from odca.stream.read.schema import (
     SUFFIXES,
     Column,
     Format,
-    Kind,
     Roles,
     Schema,
     found_roles,
-    kind_by_request,
     native_columns,
     whole_date,
     with_time,
@@ -123,7 +121,7 @@ class Tables:
         columns = []
         for name, type_ in table.types.items():
             by_type = whole_date(kind_of(type_) or "any", split_dates)
-            columns.append(Column(name, kinds.get(name) or kind_by_request(features, name) or by_type))
+            columns.append(Column(name, kinds.get(name) or features.kind_of(name) or by_type))
         schema = Schema(format=self._format, features=features, roles=found, columns=with_time(tuple(columns), found))
         for name in wanted(schema):
             if kind_of(table.types[name]) is None:
@@ -314,7 +312,9 @@ def kind_of(type_: Any) -> Kind | None:
         type_ = type_.value_type
     if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
         return "number"
-    if _is_string(types, type_) or types.is_boolean(type_):  # true and false, as CSV has them
+    if types.is_boolean(type_):
+        return "boolean"
+    if _is_string(types, type_):
         return "category"
     if types.is_timestamp(type_) or types.is_date(type_):
         return "date"

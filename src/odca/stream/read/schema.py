@@ -10,12 +10,11 @@ from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
 from odca import _core
-from odca.features.spec import Features
+from odca.features.spec import Features, Kind
 from odca.stream.read.chunks import Chunk
 from odca.stream.read.errors import StreamError
 
 Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
-Kind: TypeAlias = Literal["number", "category", "text", "date", "any"]
 FORMATS: tuple[str, ...] = get_args(Format)
 
 SUFFIXES: Mapping[str, Format] = {
@@ -56,11 +55,15 @@ class Roles:
         taken = [name for name in asdict(self).values() if name is not None]
         for name in taken:
             if taken.count(name) > 1:
-                raise ValueError(f"the column {name!r} is to be two things at once. Each can be one.")
+                raise ValueError(f"the column {name!r} has two roles; a column can have only one.")
 
     def role_of(self, name: str) -> str | None:
         """What a column is, if it is no feature."""
         return next((role for role, column in asdict(self).items() if column == name), None)
+
+    def native(self) -> _core.RoleNames:
+        """The same for the core."""
+        return _core.RoleNames(**{role: name or "" for role, name in asdict(self).items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +148,7 @@ class Parser:
         if schema.format == "vw":
             return _core.read_vw(data, self._features, self._skip_bad, self._vocabulary)
         if schema.format == "jsonl":
-            roles = {role: name or "" for role, name in asdict(schema.roles).items()}
-            return _core.read_json(
-                data, features=self._features, skip_bad=self._skip_bad, vocabulary=self._vocabulary, **roles
-            )
+            return _core.read_json(data, schema.roles.native(), self._features, self._skip_bad, self._vocabulary)
         return _core.read_csv(
             data,
             columns=self._columns,
@@ -238,7 +238,7 @@ def table_schema(
     guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
     roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
     columns = tuple(
-        Column(name, kinds.get(name) or kind_by_request(features, name) or whole_date(kind, split_dates))
+        Column(name, kinds.get(name) or features.kind_of(name) or whole_date(kind, split_dates))
         for name, kind in zip(names, guessed, strict=True)
     )
     return Schema(
@@ -276,15 +276,6 @@ def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
         if column.kind == "date" and roles.role_of(column.name) is None:
             return (*columns[:place], replace(column, is_time=True), *columns[place + 1 :])
     return columns
-
-
-def kind_by_request(features: Features, name: str) -> Kind | None:
-    """What the values of a column were said to be."""
-    if name in features.text:
-        return "text"
-    if name in features.categorical:
-        return "category"
-    return "number" if name in features.numeric else None
 
 
 def found_roles(roles: Roles, names: Sequence[str], path: str, header: bool, optional: Collection[str] = ()) -> Roles:

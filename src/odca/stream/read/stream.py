@@ -1,21 +1,21 @@
 """Opening a stream: what is it, and how is it read?"""
 
-import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, cast
 
 from odca import _core
-from odca.features.spec import Features
+from odca.features.spec import Features, Kind
+from odca.models.events import as_events
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, wanted
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks, Position
 from odca.stream.read.errors import StreamError
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
-from odca.stream.read.schema import FORMATS, Format, Kind, Roles, Schema, native_columns, recognise_format, table_schema
+from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
 from odca.stream.read.sources import expand
 
 Path: TypeAlias = str | os.PathLike[str]
@@ -295,11 +295,10 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
 
 def _as_known(found: Schema, known: Schema, path: str) -> Schema:
     """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be told apart."""
-    if known.format == "jsonl":  # to which dates are texts like others
-        return replace(
-            found,
-            columns=tuple(replace(each, kind="category") if each.kind == "date" else each for each in found.columns),
-        )
+    if known.format == "jsonl":  # to which dates are texts like others, unless it was said that they are dates
+        texts = {each.name for each in found.columns if each.kind == "date"} - {*known.features.dates}
+        columns = (replace(each, kind="category") if each.name in texts else each for each in found.columns)
+        return replace(found, columns=tuple(columns))
     fewer = len(known.columns) - len(found.columns)
     without_label = fewer == 1 and known.roles.label == known.columns[-1].name
     if not known.header and not found.header and fewer > 0 and not without_label:
@@ -315,6 +314,7 @@ def _as_known(found: Schema, known: Schema, path: str) -> Schema:
 def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
     """ValueError if something is said of columns, where there are none."""
     kinds = {"text": features.text, "categories": features.categorical, "numbers": features.numeric}
+    kinds |= {"dates": features.dates, "booleans": features.booleans}
     said = [f"there is no {name!r} for the {role}" for role, name in _given(roles).items()]
     said += [f"{names[0]!r} cannot hold {kind}" for kind, names in kinds.items() if names]
     if said:
@@ -332,17 +332,13 @@ def _given(roles: Roles) -> dict[str, str]:
     return {role: name for role, name in asdict(roles).items() if name is not None}
 
 
-def read_events(events: Iterable[Mapping[str, Any]], schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
-    """Events that are dictionaries: each is read as a line of JSON would be. Names that are not in the vocabulary are left out."""
+def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
+    """Events that are dictionaries, or the rows of a data frame, read as data of this schema. Features that are not known are left out."""
     if schema.has_indices:
         raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
-    text = b"".join(json.dumps(event, allow_nan=False).encode() + b"\n" for event in events)
-    chunk = Chunk(text, "the events", 0, 0, first=True, last=True)
-    kinds = {column.name: column.kind for column in schema.columns}
-    as_json = replace(schema, format="jsonl", features=schema.features.of_kinds(kinds), columns=())
-    block = Block(as_json.parser(skip_bad=False)(chunk), chunk, 0)
-    if block.bad_count:
-        raise block.bad_lines()[0]
+    columns = {column.name: column.kind for column in schema.columns}
+    features = schema.features.of_kinds(columns).native(nested=not columns)
+    rows = _core.read_events(as_events(events), schema.roles.native(), features, vocabulary)
     if vocabulary is not None:
-        block.rows.resolve(vocabulary.absorb(block.rows, False), len(vocabulary))
-    return block
+        rows.resolve(vocabulary.absorb(rows, False), len(vocabulary))
+    return Block(rows, Chunk(b"", "the events", 0, 0, first=True, last=True), 0)

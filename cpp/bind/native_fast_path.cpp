@@ -1,4 +1,4 @@
-#include "bind/short_cut.hpp"
+#include "bind/native_fast_path.hpp"
 
 #include <structmember.h>
 
@@ -9,23 +9,23 @@ namespace odca::bind {
 
 namespace {
 
-struct Shortened {
+struct FastMethod {
   PyObject head;
   vectorcallfunc call;
   PyObject *method, *core_name, *core_type, *translate, *dict;
-  ShortCut short_cut;
+  FastPath fast_path;
 };
 
-Shortened& at(PyObject* self) { return *reinterpret_cast<Shortened*>(self); }
+FastMethod& at(PyObject* self) { return *reinterpret_cast<FastMethod*>(self); }
 
 PyObject* call(PyObject* self, PyObject* const* arguments, std::size_t flagged, PyObject* keywords) {
-  const Shortened& mine = at(self);
+  const FastMethod& mine = at(self);
   const Py_ssize_t count = PyVectorcall_NARGS(flagged);
   if (!keywords && count > 0) try {
       const nb::object core = nb::steal(PyObject_GetAttr(arguments[0], mine.core_name));
       if (!core.is_valid()) return nullptr;
       if (reinterpret_cast<PyObject*>(Py_TYPE(core.ptr())) == mine.core_type)
-        if (nb::object result = mine.short_cut(core, arguments + 1, count - 1); result.is_valid())
+        if (nb::object result = mine.fast_path(core, arguments + 1, count - 1); result.is_valid())
           return result.release().ptr();
     } catch (...) {
       return PyObject_CallNoArgs(mine.translate);
@@ -62,10 +62,10 @@ void destroy(PyObject* self) {
 
 }  // namespace
 
-nb::object shortened_method_type() {
+nb::object method_with_fast_path_type() {
   static PyMemberDef members[] = {
-      {"__vectorcalloffset__", T_PYSSIZET, offsetof(Shortened, call), READONLY, nullptr},
-      {"__dictoffset__", T_PYSSIZET, offsetof(Shortened, dict), READONLY, nullptr},
+      {"__vectorcalloffset__", T_PYSSIZET, offsetof(FastMethod, call), READONLY, nullptr},
+      {"__dictoffset__", T_PYSSIZET, offsetof(FastMethod, dict), READONLY, nullptr},
       {},
   };
   static PyGetSetDef properties[] = {
@@ -83,7 +83,7 @@ nb::object shortened_method_type() {
       {},
   };
   // METHOD_DESCRIPTOR: object.method(...) is called without a bound method in between.
-  static PyType_Spec spec{"odca._core.ShortenedMethod", sizeof(Shortened), 0,
+  static PyType_Spec spec{"odca._core.MethodWithFastPath", sizeof(FastMethod), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
                               Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                           slots};
@@ -92,21 +92,21 @@ nb::object shortened_method_type() {
   return type;
 }
 
-nb::object with_short_cut(nb::handle type, nb::object core_type, ShortCut short_cut, nb::object method) {
+nb::object with_fast_path(nb::handle type, nb::object core_type, FastPath fast_path, nb::object method) {
   // Called while an exception is handled: throws it again, for nanobind to translate.
   nb::object translate = nb::cpp_function([] { throw; });
-  nb::object core_name = nb::steal(PyUnicode_InternFromString("_short"));
-  auto* const shortened = PyObject_GC_New(Shortened, reinterpret_cast<PyTypeObject*>(type.ptr()));
-  if (!shortened || !core_name.is_valid()) throw nb::python_error();
-  shortened->call = call;
-  shortened->method = method.release().ptr();
-  shortened->core_name = core_name.release().ptr();
-  shortened->core_type = core_type.release().ptr();
-  shortened->translate = translate.release().ptr();
-  shortened->dict = nullptr;
-  shortened->short_cut = short_cut;
-  PyObject_GC_Track(shortened);
-  return nb::steal(reinterpret_cast<PyObject*>(shortened));
+  nb::object core_name = nb::steal(PyUnicode_InternFromString("_fast"));
+  auto* const made = PyObject_GC_New(FastMethod, reinterpret_cast<PyTypeObject*>(type.ptr()));
+  if (!made || !core_name.is_valid()) throw nb::python_error();
+  made->call = call;
+  made->method = method.release().ptr();
+  made->core_name = core_name.release().ptr();
+  made->core_type = core_type.release().ptr();
+  made->translate = translate.release().ptr();
+  made->dict = nullptr;
+  made->fast_path = fast_path;
+  PyObject_GC_Track(made);
+  return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
 }  // namespace odca::bind

@@ -1,0 +1,57 @@
+#include "odca/features/event_space.hpp"
+
+#include <algorithm>
+
+#include "odca/errors.hpp"
+#include "odca/features/quoting.hpp"
+#include "odca/features/vocabulary.hpp"
+
+namespace odca::text {
+
+void EventSpace::require_room(const NameTable& fresh) const {
+  const std::int64_t room = most_ - names_.size();
+  if (fresh.size() <= room) return;
+  throw InputError("there is no room for " + shown(fresh[static_cast<std::int32_t>(room)]) + ": there can be " +
+                   std::to_string(most_) + " features, and all have names already");
+}
+
+void EventSpace::append(const NameTable& fresh, std::int32_t count) {
+  for (std::int32_t k = 0; k < count; ++k) names_.add(fresh.hash(k), fresh[k]);
+}
+
+void EventSpace::restore(std::string_view bytes, const std::vector<std::int64_t>& ends) {
+  NameTable names = names_from(bytes, ends);
+  for (std::int32_t k = 0; k < names.size(); ++k)
+    if (names[k].empty() || std::string_view("\xfd\xfe\xff").find(names[k].front()) != std::string_view::npos)
+      throw InputError("a feature is without a name");
+  names_ = {};
+  require_room(names);
+  names_ = std::move(names);
+}
+
+std::int32_t EventSpace::index_of(std::string_view key) const {
+  const FeatureHash hash = hash_of_key(key);
+  if (is_hashed()) return first_index() + hashed_index(hash, key, options_.bits);
+  const std::int32_t number = names_.find(hash.mixed(), key);
+  return number < 0 ? -1 : first_index() + number;
+}
+
+// What is new comes last in a row, because its index is the highest.
+void EventReader::finish_known_event() {
+  builder_.finish_row({});
+  Rows& rows = block_.rows;
+  const auto begin = static_cast<std::size_t>(rows.start[rows.start.size() - 2]);
+  std::size_t size = rows.index.size();
+  while (size > begin && rows.index[size - 1] >= known_width_) --size;
+  rows.cut(size);
+  rows.start.back() = static_cast<std::int32_t>(size);
+}
+
+std::int32_t EventReader::fresh_after(std::int64_t count) const {
+  if (count == rows().size()) return fresh().size();
+  const auto* const first = rows().index.data();
+  const auto* const last = first + rows().start[static_cast<std::size_t>(count)];
+  return first == last ? 0 : std::max(0, *std::max_element(first, last) + 1 - static_cast<std::int32_t>(known_width_));
+}
+
+}  // namespace odca::text

@@ -1,0 +1,113 @@
+// The features of events that come one by one: all names that a model knows, and what makes rows of events.
+//
+// Names are appended to the space when the model has learned their event, not before. Until then they lie with the reader, so that a
+// call that is refused or interrupted leaves none behind.
+//
+// None of this locks. Whoever uses a space from several threads sees to it that one call at a time goes on in it or in its readers
+// (Python's interpreter lock does); a reader belongs to one call from its beginning to its end.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "odca/features/builder.hpp"
+
+namespace odca::text {
+
+class EventSpace {
+ public:
+  // At most `most` names (0: as many as can be numbered). With an intercept feature 0 is the constant 1, and others follow.
+  EventSpace(FeatureOptions options, bool intercept, std::int64_t most)
+      : options_(std::move(options)),
+        intercept_(intercept),
+        most_(most ? most : std::numeric_limits<std::int32_t>::max() - 1) {}
+  EventSpace(const EventSpace&) = delete;
+
+  const FeatureOptions& options() const { return options_; }
+  const NameTable& names() const { return names_; }
+  bool is_hashed() const { return options_.space == Space::hashed; }
+  bool has_intercept() const { return intercept_; }
+  std::int32_t first_index() const { return intercept_ ? 1 : 0; }
+
+  // How many features there are, with so many that are new.
+  std::int64_t width(std::int32_t fresh = 0) const {
+    return first_index() + (is_hashed() ? std::int64_t{1} << options_.bits : std::int64_t{names_.size()} + fresh);
+  }
+
+  // Throws InputError if these names are more than there is room for.
+  void require_room(const NameTable& fresh) const;
+  // Makes the first of these names its own.
+  void append(const NameTable& fresh, std::int32_t count);
+  // The same of the names of a file. Throws InputError for what cannot be.
+  void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
+  // The index of a feature by its key; -1 if it is not known.
+  std::int32_t index_of(std::string_view key) const;
+
+ private:
+  FeatureOptions options_;
+  bool intercept_;
+  std::int64_t most_;
+  NameTable names_;
+};
+
+// Reads the events of one call after the other: their values go to the builder.
+class EventReader {
+ public:
+  explicit EventReader(const EventSpace& space)
+      : space_(space), builder_(space.options(), block_, space.options().nested, space.first_index()) {
+    block_.known = {std::shared_ptr<void>(), &space.names()};  // the space outlives its readers
+  }
+  EventReader(const EventReader&) = delete;
+
+  Builder& builder() { return builder_; }
+  const Rows& rows() const { return block_.rows; }
+  // The names of this call that the space does not know.
+  const NameTable& fresh() const { return block_.names; }
+
+  void begin_call() {
+    builder_.restart();
+    known_width_ = space_.width();
+  }
+  void begin_event() {
+    if (space_.has_intercept()) block_.rows.add(0, 1.0);
+  }
+  void finish_event() { builder_.finish_row({}); }
+  // The same, without the features that the space does not know.
+  void finish_known_event();
+
+  // How many of the new names came with the first `rows` events.
+  std::int32_t fresh_after(std::int64_t rows) const;
+
+ private:
+  const EventSpace& space_;
+  Block block_;
+  Builder builder_;
+  std::int64_t known_width_ = 0;  // when the call began
+};
+
+// The features of an event by their keys, known or not, in the order in which they appear.
+struct KeyedFeatures {
+  NameTable keys;
+  std::vector<double> value;
+};
+
+// read(builder) hands the values of one event over.
+template <class Read>
+KeyedFeatures keyed_features(const EventSpace& space, Read&& read) {
+  FeatureOptions options = space.options();
+  options.space = Space::names;
+  Block block;
+  Builder builder(options, block, options.nested);
+  read(builder);
+  builder.finish_row({});
+  KeyedFeatures out{std::move(block.names), {}};
+  out.value.resize(static_cast<std::size_t>(out.keys.size()));
+  for (std::size_t k = 0; k < block.rows.index.size(); ++k)
+    out.value[static_cast<std::size_t>(block.rows.index[k])] = block.rows.value[k];
+  return out;
+}
+
+}  // namespace odca::text

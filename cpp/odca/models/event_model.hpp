@@ -1,0 +1,57 @@
+// A model of events: names and model change together, or not at all.
+//
+// A call that learns holds the model's turn from its first name to its last event. The names that its events bring become known when
+// they have been learned; of a call that fails none does, of one that is interrupted those of the events that were learned. What
+// learns (a learner, or the experts) is handed in with the call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "odca/features/event_space.hpp"
+#include "odca/math/batch.hpp"
+#include "odca/sync/fair_mutex.hpp"
+
+namespace odca {
+
+class EventModel {
+ public:
+  // `fixed_features`: how many there are, where that does not change; else 0.
+  EventModel(text::FeatureOptions options, bool intercept, std::int64_t fixed_features)
+      : space_(std::move(options), intercept, fixed_features), fixed_features_(fixed_features) {}
+
+  text::EventSpace& space() { return space_; }
+  const text::EventSpace& space() const { return space_; }
+
+  // Held by whoever may add names, until the model has learned them too.
+  FairMutex& turn() { return turn_; }
+
+  // The events of a call as a matrix, which lives as long as the reader's rows do. They hold the intercept already.
+  Batch batch(const text::EventReader& reader) const {
+    const Rows& rows = reader.rows();
+    Batch out;
+    out.matrix = SparseMatrix<std::int32_t, double>{rows.start.data(), rows.index.data(), rows.value.data(),
+                                                    static_cast<std::int64_t>(rows.index.size())};
+    out.rows = rows.size();
+    out.width = fixed_features_ ? fixed_features_ : space_.width(reader.fresh().size());
+    out.widens = !space_.is_hashed() && fixed_features_ == 0;
+    return out;
+  }
+
+  // Learns the events that the reader holds, by learn(batch), which returns how many were learned and leaves the model as it was if it
+  // throws. The caller has the turn.
+  template <class Learn>
+  void learn(text::EventReader& reader, Learn&& learn) {
+    space_.require_room(reader.fresh());
+    const std::int64_t learned = learn(batch(reader));
+    space_.append(reader.fresh(), reader.fresh_after(learned));
+  }
+
+ private:
+  text::EventSpace space_;
+  std::int64_t fixed_features_;
+  FairMutex turn_;
+};
+
+}  // namespace odca
