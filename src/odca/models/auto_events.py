@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.features.records import as_events
 from odca.features.spec import FeatureOptions, Features
 from odca.io import model_file
 from odca.models.auto import AutoLearner, Task
-from odca.models.events import Event, Feature, Names, as_events, as_feature
+from odca.models.events import Event, Feature, Names, as_feature
 from odca.validation.arrays import Array, as_columns, as_times
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.features import spec
+from odca.features.records import as_events
 from odca.features.spec import (
     CATEGORY,
     MISSING,
@@ -383,22 +384,6 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         if self._dropped or len(pending) != self.pending or dropped < 0:
             raise ValueError("the events that wait for labels do not fit together.")
         self._dropped = dropped
-
-
-# Input
-
-
-def as_events(events: Any) -> list[Any]:
-    """Many events as a list of dictionaries."""
-    if isinstance(events, list):
-        return events
-    if hasattr(events, "to_dicts"):  # polars
-        return list(events.to_dicts())
-    if hasattr(events, "columns") and hasattr(events, "to_dict"):  # pandas
-        return list(events.to_dict("records"))
-    if isinstance(events, Mapping) or not isinstance(events, Iterable):
-        raise TypeError(f"events must be many dictionaries, or a data frame; got one {type(events).__name__}.")
-    return list(events)
 
 
 # Names

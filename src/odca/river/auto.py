@@ -6,12 +6,13 @@ from typing import Any, Self
 import numpy as np
 from river import base
 
+from odca.features.records import as_events
 from odca.io.model_file import ModelFile, Savable
 from odca.models.auto import Task
 from odca.models.auto_events import AutoEvents
 from odca.models.auto_report import AutoReport
 from odca.models.doors import EventExperts
-from odca.models.events import Event, Missing, as_events
+from odca.models.events import Event, Missing
 from odca.models.experts import ExpertClassifier
 
 

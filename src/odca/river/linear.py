@@ -11,13 +11,14 @@ import numpy as np
 from river import base
 
 from odca import _core
+from odca.features.records import as_events
 from odca.io.model_file import ModelFile, Savable
 from odca.losses import Poisson
 from odca.models.calibration import Calibration
 from odca.models.classes import OneAgainstRest
 from odca.models.classifier import Answers
 from odca.models.doors import EventLanes
-from odca.models.events import Event, EventLearner, Missing, as_events
+from odca.models.events import Event, EventLearner, Missing
 from odca.models.linear import LinearClassifier
 from odca.models.options import ModelOptions, Task
 from odca.penalties import Penalty

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, cast
 
 from odca import _core
+from odca.features.records import as_events
 from odca.features.spec import Features, Kind
-from odca.models.events import as_events
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, wanted
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks, Position
