@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from odca.models.problem import Problem
+from odca.models.options import ModelOptions
 
 from odca import EventLearner, LogLoss, stream
 from odca.features import Features
@@ -120,7 +120,7 @@ def read(path: Path, features: Features) -> list[dict[Any, float]]:
 
 def model_of(path: Path, features: Features) -> StreamModel:
     with stream.open(path, label="y", features=features) as opened:
-        model = StreamModel.begin(Problem(), opened.schema, opened.sample)
+        model = StreamModel.begin(ModelOptions(), opened.schema, opened.sample)
         model.vocabulary = opened.vocabulary
         for block in opened:
             model.learn(block)
