@@ -357,7 +357,7 @@ def progress_of(model: Any, problem: Problem) -> float:
     """Learn a stream; how good the predictions were from before: of each of the first 100 events, then of 100 at a time."""
     X, y = problem.X, problem.y
     if problem.regression:
-        return float(model.partial_fit(X, y).progress_.score)
+        return float(model.partial_fit(X, y).progress_.mae)
     classes, codes = np.unique(y, return_inverse=True)
     p = np.full(len(y), 1.0 / len(classes))  # of the true class, before anything was learned
     for at in np.split(np.arange(len(y)), [*range(1, 100), *range(100, len(y), 100)]):

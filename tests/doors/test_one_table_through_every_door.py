@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from odca.models.options import ModelOptions
 
 from odca import EventLearner, LogLoss, stream
 from odca.features import Features
 from odca.models.auto_events import AutoEvents
+from odca.models.options import ModelOptions
 from odca.stream.model import StreamModel
 from odca.stream.read.stream import read_events
 

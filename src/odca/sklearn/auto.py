@@ -12,6 +12,7 @@ from odca.io.model_file import ModelFile, Savable
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
+from odca.models.classifier import Answers
 from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.sklearn.columns import Columns, all_or_nothing
 from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
@@ -149,7 +150,10 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """P(class) of each event, one column for each class."""
         rows = self._checked_rows(X)
-        return self._model.probabilities(self._model.answer(rows))[:, self._columns()]
+        answers, columns = self._model.answer(rows), self._columns()
+        if columns == [1, 0]:  # the log odds of the other class
+            return self._model.probabilities(Answers(-answers.raw))
+        return self._model.probabilities(answers)[:, columns]
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithms of `predict_proba`."""
