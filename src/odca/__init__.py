@@ -43,45 +43,48 @@ if TYPE_CHECKING:
     from odca.sklearn import AutoClassifier, AutoRegressor, ODCAClassifier, ODCARegressor
     from odca.windows import Exponential, HalfLife, Infinite, Sliding
 
-__version__ = "0.1.0"
+    # What type checkers take for `__all__`; at run time `__getattr__` makes it.
+    __all__ = [
+        "KL",
+        "L2",
+        "AbsoluteError",
+        "AutoClassifier",
+        "AutoLearner",
+        "AutoRegressor",
+        "AutoReport",
+        "Box",
+        "CompiledLoss",
+        "Delta",
+        "Diagnostics",
+        "ElasticNet",
+        "EpsilonInsensitive",
+        "EventLearner",
+        "Expectile",
+        "Exponential",
+        "FitReport",
+        "HalfLife",
+        "Hinge",
+        "Huber",
+        "Infinite",
+        "InputError",
+        "Learner",
+        "LogLoss",
+        "ModifiedHuber",
+        "NonNegative",
+        "ODCAClassifier",
+        "ODCARegressor",
+        "Poisson",
+        "Quantile",
+        "Sliding",
+        "SmoothHinge",
+        "SquaredEpsilonInsensitive",
+        "SquaredError",
+        "SquaredHinge",
+        "__version__",
+        "load",
+    ]
 
-__all__ = [
-    "KL",
-    "L2",
-    "AbsoluteError",
-    "AutoLearner",
-    "AutoReport",
-    "Box",
-    "CompiledLoss",
-    "Delta",
-    "Diagnostics",
-    "ElasticNet",
-    "EpsilonInsensitive",
-    "EventLearner",
-    "Expectile",
-    "Exponential",
-    "FitReport",
-    "HalfLife",
-    "Hinge",
-    "Huber",
-    "Infinite",
-    "InputError",
-    "Learner",
-    "LogLoss",
-    "ModifiedHuber",
-    "NonNegative",
-    "Poisson",
-    "Quantile",
-    "Sliding",
-    "SmoothHinge",
-    "SquaredEpsilonInsensitive",
-    "SquaredError",
-    "SquaredHinge",
-    "__version__",
-    "load",
-]
-if find_spec("sklearn"):  # else `from odca import *` would fail
-    __all__ += ["AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"]
+__version__ = "0.1.0"
 
 # The module of each public name. It is imported on first use, so that the command line starts without NumPy.
 _NAMES = {
@@ -116,6 +119,9 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # asked for by `from odca import *`, which would fail without scikit-learn
+        missing = () if find_spec("sklearn") else _NAMES["sklearn"]
+        return ["__version__", *(each for each in _HOMES if each not in missing)]
     home = _HOMES.get(name, name)
     if home not in _NAMES or name == "sklearn":  # odca.sklearn must be imported by those who want it, as odca.river
         raise AttributeError(f"module 'odca' has no attribute {name!r}")

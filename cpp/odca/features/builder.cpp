@@ -269,6 +269,13 @@ void Builder::forget_indices() {
 }
 
 void Builder::restart() {
+  // Mostly the last event is complete and brought no new name: then there is nothing to undo, which saves a few per cent of an event.
+  const bool is_complete = static_cast<std::size_t>(block_.rows.start.back()) == block_.rows.index.size();
+  if (is_complete && pending_.empty() && block_.names.size() == 0 && interactions_.empty() && block_.label.empty()) {
+    block_.rows.clear();
+    new_from_ = first_ + block_.n_known();
+    return;
+  }
   forget();
   block_.rows.clear();
   block_.names.cut(0);
