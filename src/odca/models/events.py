@@ -76,8 +76,8 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         (on every machine alike) instead of kept, and those that meet share a weight.
     max_pending: how many events wait for their labels at most; the oldest goes when another comes.
 
-    The model is the one that `Learner` would learn from the same numbers as an array, one column for each feature in the
-    order of appearance. An event costs time in proportion to its names, however many were ever seen. Any split of a
+    The model is the one that `Learner` would learn from the same numbers as a sparse array, one column for each feature in
+    the order of appearance: scaled features are not centred. An event costs time in proportion to its names, however many were ever seen. Any split of a
     stream into calls gives the same model, to the bit; a call that raises leaves model and names as they were. Several
     threads may use one learner; `copy`, `save` and `==` wait until a `learn_many` that is under way has come to its end.
 
