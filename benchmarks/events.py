@@ -66,10 +66,12 @@ def contenders(count: int) -> dict[str, Prepare]:
     smoothed = {"loss": Hinge(), "rho": 1e-3, "window": Exponential(0.999), "smoothing": 0.99}
 
     def ours(**options: Any) -> Prepare:
-        return one_at_a_time(lambda: EventLearner(**({"loss": LogLoss(), "rho": 1e-3} | options)), events, signs)
+        return one_at_a_time(
+            lambda: EventLearner(**({"loss": LogLoss(), "rho": 1e-3, "scale": False} | options)), events, signs
+        )
 
     def all_at_once() -> Callable[[], object]:
-        model = EventLearner(loss=LogLoss(), rho=1e-3)
+        model = EventLearner(loss=LogLoss(), rho=1e-3, scale=False)
         return lambda: model.learn_many(events, signs)
 
     truths = [sign > 0.0 for sign in signs]
@@ -94,7 +96,7 @@ def contenders(count: int) -> dict[str, Prepare]:
 
 
 def with_names(known: int) -> EventLearner:
-    model = EventLearner(loss=LogLoss(), rho=1e-3)
+    model = EventLearner(loss=LogLoss(), rho=1e-3, scale=False)
     for first in range(0, known, 10_000):
         model.learn_one({f"f{k}": 1.0 for k in range(first, min(first + 10_000, known))}, 1.0)
     return model

@@ -37,7 +37,7 @@ from streams import KAPPAS, PENALTIES, WINDOWS, Stream, assert_same_bits, make_s
 
 
 def a_model(**changes: Any) -> EventLearner:
-    return EventLearner(**({"loss": SquaredError(), "rho": 0.1} | changes))
+    return EventLearner(**({"loss": SquaredError(), "rho": 0.1, "scale": False} | changes))
 
 
 def as_events(X: Any) -> list[dict[str, float]]:
@@ -57,7 +57,7 @@ def one_by_one(model: EventLearner, stream: Stream, first: int = 0) -> list[floa
 
 
 def many(model: EventLearner, stream: Stream) -> Any:
-    extras = {"weight": stream.sample_weight, "offset": stream.offset, "time": stream.time}
+    extras = {"sample_weight": stream.sample_weight, "offset": stream.offset, "time": stream.time}
     return model.learn_many(as_events(stream.X), stream.y, **extras)
 
 
@@ -71,7 +71,7 @@ def test_dictionaries_give_the_same_model_as_the_array(penalty: Any, window: Any
     intercept = kappa == 0.5 and not isinstance(penalty, KL)
     keywords = options(loss=Huber(1.0), penalty=penalty, window=window, smoothing=kappa, intercept=intercept)
     stream = make_stream(Huber(1.0), 150, seed=31)
-    array, events = Learner(**keywords), EventLearner(**({"intercept": False} | keywords))
+    array, events = Learner(**keywords), EventLearner(**({"intercept": False, "scale": False} | keywords))
     expected = stream.into(array)
     np.testing.assert_allclose(one_by_one(events, stream), expected, rtol=1e-11, atol=1e-12)
     coef = array.smoothed_coef if kappa else array.coef
@@ -88,7 +88,7 @@ def test_features_in_the_order_of_the_columns_give_the_same_bits(window: Any, ka
     keywords = options(loss=LogLoss(), penalty=ElasticNet(0.01), window=window, smoothing=kappa, intercept=True)
     stream = make_stream(LogLoss(), 200, seed=32, sparse=False)
     stream = stream.with_(X=sp.csr_array(stream.X))
-    array, events = Learner(**keywords), EventLearner(**keywords)
+    array, events = Learner(**keywords), EventLearner(**({"scale": False} | keywords))
     assert stream.into(array).tolist() == one_by_one(events, stream)
     assert_same_bits(array, events.learner)
 

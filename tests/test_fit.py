@@ -186,7 +186,7 @@ def test_fit_on_a_sliding_window_is_learn_and_refine(window: Any) -> None:
     fitted, refined = (Learner(loss=LogLoss(), rho=RHO, window=window, intercept=True) for _ in range(2))
     fitted.fit(**data, tol=1e-13)
     refined.learn(**data)
-    refined.refine(2_000, tol=1e-14)
+    refined.refine(2_000, gap=1e-14)
     np.testing.assert_allclose(fitted.coef, refined.coef, rtol=0.0, atol=1e-6)
     np.testing.assert_allclose(fitted.dual_sum, refined.dual_sum, rtol=0.0, atol=1e-5)
     assert abs(fitted.duality_gap()) < 1e-12

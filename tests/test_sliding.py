@@ -215,13 +215,13 @@ def test_refine_stops_at_its_tolerance() -> None:
     data = problem(SquaredError())
     eager, patient = learned(SquaredError(), data), learned(SquaredError(), data)
     assert eager.duality_gap() > 1e-3
-    gap = eager.refine(10_000, tol=1e-3)
+    gap = eager.refine(10_000, gap=1e-3)
     assert 0.0 < gap <= 1e-3
-    assert patient.refine(10_000, tol=1e-9) < gap
+    assert patient.refine(10_000, gap=1e-9) < gap
     still = eager.copy()
     still.refine(0)
     np.testing.assert_allclose(still.coef, eager.coef, rtol=1e-13)
-    assert eager.refine(1, tol=1.0) <= gap
+    assert eager.refine(1, gap=1.0) <= gap
 
 
 def test_refine_does_not_change_count_mass_clock_or_events() -> None:
@@ -314,7 +314,7 @@ def test_refine_takes_a_whole_number_of_passes(passes: Any) -> None:
         learner.refine(passes)
 
 
-@pytest.mark.parametrize("options", [{"tol": -1.0}, {"tol": np.nan}, {"tol": "small"}, {"seed": -1}, {"seed": 0.5}])
+@pytest.mark.parametrize("options", [{"gap": -1.0}, {"gap": np.nan}, {"gap": "small"}, {"seed": -1}, {"seed": 0.5}])
 def test_refine_refuses_a_wrong_option_by_name(options: dict[str, Any]) -> None:
     learner = learned(SquaredError(), problem(SquaredError()), Sliding(10))
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):

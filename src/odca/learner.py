@@ -340,15 +340,15 @@ class Learner(LearnerOptions, model_file.Savable):
 
     # Sliding windows
 
-    def refine(self, passes: int = 1, *, tol: float = 0.0, seed: int = 0) -> float | Array:
+    def refine(self, passes: int = 1, *, gap: float = 0.0, seed: int = 0) -> float | Array:
         """Revisit the events of a sliding window (S-DCA), in random order; return the duality gap.
 
         The dual objective never decreases, and w converges to the exact minimiser over the window. Stops early once the
-        gap is at most `tol`.
+        duality gap is at most `gap`: an absolute number, unlike the `tol` of `fit`.
         """
-        if not real(tol) >= 0.0:
-            raise ValueError(f"tol must be a number >= 0, a duality gap; got {tol!r}.")
-        self._core.refine(whole(passes, "passes", least=0), float(tol), whole(seed, "seed", least=0) % 2**64)
+        if not real(gap) >= 0.0:
+            raise ValueError(f"gap must be a number >= 0, a duality gap; got {gap!r}.")
+        self._core.refine(whole(passes, "passes", least=0), float(gap), whole(seed, "seed", least=0) % 2**64)
         return self.duality_gap()
 
     def unlearn(self, event: int) -> None:

@@ -148,7 +148,7 @@ def test_without_a_value_of_the_loss_the_progressive_loss_is_nan() -> None:
 
 
 def test_saving_refuses_columns_learned_without_names(tmp_path) -> None:
-    model = odca.EventLearner(loss=odca.LogLoss())
+    model = odca.EventLearner(loss=odca.LogLoss(), scale=False)
     model.learn_one({"a": 1.0}, 1.0)
     model.learner.learn([[1.0, 2.0, 3.0]], [1.0])
     with pytest.raises(ValueError, match="past the names"):

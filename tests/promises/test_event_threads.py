@@ -14,7 +14,7 @@ from odca.models.auto_events import AutoEvents
 
 
 def a_model(**changes: Any) -> EventLearner:
-    return EventLearner(**({"loss": SquaredError(), "rho": 0.1} | changes))
+    return EventLearner(**({"loss": SquaredError(), "rho": 0.1, "scale": False} | changes))
 
 
 @pytest.fixture(autouse=True)

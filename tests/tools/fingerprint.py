@@ -81,6 +81,7 @@ from odca import (
 COMMAND = Path(sys.executable).with_name("odca")
 TRAIN, PREDICT, EVALUATE = (COMMAND, "train"), (COMMAND, "predict"), (COMMAND, "evaluate")
 PROBABILITIES, MARGINS = "--proba", "--raw"
+GAP, WEIGHTS = "gap", "sample_weight"  # of `Learner.refine` and `EventLearner.learn_many`; once "tol" and "weight"
 
 
 # The table of runs
@@ -363,7 +364,7 @@ def refine_run(loss: str, penalty: str, window: str, layout: str) -> Parts:
     margins = learned(learner, loss, layout, slice(0, COUNT), weighted=True)
     gaps = [learner.duality_gap(), learner.refine(2, seed=3), learner.primal_objective()]
     learner.unlearn(COUNT - 2)
-    yield "results", [margins, gaps, learner.refine(5, tol=1e-3, seed=4), results_of(learner, layout)]
+    yield "results", [margins, gaps, learner.refine(5, seed=4, **{GAP: 1e-3}), results_of(learner, layout)]
     yield "state", learner.get_state()
 
 
@@ -974,7 +975,7 @@ def event_learner_run(loss: str, window: Any, bits: int | None, missing: str, la
         more = {"time": float(data().time[n])} if uses_time else {}
         told.append(model.learn_one(given.x[n], y[n], weight=1.5 if n % 3 else 1.0, **more))
     more = {"time": data().time[100:200]} if uses_time else {}
-    told.append(model.learn_many(given.x[100:200], y[100:200], weight=data().weight[100:200], **more))
+    told.append(model.learn_many(given.x[100:200], y[100:200], **{WEIGHTS: data().weight[100:200]}, **more))
     for n in range(200, COUNT):
         told.append(model.predict_one(given.x[n], id=f"event {n}"))
         if n >= 210:

@@ -8,7 +8,7 @@ import argparse
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from odca.cli.option_types import AUTO, OrAuto, as_float, number, or_auto
 
@@ -36,8 +36,7 @@ class LearningOptions:
     smoothing: OrAuto
     prior_strength: OrAuto
     intercept: bool
-    scale: bool | None
-    """None unless given."""
+    scale: bool | Literal["auto"]
 
 
 def add_learning_options(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +104,7 @@ def learning_options(arguments: argparse.Namespace) -> LearningOptions:
         smoothing=arguments.smoothing,
         prior_strength=arguments.prior_strength,
         intercept=arguments.intercept,
-        scale=arguments.scale,
+        scale="auto" if arguments.scale is None else arguments.scale,
     )
 
 

@@ -53,14 +53,19 @@ class AutoEvents(model_file.Savable):
         events: Iterable[Event],
         y: npt.ArrayLike,
         *,
-        weight: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Array:
         """Learn from events in order, as by `learn_one`; `events` are dictionaries, or a data frame. Return what was thought of each before."""
         rows = as_events(events)
         labels = np.ascontiguousarray(as_columns(y, "y", len(rows), 1)[:, 0])
-        weights = None if weight is None else np.ascontiguousarray(as_columns(weight, "weight", len(rows), 1)[:, 0])
-        return self._learn(rows, labels, weights, None if time is None else as_times(time, len(rows)))
+        weights = None if sample_weight is None else as_columns(sample_weight, "sample_weight", len(rows), 1)[:, 0]
+        return self._learn(
+            rows,
+            labels,
+            None if weights is None else np.ascontiguousarray(weights),
+            None if time is None else as_times(time, len(rows)),
+        )
 
     def predict_many(self, events: Iterable[Event]) -> Array:
         """What is thought of many events. Neither the model nor the names change."""

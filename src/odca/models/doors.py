@@ -47,7 +47,7 @@ class EventLanes:
 
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None) -> Array:
         """Learn from events in order; return each event's margins from before it was learned, (n, lanes)."""
-        margins = self.events.learn_many(X, y, weight=sample_weight, offset=offset, time=time)
+        margins = self.events.learn_many(X, y, sample_weight=sample_weight, offset=offset, time=time)
         return np.reshape(margins, (-1, self.lanes))
 
     def predict(self, X: Any, *, offset: Any = None) -> Array:
@@ -81,7 +81,7 @@ class EventExperts:
 
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, time: Any = None) -> Array:
         """Learn from events in order; return the answers from before."""
-        return self.events.learn_many(X, y, weight=sample_weight, time=time)
+        return self.events.learn_many(X, y, sample_weight=sample_weight, time=time)
 
     def predict(self, X: Any) -> Array:
         """The answers for events."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
-from typing import Any, NamedTuple, Required, Self, TypeAlias, Unpack
+from typing import Any, Literal, NamedTuple, Required, Self, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from odca.features.spec import (
 from odca.io import model_file
 from odca.learner import Learner, saved_options
 from odca.learner_options import Numbers
-from odca.penalties import Penalty
+from odca.penalties import KL, Penalty
 from odca.validation.arrays import Array, as_columns, as_floats, as_times
 from odca.validation.numbers import whole
 from odca.windows import Window
@@ -49,13 +49,12 @@ class EventOptions(FeatureOptions, total=False):
 
     loss: Required[object]
     penalty: Penalty
-    rho: Numbers
+    rho: Numbers | Literal["auto"]
     window: Window
     smoothing: float
     prior_strength: Numbers
     prior_intercept: Numbers
     intercept_penalty: float
-    scale: bool
     lanes: int | None
     n_features: int | None
 
@@ -68,17 +67,18 @@ class EventLearner(model_file.Savable, _core.OneByOne):
     Nested dictionaries and lists mean what they mean in JSON: {"user": {"age": 31}, "tags": ["a", "b"]} has the features
     "user.age", "tags=a" and "tags=b". Names may be whole numbers, which are taken as text.
 
-    loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, scale, lanes: of the `Learner`,
-        which does the learning and is there to be read as `learner`. (What is learned through it, past the names, has none.)
+    loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, lanes: of the `Learner`, which
+        does the learning and is there to be read as `learner`. (What is learned through it, past the names, has none.)
     n_features: for KL, how many names there is room for.
     intercept: adds a constant feature.
+    scale: standardises features; "auto" does unless the penalty is KL, as each value of an event has a unit of its own.
     bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: of the `Features`, which say
         what becomes a feature. The same events give the same features from a file. With bits memory is fixed: names are hashed
         (on every machine alike) instead of kept, and those that meet share a weight.
     max_pending: how many events wait for their labels at most; the oldest goes when another comes.
 
-    The model is the one that `Learner` would learn from the same numbers as an array, one column for each feature in the
-    order of appearance. An event costs time in proportion to its names, however many were ever seen. Any split of a
+    The model is the one that `Learner` would learn from the same numbers as a sparse array, one column for each feature in
+    the order of appearance: scaled features are not centred. An event costs time in proportion to its names, however many were ever seen. Any split of a
     stream into calls gives the same model, to the bit; a call that raises leaves model and names as they were. Several
     threads may use one learner; `copy`, `save` and `==` wait until a `learn_many` that is under way has come to its end.
 
@@ -98,6 +98,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         self,
         *,
         intercept: bool = True,
+        scale: bool | Literal["auto"] = "auto",
         max_pending: int = 10_000,
         **options: Unpack[EventOptions],
     ) -> None:
@@ -107,7 +108,8 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         given: dict[str, Any] = dict(options)
         features = Features(**{name: given.pop(name) for name in _FEATURES & set(given)})
         own = {**features.as_options(), "max_pending": whole(max_pending, "max_pending")}
-        self._assemble(Learner(intercept=intercept, **given), own)
+        scaled = not isinstance(given.get("penalty"), KL) if scale == "auto" else scale
+        self._assemble(Learner(intercept=intercept, scale=scaled, **given), own)
         if features.bits is not None and self.learner._fixed:
             raise ValueError("KL has a fixed number of features, which hashing does not keep to. Leave bits out.")
 
@@ -191,7 +193,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         events: Iterable[Event],
         y: npt.ArrayLike,
         *,
-        weight: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
         offset: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Array:
@@ -206,7 +208,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         margins = self._core.learn_many(
             rows,
             as_columns(y, "y", len(rows), lanes),
-            None if weight is None else as_columns(weight, "weight", len(rows), lanes),
+            None if sample_weight is None else as_columns(sample_weight, "sample_weight", len(rows), lanes),
             None if offset is None else as_columns(offset, "offset", len(rows), lanes),
             None if time is None else as_times(time, len(rows)),
         )

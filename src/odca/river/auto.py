@@ -149,7 +149,7 @@ class AutoRegressor(_Auto, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def learn_many(self, X: Iterable[Event], y: Any, w: Any = None, *, time: Any = None) -> None:
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
-        self.events.learn_many(X, np.asarray(y), weight=None if w is None else np.asarray(w), time=time)
+        self.events.learn_many(X, np.asarray(y), sample_weight=None if w is None else np.asarray(w), time=time)
 
     def predict_one(self, x: Event) -> float:
         """The prediction."""

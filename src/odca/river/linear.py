@@ -451,7 +451,7 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), as by `learn_one`, to the bit."""
-        self.events.learn_many(X, np.asarray(y, dtype=np.float64), weight=w, offset=offset, time=time)
+        self.events.learn_many(X, np.asarray(y, dtype=np.float64), sample_weight=w, offset=offset, time=time)
 
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a data frame."""

@@ -35,7 +35,8 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
     loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "squared_error";
         "smooth_hinge:0.5" with its parameter, or an object such as SmoothHinge(0.5).
     penalty: "l2", "elasticnet", "elasticnet:0.2", "nonnegative", "box:-1,1", or an object: ElasticNet(0.2), Box(-1, 1), ...
-    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and 1e-5 in `partial_fit`.
+    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and 1e-3 (scaled
+        features) or 1e-5 in `partial_fit`.
         `odca.conversions.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
     window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
         "half-life:7d" of event time, or an object such as HalfLife(3600.0): then events need a `time`.

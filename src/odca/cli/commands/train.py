@@ -303,7 +303,7 @@ def _problem(arguments: argparse.Namespace) -> "ModelOptions":
         smoothing=chosen.smoothing,
         prior_strength=chosen.prior_strength,
         intercept=chosen.intercept,
-        scale="auto" if chosen.scale is None else chosen.scale,
+        scale=chosen.scale,
         classes=tuple(_label(each) for each in arguments.classes.split(",")) if arguments.classes else (),
     )
 

@@ -62,7 +62,7 @@ class _Refined:
     @property
     def coef(self) -> Array:
         """w."""
-        self._learner.refine(PASSES, tol=1e-6)
+        self._learner.refine(PASSES, gap=1e-6)
         return self._learner.coef
 
 
