@@ -13,12 +13,12 @@ import pytest
 
 import odca
 from odca import AutoLearner, EventLearner, Hinge, InputError, Learner, SquaredError, stream
-from odca.cli.flags import FLAGS, as_flag, explain
+from odca.cli.flag_spelling import FLAGS, as_flag, explain
 from odca.errors import Remedy
 from odca.models.options import ModelOptions
 from odca.research.baselines import SGD
 from odca.stream.model import StreamModel
-from odca.stream.read.refused import EventError
+from odca.stream.read.refused_events import EventError
 
 SOURCES = Path(odca.__file__).parent
 X = np.ones((4, 3))

@@ -21,7 +21,7 @@ from odca import (
     Sliding,
     SmoothHinge,
 )
-from odca.cli.learner_options import LearningOptions, add_learning_options, learning_options
+from odca.cli.learning_options import LearningOptions, add_learning_options, learning_options
 from odca.cli.option_types import number, takes_file, whole_number
 from odca.losses import LOSS_NAMES
 

@@ -154,7 +154,7 @@ def _run(command: Command, words: Sequence[str]) -> int:
 
 
 def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: Exception) -> int:
-    from odca.cli.flags import explain  # noqa: PLC0415 - most commands end well
+    from odca.cli.flag_spelling import explain  # noqa: PLC0415 - most commands end well
     from odca.cli.views.console import Output  # noqa: PLC0415 - the same
 
     if os.environ.get("ODCA_DEBUG"):

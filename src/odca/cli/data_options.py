@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.flags import explain
+from odca.cli.flag_spelling import explain
 from odca.cli.option_types import takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output

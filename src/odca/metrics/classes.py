@@ -208,6 +208,9 @@ class ClassMetrics:
 
     __hash__ = None  # type: ignore[assignment] # they change
 
+    def __repr__(self) -> str:
+        return f"<ClassMetrics: {self.events} events, loss {self.loss:.6g}, accuracy {self.accuracy:.6g}>"
+
     def facts(self) -> list[float]:
         """All that they say: events, weight, scores, baselines."""
         baselines = [score for scores in self.baselines().values() for score in scores.values()]

@@ -170,6 +170,9 @@ class NumberMetrics:
 
     __hash__ = None  # type: ignore[assignment] # they change
 
+    def __repr__(self) -> str:
+        return f"<NumberMetrics: {self.events} events, loss {self.loss:.6g}, mean absolute error {self.mae:.6g}>"
+
     def facts(self) -> list[float]:
         """All that they say: events, weight, scores, baselines."""
         baselines = [score for scores in self.baselines().values() for score in scores.values()]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from odca.learner import Learner
 from odca.validation.arrays import Array
 
 SPARE = -1
@@ -73,10 +72,3 @@ class OneAgainstRest:
                 sources.append(last if self.spare else -1)
             mirrored.append(first_of_two)
         return layout, sources, mirrored
-
-
-def rearranged(learner: Learner, sources: list[int], mirrored: list[bool]) -> Learner:
-    """The learner with these lanes; itself where nothing changes."""
-    if sources == list(range(learner.lanes)) and not any(mirrored):
-        return learner
-    return learner.with_lanes(sources, mirrored)

@@ -70,19 +70,19 @@ class ModelOptions:
         restrained = self.task == "classes" and not isinstance(self.penalty, KL)
         scale = in_units and not isinstance(self.penalty, KL) if self.scale == "auto" else bool(self.scale)
         strength = self.prior_strength
-        if strength == "auto":
+        if isinstance(strength, str):
             strength = prior_strength_for(squared_length(scale)) if restrained else 0.0
         return replace(
             self,
             scale=scale,
-            rho=default_rho(scale=scale) if self.rho == "auto" else self.rho,
-            smoothing=self.window.default_smoothing if self.smoothing == "auto" else self.smoothing,
+            rho=default_rho(scale=scale) if isinstance(self.rho, str) else self.rho,
+            smoothing=self.window.default_smoothing if isinstance(self.smoothing, str) else self.smoothing,
             prior_strength=strength,
         )
 
     def of_learner(self, *, lanes: int | None) -> dict[str, Any]:
         """Resolved options as the keywords of `Learner` and `EventLearner`."""
-        assert "auto" not in {self.rho, self.smoothing, self.prior_strength, self.scale}
+        assert not any(isinstance(each, str) for each in (self.rho, self.smoothing, self.prior_strength, self.scale))
         return {
             "loss": self.loss,
             "penalty": self.penalty,

@@ -11,9 +11,10 @@ from odca.io.model_file import ModelFile, Savable
 from odca.models.auto import Task
 from odca.models.auto_events import AutoEvents
 from odca.models.auto_report import AutoReport
-from odca.models.doors import EventExperts
+from odca.models.automatic import ExpertClassifier
+from odca.models.event_adapters import EventExperts
 from odca.models.events import Event, Missing
-from odca.models.experts import ExpertClassifier
+from odca.river.frames import index_of
 
 
 class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
@@ -96,7 +97,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         """The same of many events, as a data frame."""
         import pandas as pd  # noqa: PLC0415 - only who has a data frame needs it
 
-        return pd.DataFrame(self._distribution(X), columns=list(self.classes), index=getattr(X, "index", None))
+        return pd.DataFrame(self._distribution(X), columns=list(self.classes), index=index_of(X))
 
     def predict_one(self, x: Event) -> Hashable:
         """The most likely class; None before the first event."""
@@ -108,7 +109,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
 
         p = self._distribution(X)
         chosen = [self.classes[k] for k in p.argmax(axis=1)] if self.classes else [None] * len(p)
-        return pd.Series(chosen, index=getattr(X, "index", None), dtype=object)
+        return pd.Series(chosen, index=index_of(X), dtype=object)
 
     def _distribution(self, X: Any) -> Any:
         if not self.classes:
@@ -159,4 +160,4 @@ class AutoRegressor(_Auto, base.MiniBatchRegressor):  # type: ignore[misc]
         """The same of many events, as a series."""
         import pandas as pd  # noqa: PLC0415 - only who has a data frame needs it
 
-        return pd.Series(self.events.predict_many(X), index=getattr(X, "index", None))
+        return pd.Series(self.events.predict_many(X), index=index_of(X))

@@ -17,11 +17,12 @@ from odca.losses import Poisson
 from odca.models.calibration import Calibration
 from odca.models.classes import OneAgainstRest
 from odca.models.classifier import Answers
-from odca.models.doors import EventLanes
+from odca.models.event_adapters import EventLanes
 from odca.models.events import Event, EventLearner, Missing
 from odca.models.linear import LinearClassifier
 from odca.models.options import ModelOptions, Task
 from odca.penalties import Penalty
+from odca.river.frames import index_of
 from odca.windows import Window
 
 BOTH = (False, True)
@@ -29,7 +30,7 @@ NOT_SAVED = {"_learn", "_predict", "_fast", "_beginning"}
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _shortened(name: str) -> Callable[[Method], Method]:
+def _with_fast_path(name: str) -> Callable[[Method], Method]:
     """Put a native fast path in front of a method, for plain calls on an object that has its `_fast`."""
 
     def decorate(method: Method) -> Method:
@@ -81,7 +82,7 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
     def _use(self, events: EventLearner) -> None:
         """Learn by these from now on. Their two methods are kept at hand: to look them up takes a while, for an event."""
         self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
-        self._fast = events._core if self._may_be_short() else None
+        self._fast = events._core if self._has_fast_path() else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in NOT_SAVED}
@@ -91,7 +92,7 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
         self._beginning = threading.RLock()
         self._use(state["_events"])
 
-    def _may_be_short(self) -> bool:
+    def _has_fast_path(self) -> bool:
         """Whether the margin of one lane says all there is to say of an event."""
         raise NotImplementedError
 
@@ -218,10 +219,10 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         """The labels so far, in the order in which they came; False and True of a binary model."""
         return () if self._model is None else self._model.classes
 
-    def _may_be_short(self) -> bool:
+    def _has_fast_path(self) -> bool:
         return self._binary and self._model is not None and self._model.calibration is None
 
-    @_shortened("learn_truth")
+    @_with_fast_path("learn_truth")
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
         if y in self._targets:
@@ -239,7 +240,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         if self._model is not None and self._model.calibration is not None:
             self._model.calibration.note(margin, label, w, time)
 
-    @_shortened("predict_truth")
+    @_with_fast_path("predict_truth")
     def predict_one(  # `time` may come along, as river gives both methods the same arguments
         self,
         x: Event,
@@ -309,7 +310,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
         """The probabilities of the rows of a data frame, one column for each label."""
         import pandas as pd  # noqa: PLC0415 - river's own mini-batches are pandas
 
-        index = X.index if hasattr(X, "columns") else None
+        index = index_of(X)
         if self._model is None:
             return pd.DataFrame(index=index)
         p = self._model.probabilities(self._model.answer(X))
@@ -392,11 +393,20 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
 
 
 def _squared_length(event: Event, scale: bool) -> float:
-    """Of an event, as many as it has features, if each is scaled to about one; a category is an indicator."""
-    if scale:
-        return float(len(event))
-    numbers = (1.0 if isinstance(value, str) else float(value) for value in event.values() if value is not None)
-    return sum(number * number for number in numbers if math.isfinite(number))
+    """Of an event: as many as it has features, if each is scaled to about one; a category is an indicator."""
+    numbers = [number for value in event.values() for number in _numbers_in(value)]
+    return float(len(numbers)) if scale else sum(number * number for number in numbers if math.isfinite(number))
+
+
+def _numbers_in(value: Any) -> Iterator[float]:
+    """The values of the features that a value becomes."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _numbers_in(each)
+    elif isinstance(value, dict):
+        yield from _numbers_in(list(value.values()))
+    else:  # a category and a missing value are indicators
+        yield 1.0 if value is None or isinstance(value, str) else float(value)
 
 
 def _all_truths(labels: Iterable[Hashable]) -> bool:
@@ -424,15 +434,15 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
         self._counts = isinstance(events.learner.loss, Poisson)
         super()._use(events)
 
-    def _may_be_short(self) -> bool:
+    def _has_fast_path(self) -> bool:
         return not self._counts
 
-    @_shortened("learn_number")
+    @_with_fast_path("learn_number")
     def learn_one(self, x: Event, y: float, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
         self._events.learn_one(x, y, weight=w, offset=offset, time=time)
 
-    @_shortened("predict_number")
+    @_with_fast_path("predict_number")
     def predict_one(
         self,
         x: Event,
@@ -459,4 +469,4 @@ class ODCARegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
 
         margins = self.events.predict_many(X)
         mean = np.exp(np.minimum(margins, 709.0)) if self._counts else margins
-        return pd.Series(mean, index=X.index if hasattr(X, "columns") else None)
+        return pd.Series(mean, index=index_of(X))

@@ -12,8 +12,8 @@ from odca.io.model_file import ModelFile, Savable
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
+from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.classifier import Answers
-from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.sklearn.columns import Columns, all_or_nothing
 from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.validation.arrays import Array
@@ -167,7 +167,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
     def _learn(self, X: Any, y: npt.NDArray[Any], declared: Any, weight: Array | None, time: Any) -> None:
         model = self._model if "_model" in self.__dict__ else ExpertClassifier(AutoLearner("classes"), ())
         labels = encode(y, model.classes, declared, sort_two=False)
-        self._note_dtype(y)
+        self._note_dtype(y, declared)
         if self.class_weight is not None:
             if not isinstance(self.class_weight, dict):
                 raise TypeError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")

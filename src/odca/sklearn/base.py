@@ -232,9 +232,9 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
             intercept_penalty=self.intercept_penalty,
             scale=self.scale,
         )
-        if not online and options.rho == "auto":
+        if not online and isinstance(options.rho, str):
             options = replace(options, rho=self._automatic_rho(labels) / mass)
-        if not online and options.prior_strength == "auto":
+        if not online and isinstance(options.prior_strength, str):
             options = replace(options, prior_strength=0.0)
         in_units = not sp.issparse(X) and self.prior_mean is None  # else the weights have a meaning in the units of X
         resolved = options.resolved(in_units=in_units, squared_length=partial(_squared_length, X))

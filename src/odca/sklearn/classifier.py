@@ -188,7 +188,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         known = () if first else self._model_of_classes().classes
         labels = encode(y, known, declared, sort_two=True)
         self._require_expected(labels, declared, first=first)
-        self._note_dtype(y)
+        self._note_dtype(y, declared)
         weight = self._weights_by_class(weight, labels.classes, labels.codes, y)
         spare = self.new_classes == "learn"
         if first:

@@ -65,11 +65,12 @@ class WithClasses:
             raise AttributeError("the classes are known after fit or partial_fit.")
         return _as_array(sorted(self._model.classes), self._class_dtype)
 
-    def _note_dtype(self, y: npt.NDArray[Any]) -> None:
-        """Remember which type labels have, so that predictions have it too."""
-        known = self.__dict__.get("_class_dtype", y.dtype)
-        same = known.kind == y.dtype.kind or "O" in known.kind + y.dtype.kind
-        self._class_dtype = y.dtype if known.kind == "U" and same else known if same else np.result_type(known, y.dtype)
+    def _note_dtype(self, y: npt.NDArray[Any], declared: Any = None) -> None:
+        """Remember a type that holds all labels, those that were declared too: predictions have it."""
+        types = [y.dtype, *([] if declared is None else [np.asarray(declared).dtype])]
+        types += [self._class_dtype] if "_class_dtype" in self.__dict__ else []
+        is_object = any(each.kind == "O" for each in types)
+        self._class_dtype = np.dtype(object) if is_object else np.result_type(*types)
 
     def _columns(self) -> list[int]:
         """The place in the model of each of `classes_`."""

@@ -31,7 +31,7 @@ class Evaluation:
 
         EventError, and nothing counted, if one of them cannot be judged.
         """
-        self._model.require_sound(block, learning=False)
+        self._model.require_learnable(block, learning=False)
         answers = self._model.answers(block)
         return self._model.judge(self.metrics, block, answers, self._labels_of(block))
 

@@ -15,16 +15,16 @@ from odca.losses import as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
+from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.calibration import Calibration
 from odca.models.classes import OneAgainstRest
 from odca.models.classifier import Answers, Classifier
-from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier, LinearRegressor
 from odca.models.options import Label, ModelOptions, show
 from odca.models.regressor import Regressor
 from odca.stream import first_events, merging
 from odca.stream.read.blocks import Block
-from odca.stream.read.refused import EventError, without_refused
+from odca.stream.read.refused_events import EventError, without_refused
 from odca.stream.read.schema import Schema
 from odca.stream.read.stream import MOST_SAMPLES, BadLines, Path, read_events
 from odca.stream.read.stream import open as open_stream
@@ -124,7 +124,7 @@ class StreamModel(Savable):
 
         EventError, and nothing learned, if one of them cannot be.
         """
-        self.require_sound(block)
+        self.require_learnable(block)
         how: dict[str, Any] = {
             "sample_weight": block.weight,
             "offset": block.offset,
@@ -166,12 +166,12 @@ class StreamModel(Savable):
         z, y = np.broadcast_arrays(np.asarray(margins, np.float64), np.asarray(labels, np.float64))
         return np.asarray(self._loss.value(np.ravel(z), np.ravel(y))).reshape(z.shape)
 
-    def learn_what_can_be(self, block: Block, bad: BadLines) -> list[Row]:
+    def learn_skipping_faulty(self, block: Block, bad: BadLines) -> list[Row]:
         """The same, but events that cannot be learned from are counted as bad and taken out of the block."""
         self.drop_faulty(block, bad)
         return without_refused(self.learn, block, bad)
 
-    def require_sound(self, block: Block, *, learning: bool = True) -> None:
+    def require_learnable(self, block: Block, *, learning: bool = True) -> None:
         """EventError for the first event that cannot be learned from, or (not `learning`) not be judged."""
         if self._is_plainly_sound(block):
             return

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _evaluate(
     stream: "Stream", evaluator: "_Plain | _Progressive", arguments: argparse.Namespace, output: Output
 ) -> "list[Row]":
-    from odca.stream.read.refused import without_refused  # noqa: PLC0415 - after parsing
+    from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
 
     table, rows, features = output.table(COLUMNS), [], 0
     with output.progress(stream.total) as live:

@@ -90,7 +90,7 @@ def _require_tag(model: "StreamModel", tag: str | None) -> None:
 
 
 def _answers(model: "StreamModel", block: "Block", stream: "Stream", on_error: str) -> "Answers | Array":
-    from odca.stream.read.refused import without_refused  # noqa: PLC0415 - after parsing
+    from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
 
     return without_refused(model.answers, block, stream.bad) if on_error == "skip" else model.answers(block)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
 from odca.cli.files import refuse_overwriting, same_file
-from odca.cli.learner_options import add_learning_options, learning_options
+from odca.cli.learning_options import add_learning_options, learning_options
 from odca.cli.option_types import takes_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
@@ -229,7 +229,7 @@ class _Training:
 
     def _learn(self, block: "Block") -> list[Any]:
         if self._arguments.on_error == "skip":
-            return self.model.learn_what_can_be(block, self._stream.bad)
+            return self.model.learn_skipping_faulty(block, self._stream.bad)
         return self.model.learn(block)
 
     def _is_due(self) -> bool:

@@ -32,7 +32,7 @@ SUFFIXES: Mapping[str, Format] = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
+COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
 
 _NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
@@ -184,7 +184,7 @@ def recognise_format(path: str, head: bytes) -> Format:
         if head.startswith(magic):
             return format_
     suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
-    while suffixes and suffixes[-1] in COMPRESSIONS:
+    while suffixes and suffixes[-1] in COMPRESSION_SUFFIXES:
         suffixes.pop()
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]

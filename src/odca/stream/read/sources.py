@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from odca.errors import Remedy
-from odca.stream.read.decoders import COMPRESSIONS, FORMATS, PIECE, PLAIN, Decoding, recognised, undecided
+from odca.stream.read.decompression import COMPRESSIONS, FORMATS, PIECE, PLAIN, Decoding, recognised, undecided
 from odca.stream.read.errors import STANDARD_INPUT, StreamError, shown
 
 POLL = 0.1  # seconds between two checks for new data, or for a request to stop
