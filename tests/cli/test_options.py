@@ -37,7 +37,7 @@ def options(*words: str) -> LearningOptions:
 
 
 def test_without_options_everything_is_left_to_the_command() -> None:
-    assert options() == LearningOptions(None, L2(), "auto", Infinite(), "auto", "auto", intercept=True, scale=None)
+    assert options() == LearningOptions(None, L2(), "auto", Infinite(), "auto", "auto", intercept=True, scale="auto")
 
 
 @pytest.mark.parametrize(
