@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -337,3 +338,20 @@ def test_an_interrupted_call_leaves_the_estimator_consistent(tmp_path: Path) -> 
     for number, model in enumerate((river, forest)):
         model.save(tmp_path / str(number))
         odca.load(tmp_path / str(number))
+
+
+def test_several_threads_may_bring_new_labels() -> None:
+    model = RiverClassifier()
+
+    def teach(thread: int) -> None:
+        for k in range(40):
+            model.learn_many([{"a": float(k)}, {"a": 1.0}], [f"{thread}-{k % 5}", "common"])
+
+    threads = [threading.Thread(target=teach, args=(thread,)) for thread in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert set(model.classes) == {"common", *(f"{thread}-{k}" for thread in range(3) for k in range(5))}
+    assert model.events.learner.count == 3 * 40 * 2
+    assert model.events.learner.classes == len(model.classes)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import HuberRegressor, Ridge
 
 import odca
-from odca import ODCAClassifier, ODCARegressor
+from odca import AutoClassifier, ODCAClassifier, ODCARegressor
 from odca.models.calibration import expected_calibration_error
 from odca.river import ODCAClassifier as RiverClassifier
 
@@ -153,3 +153,22 @@ def test_saving_refuses_columns_learned_without_names(tmp_path) -> None:
     model.learner.learn([[1.0, 2.0, 3.0]], [1.0])
     with pytest.raises(ValueError, match="past the names"):
         model.save(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("face", [ODCAClassifier, AutoClassifier])
+def test_the_type_of_labels_widens_with_the_classes(face) -> None:
+    X = np.array([[0.0], [1.0]])
+    model = face().partial_fit(X, np.array([1, 2], np.int8))
+    model.partial_fit(X, np.array([1, 300]))
+    assert model.classes_.tolist() == [1, 2, 300]
+    assert face().partial_fit(X, np.array([1, 1], np.uint8), classes=[-1, 1]).classes_.tolist() == [-1, 1]
+    assert face().partial_fit(X, np.array([1, 1]), classes=[0.5, 1]).classes_.tolist() == [0.5, 1.0]
+
+
+def test_every_output_may_have_a_strength_of_its_own() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 2))
+    both = ODCARegressor(rho=[0.1, 0.5], prior_strength=[0.0, 1.0], scale=False).partial_fit(X, y)
+    for output, (rho, strength) in enumerate(((0.1, 0.0), (0.5, 1.0))):
+        alone = ODCARegressor(rho=rho, prior_strength=strength, scale=False).partial_fit(X, y[:, output])
+        np.testing.assert_array_equal(both.coef_[output], alone.coef_)

@@ -65,7 +65,8 @@ class Classifier(Scored[ClassMetrics], ABC):
         before, count = dict(self.__dict__), self.learner.count
         try:
             self._seen = self._seen.union(declared)
-            self.become(self.classes if classes is None else classes)
+            if classes is not None:
+                self.become(classes)
             answers = self._learn(X, np.asarray(codes), sample_weight=sample_weight, offset=offset, time=time)
         except BaseException:
             has_learned = self.learner.count > count

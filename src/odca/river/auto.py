@@ -1,5 +1,6 @@
 """Estimators with nothing to tune, for river."""
 
+import threading
 from collections.abc import Hashable, Iterable
 from typing import Any, Self
 
@@ -15,6 +16,8 @@ from odca.models.automatic import ExpertClassifier
 from odca.models.event_adapters import EventExperts
 from odca.models.events import Event, Missing
 from odca.river.frames import index_of
+
+_NEW_LABELS = threading.RLock()
 
 
 class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
@@ -84,8 +87,14 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         labels = [label.item() if isinstance(label, np.generic) else label for label in y]
         if any(label is None or label != label for label in labels):  # noqa: PLR0124 - nan
             raise ValueError("a label must not be None or nan: leave such events out.")
-        classes = list(dict.fromkeys([*self.classes, *labels]))
-        codes = {label: code for code, label in enumerate(classes)}
+        if set(labels) <= set(self.classes):
+            self._learn(X, labels, None, w, time)
+            return
+        with _NEW_LABELS:  # one thread at a time, so that each label gets a code of its own
+            self._learn(X, labels, list(dict.fromkeys([*self.classes, *labels])), w, time)
+
+    def _learn(self, X: Any, labels: list[Hashable], classes: list[Hashable] | None, w: Any, time: Any) -> None:
+        codes = {label: code for code, label in enumerate(self.classes if classes is None else classes)}
         coded = np.array([codes[label] for label in labels], dtype=np.intp)
         self._model.learn(X, coded, classes, sample_weight=w, time=time)
 

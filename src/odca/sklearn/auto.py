@@ -199,8 +199,9 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
 class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
     """A regression for streams with nothing to tune: strengths and memories are learned side by side and mixed as the stream decides.
 
-    The parameters are those of `AutoClassifier`. Predictions lie within the range of the labels that came. `progress_` holds the mean squared and
-    absolute error of the predictions that were made before learning from each event.
+    The parameters are those of `AutoClassifier`, but for class_weight. Predictions lie within the range of the labels seen so far.
+    `progress_` holds the errors of the predictions that were made before learning from each event; its `loss` is half the mean squared
+    error.
     """
 
     kind = "sklearn.AutoRegressor"
