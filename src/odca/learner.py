@@ -486,9 +486,9 @@ class Learner(LearnerOptions, model_file.Savable):
         return by_lane[0] if self._single else by_lane
 
     def _weights(self, *, smoothed: bool) -> Array:
-        return self._features(self._rows_of_weights(smoothed=smoothed))
+        return self._features(self.weights_by_feature(smoothed=smoothed))
 
-    def _rows_of_weights(self, *, smoothed: bool) -> Array:
+    def weights_by_feature(self, *, smoothed: bool) -> Array:
         """The weights, features (intercept first) by lanes, in the units of X."""
         weights: Array = self._core.weights(smoothed)
         return weights * self._core.units()[1][:, None] if self.scale else weights

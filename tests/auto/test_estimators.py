@@ -262,7 +262,7 @@ def test_the_report_shows_which_experts_matter() -> None:
     assert everything[0] > 0.9
     assert everything[1] < 0.3
     assert reports[1].groups["recent events"] > 0.7
-    assert str(reports[1]).startswith("Recent events count, older ones fade")
+    assert str(reports[1]).startswith("Recent events count most, older ones fade")
     assert "events." in reports[1].in_words()
 
 
@@ -276,13 +276,13 @@ def test_the_report_can_be_plotted(tmp_path: Path) -> None:
     report = AutoClassifier().partial_fit(X, y).report()
     report.plot(tmp_path / "report.png")
     assert (tmp_path / "report.png").read_bytes()[:4] == b"\x89PNG"
-    assert "Too few events" in str(AutoLearner("numbers").report())
+    assert "too few events" in str(AutoLearner("numbers").report())
 
 
 def test_the_report_shows_durations_when_times_are_given() -> None:
     X, y = datasets_of(2e-2)
     model = AutoClassifier().partial_fit(X, y, time=np.arange(4000) * 3600.0)
-    assert "units of time" in str(model.report())
+    assert "unit of the event times" in str(model.report())
 
 
 def test_evenly_spaced_times_equal_no_times() -> None:

@@ -33,7 +33,7 @@ def test_automatic_training_reports_what_counts(tmp_path: Path, capsys: pytest.C
     data, model = write_classes(tmp_path / "a.csv"), tmp_path / "m.safetensors"
     assert train(data, "--label", "label", "-o", model) == 0
     told = capsys.readouterr().out
-    assert "of the belief" in told or "Nothing stands out" in told
+    assert "of the weight" in told or "Nothing stands out" in told
     loaded = odca.load(model)
     assert loaded.metrics.events == 3000
     assert loaded.learner.count == 3000

@@ -1,4 +1,4 @@
-"""Nothing to tune: many strengths and memories learned side by side, and mixed as the stream decides. docs/auto.md derives it."""
+"""The automatic mode: experts with many strengths and memories, mixed by how well they predict. See docs/auto.md."""
 
 from typing import Any, Literal, Self, TypeAlias
 
@@ -15,14 +15,16 @@ Task: TypeAlias = Literal["classes", "numbers"]
 
 
 class AutoLearner(model_file.Savable):
-    """Learns classes or numbers from a stream, with nothing to choose.
+    """Learns classes or numbers from a stream, with nothing to tune.
 
-    Twelve experts read each row once: isotropic steps of three strengths, AdaGrad and a proportionate one, diagonal Newton steps of two
-    priors and of a short memory, and the mean label of four memories. Three mixers (Bayes with a fixed share, KL on the simplex, a Kalman filter) mix what they say, and a mixture
-    of the mixers is what is told. Features come to scale as they are seen, each by itself: their units do not matter.
+    Twelve experts learn from each row, which is read once: isotropic steps of three strengths, AdaGrad and a proportionate variant,
+    diagonal Newton steps with two priors and with a short memory, and the mean label over four memories. Three mixers (Bayes with a
+    fixed share, KL on the simplex, a Kalman filter) combine their predictions, and the prediction mixes the mixers. Each feature is
+    scaled as it is seen, so units do not matter.
 
     task: "classes", whose labels are 0, 1, 2, ..., or "numbers".
-    classes: how many are known; others may come later, each with the next label, and are told of from their first event on.
+    classes: the number of classes known so far. Others may appear later, each with the next label; they are predicted from their first
+        event on.
 
     What `learn` and `predict` return is, for each event, the log odds of class 1 where there are two classes, the log probabilities of all where
     there are more, or the number. Features may appear at any time. Any split of a stream into calls gives the same model. A call that raises
@@ -53,28 +55,28 @@ class AutoLearner(model_file.Savable):
         sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Array:
-        """Learn from events in order; return what was thought of each before it was learned.
+        """Learn from events in order; return the prediction for each, made before it was learned.
 
-        With event times memories count in time: the mean distance of two events is what an event is without them.
+        With event times, memories are measured in time, in units of the mean time between two events.
         """
         matrix, rows, _ = as_matrix(X)
         weight = None if sample_weight is None else as_columns(sample_weight, "sample_weight", rows, 1)[:, 0].copy()
         moments = None if time is None else as_times(time, rows)
         labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
-        return self._shaped(self._core.learn(matrix, labels, weight, moments))
+        return self.shaped(self._core.learn(matrix, labels, weight, moments))
 
     def predict(self, X: Any) -> Array:
-        """What is thought of each event. Nothing changes."""
-        return self._shaped(self._core.predict(as_matrix(X)[0]))
+        """The prediction for each event. The model does not change."""
+        return self.shaped(self._core.predict(as_matrix(X)[0]))
 
-    def probabilities(self, told: Array) -> Array:
+    def probabilities(self, answers: Array) -> Array:
         """P(class) of each event, one column for each class, from what `learn` or `predict` returned."""
         if self.task == "numbers":
             raise ValueError("numbers have no probabilities.")
-        if told.ndim == 1:
-            p = 1.0 / (1.0 + np.exp(-told))
+        if answers.ndim == 1:
+            p = 1.0 / (1.0 + np.exp(-answers))
             return np.column_stack([1.0 - p, p])
-        p = np.exp(told)
+        p = np.exp(answers)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def declare(self, classes: int) -> None:
@@ -84,13 +86,18 @@ class AutoLearner(model_file.Savable):
         self._core.declare(whole(classes, "classes", least=2))
 
     def report(self) -> AutoReport:
-        """Which memory and strength are believed now, and how that came about."""
+        """Which experts carry the weight now, and how that changed over the stream."""
         return AutoReport.of(self._core.weights(), self._core.history(), self.task, self._core.mean_norm)
 
     @property
     def classes(self) -> int:
         """How many classes there are; 0 for numbers."""
         return 0 if self.task == "numbers" else self._core.classes
+
+    @property
+    def native(self) -> _core.Experts:
+        """The native experts, for code that is built on them."""
+        return self._core
 
     @property
     def count(self) -> int:
@@ -147,5 +154,6 @@ class AutoLearner(model_file.Savable):
         what = f"{self.classes} classes" if self.task == "classes" else "numbers"
         return f"<AutoLearner of {what}, {self.count} events, {self.n_features} features>"
 
-    def _shaped(self, told: Array) -> Array:
-        return told[:, 0] if told.shape[1] == 1 else told
+    def shaped(self, answers: Array) -> Array:
+        """The answers of the core, (n, heads), with one dimension where there is one number for each event."""
+        return answers[:, 0] if answers.shape[1] == 1 else answers

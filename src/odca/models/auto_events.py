@@ -35,18 +35,20 @@ class AutoEvents(model_file.Savable):
 
     def _assemble(self, learner: AutoLearner, spec: Features) -> None:
         self.learner, self.spec = learner, spec
-        self._core = _core.AutoEventCore(learner._core, spec.native())
+        self._core = _core.AutoEventCore(learner.native, spec.native())
 
     def learn_one(self, x: Event, y: float, *, weight: float = 1.0, time: Any = None) -> Array:
-        """Learn from one event; return what was thought of it before, in the form of `AutoLearner.learn`."""
+        """Learn from one event; return the prediction made before, in the form of `AutoLearner.learn`."""
         weights = None if weight == 1.0 else np.array([float(weight)])
-        told: Array = self._learn([x], np.array([float(y)]), weights, None if time is None else as_times([time], 1))[0]
-        return told
+        answer: Array = self._learn([x], np.array([float(y)]), weights, None if time is None else as_times([time], 1))[
+            0
+        ]
+        return answer
 
     def predict_one(self, x: Event) -> Array:
-        """What is thought of one event."""
-        told: Array = self.predict_many([x])[0]
-        return told
+        """The prediction for one event."""
+        answer: Array = self.predict_many([x])[0]
+        return answer
 
     def learn_many(
         self,
@@ -56,7 +58,7 @@ class AutoEvents(model_file.Savable):
         sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Array:
-        """Learn from events in order, as by `learn_one`; `events` are dictionaries, or a data frame. Return what was thought of each before."""
+        """Learn from events in order, as by `learn_one`; `events` are dictionaries, or a data frame. Return the predictions made before."""
         rows = as_events(events)
         labels = np.ascontiguousarray(as_columns(y, "y", len(rows), 1)[:, 0])
         weights = None if sample_weight is None else as_columns(sample_weight, "sample_weight", len(rows), 1)[:, 0]
@@ -68,8 +70,8 @@ class AutoEvents(model_file.Savable):
         )
 
     def predict_many(self, events: Iterable[Event]) -> Array:
-        """What is thought of many events. Neither the model nor the names change."""
-        return self.learner._shaped(self._core.predict_many(as_events(events)))
+        """The predictions for many events. Neither the model nor the names change."""
+        return self.learner.shaped(self._core.predict_many(as_events(events)))
 
     @property
     def features(self) -> list[Feature]:
@@ -80,7 +82,7 @@ class AutoEvents(model_file.Savable):
         return Names(self._core.packed(), self._core.ends())
 
     def _learn(self, rows: list[Any], y: Array, weight: Array | None, time: Array | None) -> Array:
-        return self.learner._shaped(self._core.learn_many(rows, y, weight, time))
+        return self.learner.shaped(self._core.learn_many(rows, y, weight, time))
 
     # State
 
@@ -105,8 +107,8 @@ class AutoEvents(model_file.Savable):
         if learner.n_features > most or (spec.bits is not None and len(names.ends)):
             raise ValueError("its names do not go with its features.")
         events = cls.__new__(cls)
-        events._assemble(learner, spec)
-        events._core.restore(*names)
+        events._assemble(learner, spec)  # noqa: SLF001 - of its own class
+        events._core.restore(*names)  # noqa: SLF001 - the same
         return events
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -78,7 +78,7 @@ class AutoReport:
             shares.stackplot(events, parts, labels=GROUPS, colors=COLOURS, linewidth=0)
             shares.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
             loss.plot(events, self.history[:, LOSS], color="#000000", linewidth=1.4)
-        shares.set(ylabel="share of the belief", ylim=(0.0, 1.0), title="What is believed")
+        shares.set(ylabel="share of the weight", ylim=(0.0, 1.0), title="Which experts carry the weight")
         loss.set(xlabel="events", ylabel=self.unit)
         if path is not None:
             figure.savefig(path, dpi=110)
@@ -88,14 +88,14 @@ class AutoReport:
 
     def _sentences(self) -> list[str]:
         if not len(self.history):
-            return ["Too few events to tell anything."]
+            return ["There are too few events to say anything yet."]
         ranked = sorted(self.groups, key=lambda group: -self.groups[group])
         first, second = (self.groups[group] for group in ranked[:2])
         if first < 0.5:
             return [f"Nothing stands out: {ranked[0]} {first:.0%}, {ranked[1]} {second:.0%}.", *self._changes()]
-        sentences = [f"{WORDS[ranked[0]]} ({first:.0%} of the belief)."]
+        sentences = [f"{WORDS[ranked[0]]} ({first:.0%} of the weight)."]
         if second > 0.25:
-            sentences.append(f"Beside it: {WORDS[ranked[1]].lower()} ({second:.0%}).")
+            sentences.append(f"Also: {WORDS[ranked[1]].lower()} ({second:.0%}).")
         return [*sentences, *self._memory(), *self._changes()]
 
     def _memory(self) -> list[str]:
@@ -109,8 +109,10 @@ class AutoReport:
         typical = float(np.exp(sum(weight * np.log(memory) for memory, weight in shares) / share))
         times, events = self.history[:, TIME], self.history[:, 0]
         passed = float(times[-1] - times[0]) / float(events[-1] - events[0]) if len(times) > 1 else 0.0
-        span = f", which take {typical * passed:.3g} units of time" if passed > 0.0 else ""
-        return [f"{share:.0%} of it is on about the last {max(typical, 1.0):.0f} events{span}."]
+        count = max(round(typical), 1)
+        span = f" (about {_plain(typical * passed)} in the unit of the event times)" if passed > 0.0 else ""
+        remembered = "the last event" if count == 1 else f"the last {count:,} events"
+        return [f"{share:.0%} of the weight is on experts that remember about {remembered}{span}."]
 
     def _events(self, expert: _core.Expert) -> float | None:
         return self.size * expert.per_feature if expert.per_feature is not None else expert.events
@@ -123,7 +125,8 @@ class AutoReport:
         change = _short_share(np.array(list(self.experts.values()))) - _short_share(before[FIRST_EXPERT:])
         if abs(change) < 0.2:
             return []
-        return [f"Recent events count {'more' if change > 0 else 'less'} than after {int(before[0]):,} events."]
+        more = "more" if change > 0 else "less"
+        return [f"The model now relies {more} on recent events than it did at event {int(before[0]):,}."]
 
     def _table(self) -> list[str]:
         width = max(len(expert.name) for expert in EXPERTS)
@@ -132,10 +135,10 @@ class AutoReport:
 
 
 WORDS = {
-    "recent events": "Recent events count, older ones fade",
+    "recent events": "Recent events count most, older ones fade",
     "everything, by feature": "All events count, and frequent features are learned slowly, rare ones fast",
-    "everything, by curvature": "All events count, each feature as fast as it can be known",
-    "labels alone": "The labels before tell more than the features",
+    "everything, by curvature": "All events count, and each feature is learned as fast as its curvature allows",
+    "labels alone": "Previous labels predict better than the features",
 }
 COLOURS = ("#D55E00", "#56B4E9", "#0072B2", "#999999")
 
@@ -145,6 +148,11 @@ def _by_group(weights: Sequence[float] | Array) -> dict[str, float]:
     for expert, weight in zip(EXPERTS, weights, strict=True):
         groups[expert.group] += float(weight)
     return groups
+
+
+def _plain(number: float) -> str:
+    """A number without an exponent: 1,920, 31.4, 0.05."""
+    return f"{number:,.0f}" if number >= 100.0 else f"{number:.3g}"
 
 
 def _short_share(weights: Array) -> float:

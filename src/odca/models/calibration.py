@@ -1,6 +1,6 @@
 """Probabilities from margins, learned as the stream goes.
 
-The margins of hinge and its relatives are no log-odds. Each lane has a map of its own, P(+1) = σ(a·margin + b), learned by
+The margins of the hinge and similar losses are not log odds. Each lane has a map of its own, P(+1) = σ(a·margin + b), learned by
 O-DCA under log loss from (margin, 1), where the margin is that from before the event was learned: an honest score. It
 forgets as the model forgets. It begins at a = 1, b = 0.
 """
@@ -105,7 +105,7 @@ class Calibration:
     def merge(self, other: "Calibration") -> "Calibration":
         """Return the maps of both, lane by lane; see `Learner.merge`."""
         merged = Calibration(0, self._window)
-        merged._maps = [mine.merge(theirs) for mine, theirs in zip(self._maps, other._maps, strict=True)]
+        merged._maps = [mine.merge(theirs) for mine, theirs in zip(self._maps, other._maps, strict=True)]  # noqa: SLF001 - of its own class
         return merged
 
     def __len__(self) -> int:

@@ -110,21 +110,26 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         own = {**features.as_options(), "max_pending": whole(max_pending, "max_pending")}
         scaled = not isinstance(given.get("penalty"), KL) if scale == "auto" else scale
         self._assemble(Learner(intercept=intercept, scale=scaled, **given), own)
-        if features.bits is not None and self.learner._fixed:
+        if features.bits is not None and self.learner.fixed_features:
             raise ValueError("KL has a fixed number of features, which hashing does not keep to. Leave bits out.")
 
     def _assemble(self, learner: Learner, own: dict[str, Any]) -> None:
         self._learner = learner
         self._own = own
-        self._single = learner._single
+        self._single = learner.is_single
         features = Features(**{name: own[name] for name in _FEATURES})
-        self._core = _core.EventCore(learner._core, self._single, learner.smoothing > 0.0, features.native())
+        self._core = _core.EventCore(learner.native, self._single, learner.smoothing > 0.0, features.native())
         super().__init__(self._core)
         self._pending: dict[Hashable, tuple[int, dict[str, Any], float]] = {}  # id: number, event, offset
         self._taken: set[int] = set()  # the numbers of those whose label is being learned: they count as gone
         self._kept = 0  # events that were ever put there; also the number of the next
         self._dropped = 0
         self._shelf = threading.Lock()  # around _pending, _taken, _kept and _dropped; never held while learning
+
+    @property
+    def native(self) -> _core.EventCore:
+        """The native model of events, for code that is built on it."""
+        return self._core
 
     @property
     def learner(self) -> Learner:
@@ -160,7 +165,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
 
     def with_waiting_of(self, other: "EventLearner") -> Self:
         """Take over the events that wait for labels in another learner; return this one."""
-        self._shelve(*other._shelved())
+        self._shelve(*other._shelved())  # noqa: SLF001 - of its own class
         return self
 
     def _waiting(self, id: Hashable) -> tuple[int, dict[str, Any], float]:  # noqa: A002
@@ -235,9 +240,9 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         """The weights that predictions use, by name; the keys are those of `explain_one`."""
         if self._own["bits"] is not None:
             raise ValueError("hashed features have no names. Look at learner.coef, or at explain_one for an event.")
-        first = [INTERCEPT.encode()] if self.learner._options["intercept"] else []
+        first = [INTERCEPT.encode()] if self.learner.has_intercept else []
         keys = [*first, *self._names().listed()]  # before the weights: those of newer names then come after their end
-        return self._named(keys, self.learner._rows_of_weights(smoothed=self.learner.smoothing > 0.0))
+        return self._named(keys, self.learner.weights_by_feature(smoothed=self.learner.smoothing > 0.0))
 
     @property
     def features(self) -> list[Feature]:
@@ -264,9 +269,9 @@ class EventLearner(model_file.Savable, _core.OneByOne):
     def _twin(self, make: Callable[[], Learner]) -> Self:
         learner, names = self._while_still(make)
         twin = type(self).__new__(type(self))
-        twin._assemble(learner, self._own)
-        twin._core.restore(*names)
-        twin._shelve(*self._shelved())
+        twin._assemble(learner, self._own)  # noqa: SLF001 - of its own class
+        twin._core.restore(*names)  # noqa: SLF001 - the same
+        twin._shelve(*self._shelved())  # noqa: SLF001 - the same
         return twin
 
     def __eq__(self, other: object) -> bool:
@@ -289,7 +294,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
                 "dropped": np.array([dropped], np.int64),
             }.items()
         }
-        return model_file.ModelFile(self.kind, self.learner._options | self._own, arrays)
+        return model_file.ModelFile(self.kind, self.learner.options | self._own, arrays)
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
@@ -305,7 +310,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
 
     def __getstate__(self) -> dict[str, Any]:
         state, names = self._while_still(self.learner.get_state)
-        options = self.learner._options | self._own
+        options = self.learner.options | self._own
         return {"options": options, "state": state, "names": tuple(names), "shelf": self._shelved()}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
@@ -340,7 +345,12 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         return learner, names.listed(), *self._shelved()
 
     def _require_names(self, names: "Names") -> None:
-        count, bits, fixed, named = self.learner.n_features, self._own["bits"], self.learner._fixed, len(names.ends)
+        count, bits, fixed, named = (
+            self.learner.n_features,
+            self._own["bits"],
+            self.learner.fixed_features,
+            len(names.ends),
+        )
         fits = count == named
         if bits is not None:
             fits = not named and count in {0, 2**bits}
@@ -378,10 +388,10 @@ class EventLearner(model_file.Savable, _core.OneByOne):
             return [[id, event, offset] for id, _, event, offset in waiting], self._dropped  # noqa: A001
 
     def _shelve(self, pending: list[list[Any]], dropped: int) -> None:
-        """The reverse. Nothing is trusted."""
+        """The reverse, with every part checked."""
         for id, event, offset in pending:  # noqa: A001
             if not isinstance(event, dict) or not math.isfinite(offset):
-                raise ValueError("an event that waits for its label is none.")
+                raise ValueError("a pending event is not a dictionary, or its offset is not finite.")
             self._keep(id, event, offset)
         if self._dropped or len(pending) != self.pending or dropped < 0:
             raise ValueError("the events that wait for labels do not fit together.")

@@ -14,6 +14,18 @@ Label: TypeAlias = float | str
 Memory: TypeAlias = Literal["events", "time"]
 OrAuto: TypeAlias = float | Literal["auto"]
 
+OF_ESTIMATORS = (
+    "loss",
+    "penalty",
+    "rho",
+    "window",
+    "smoothing",
+    "prior_strength",
+    "intercept",
+    "intercept_penalty",
+    "scale",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
@@ -47,8 +59,12 @@ class ModelOptions:
     auto: Memory | None = None
 
     @classmethod
-    def named(cls, **options: Any) -> "ModelOptions":
-        """Options in which losses, penalties and windows may be given by name: "hinge", "elasticnet:0.2", "36h"."""
+    def of(cls, owner: object, **others: Any) -> "ModelOptions":
+        """The options that an estimator has as its attributes; `others` are those that it calls otherwise.
+
+        Losses, penalties and windows may be given by name: "hinge", "elasticnet:0.2", "36h".
+        """
+        options = {name: getattr(owner, name) for name in OF_ESTIMATORS if name not in others} | others
         for name in ("rho", "smoothing", "prior_strength"):
             _require_number_or_auto(name, options[name])
         if options["scale"] not in ("auto", True, False):

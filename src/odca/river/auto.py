@@ -31,7 +31,7 @@ class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
         self.events = AutoEvents(self._task, bits=bits, missing=missing)
 
     def report(self) -> AutoReport:
-        """Which memory and strength are believed now: str(report) in words, as_json(), plot()."""
+        """Which experts carry the weight now: str(report) in words, as_json(), plot()."""
         return self.events.learner.report()
 
     def saved(self) -> ModelFile:
@@ -140,7 +140,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         classes = tuple(saved.options["classes"])
         if len(set(classes)) < len(classes) or estimator.events.learner.classes != max(len(classes), 2):
             raise ValueError("its classes are not those of its learner.")
-        estimator._model = ExpertClassifier(EventExperts(estimator.events), classes, scored=False)
+        estimator._model = ExpertClassifier(EventExperts(estimator.events), classes, scored=False)  # noqa: SLF001 - of its own class
         return estimator
 
 

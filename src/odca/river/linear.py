@@ -76,13 +76,13 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
 
     @property
     def events(self) -> EventLearner:
-        """The learner behind, of events as dictionaries."""
+        """The learner of dictionaries behind the estimator."""
         return self._events
 
     def _use(self, events: EventLearner) -> None:
         """Learn by these from now on. Their two methods are kept at hand: to look them up takes a while, for an event."""
         self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
-        self._fast = events._core if self._has_fast_path() else None
+        self._fast = events.native if self._has_fast_path() else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in NOT_SAVED}
@@ -98,18 +98,7 @@ class _Face(Savable, base.Estimator):  # type: ignore[misc] # river's classes ar
 
     def _new_events(self, *, lanes: int | None = None, first: Event | None = None) -> EventLearner:
         """A learner of events, whose first one decides what is left to "auto"."""
-        options = ModelOptions.named(
-            task=self._task,
-            loss=self.loss,
-            penalty=self.penalty,
-            rho=self.rho,
-            window=self.window,
-            smoothing=self.smoothing,
-            prior_strength=self.prior_strength,
-            intercept=self.intercept,
-            intercept_penalty=self.intercept_penalty,
-            scale=self.scale,
-        )
+        options = ModelOptions.of(self, task=self._task)
         event = {} if first is None else self._events.plain(first)
         resolved = options.resolved(in_units=True, squared_length=functools.partial(_squared_length, event))
         return EventLearner(
@@ -354,7 +343,7 @@ class ODCAClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
             if model.calibration is not None:
                 model.calibration = Calibration.restored(saved.parts["calibration"])
             model.require_consistent()
-            estimator._take(model)
+            estimator._take(model)  # noqa: SLF001 - of its own class
         return estimator
 
     # Helpers

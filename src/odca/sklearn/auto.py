@@ -47,7 +47,7 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         return self._model.metrics
 
     def report(self) -> AutoReport:
-        """Which memory and strength are believed now: str(report) in words, as_json(), plot()."""
+        """Which experts carry the weight now: str(report) in words, as_json(), plot()."""
         check_is_fitted(self)
         return self.learner_.report()
 
@@ -98,8 +98,8 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
     new_features: "error" refuses X with other columns, as scikit-learn asks; "learn" takes wider X as it comes, and columns of data frames by
         their names.
 
-    Classes may appear at any time. Features come to scale by themselves. `progress_` holds log loss and accuracy of the predictions that were made
-    before learning from each event; `report()` says which memory and strength are believed.
+    Classes may appear at any time. Features are scaled automatically. `progress_` holds the log loss and the accuracy of the predictions that
+    were made before learning from each event; `report()` says which experts carry the weight.
     """
 
     kind = "sklearn.AutoClassifier"
@@ -173,8 +173,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
                 raise TypeError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")
             by_class = class_weights(self.class_weight, labels.classes)[labels.codes]
             weight = by_class if weight is None else weight * by_class
-        listed = [] if declared is None else np.unique(np.asarray(declared)).tolist()
-        model.learn(X, labels.codes, labels.classes, declared=listed, sample_weight=weight, time=time)
+        model.learn(X, labels.codes, labels.classes, declared=labels.declared, sample_weight=weight, time=time)
         self._model = model
 
     def _checked_labels(self, X: Any, y: Any) -> npt.NDArray[Any]:

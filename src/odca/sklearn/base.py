@@ -220,18 +220,7 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
     def _new_learner(self, X: Any, labels: Array, *, online: bool, mass: float = 1.0) -> Learner:
         """A learner for these labels, of which those of the first event alone count `online`: no split of a stream shows."""
         self._begun = self._options_of_learner()
-        options = ModelOptions.named(
-            task=self._task,
-            loss=self.loss,
-            penalty=self.penalty,
-            rho=self.rho,
-            window=self.window,
-            smoothing=self.smoothing,
-            prior_strength=self.prior_strength,
-            intercept=self.fit_intercept,
-            intercept_penalty=self.intercept_penalty,
-            scale=self.scale,
-        )
+        options = ModelOptions.of(self, task=self._task, intercept=self.fit_intercept)
         if not online and isinstance(options.rho, str):
             options = replace(options, rho=self._automatic_rho(labels) / mass)
         if not online and isinstance(options.prior_strength, str):

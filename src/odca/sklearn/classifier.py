@@ -202,7 +202,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
             X,
             labels.codes,
             labels.classes,
-            declared=() if declared is None else np.unique(np.asarray(declared)).tolist(),
+            declared=labels.declared,
             sample_weight=weight,
             offset=self._offsets_for(offset, lanes, labels.classes),
             time=time,

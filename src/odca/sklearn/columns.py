@@ -68,7 +68,7 @@ class Columns:
         return array
 
     def _in_known_order(self, array: Any, names: list[str], *, learning: bool) -> Any:
-        """Columns by their names: those of a model that are missing become zero, new ones are put behind."""
+        """Columns by their names: known columns that are missing become zero, new ones come last."""
         known = list(self.feature_names_in_)
         new = [name for name in names if name not in set(known)]
         if learning and new:
@@ -117,6 +117,6 @@ class Columns:
                 raise ValueError("its names are not as many as its features.")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc] # of BaseEstimator, which comes behind
+        tags = super().__sklearn_tags__()  # type: ignore[misc] # of BaseEstimator, which comes later in the order of bases
         tags.input_tags.sparse = True
         return tags

@@ -20,6 +20,7 @@ class Encoded:
 
     codes: npt.NDArray[np.intp]
     classes: list[Any]
+    declared: list[Any]
     new: list[Any]
     """The classes that neither were known nor are declared, in the order of their first events."""
 
@@ -49,7 +50,7 @@ def encode(y: npt.NDArray[Any], known: Sequence[Any], declared: Any, *, sort_two
     code = {label: place for place, label in enumerate(classes)}
     codes = np.array([code[label] for label in values.tolist()], dtype=np.intp)[places]
     before = {*known, *listed}
-    return Encoded(codes, classes, [label for label in found if label not in before])
+    return Encoded(codes, classes, listed, [label for label in found if label not in before])
 
 
 class WithClasses:

@@ -27,7 +27,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         "squared_epsilon_insensitive", "poisson" (then `predict` is the mean e^z), "quantile:0.9" with its parameter, or
         an object such as Quantile(0.9).
 
-    prior_strength: "auto" is none: a regression's pull fades as it comes near, and needs no restraint.
+    prior_strength: "auto" is 0: the updates of a regression become smaller as it approaches the label, and need no restraint.
 
     rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; under losses that grow like |y - z| divided by the spread of y) and 1e-3
         (scaled features) or 1e-5 in `partial_fit`.
