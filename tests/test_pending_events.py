@@ -2,6 +2,7 @@
 
 import threading
 import time
+from datetime import datetime
 
 import pytest
 
@@ -119,3 +120,20 @@ def test_several_threads_may_add_and_label_pending_events() -> None:
         thread.join()
     assert (model.pending, model.dropped, model.learner.count) == (0, 0, 1200)
     assert sorted(model.features) == ["t0", "t1", "t2", "t3"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"when": datetime(2024, 1, 2, 3)},  # noqa: DTZ001 - times of day without a zone are common
+        {"visit": {"when": datetime(2024, 1, 2, 3)}},  # noqa: DTZ001 - the same
+        {"when": "2024-01-02T03:00:00", "a": 1.0},
+    ],
+)
+def test_a_pending_event_with_a_date_is_learned_as_if_at_once(event: dict[str, object]) -> None:
+    late, at_once = (EventLearner(loss=LogLoss(), dates=["when", "visit.when"]) for _ in range(2))
+    late.predict_one(event, id=1)
+    late.learn_label(1, 1)
+    at_once.learn_one(event, 1)
+    assert late.weights() == at_once.weights()
+    assert any(".hour=3" in name for name in late.weights())

@@ -172,3 +172,12 @@ def test_every_output_may_have_a_strength_of_its_own() -> None:
     for output, (rho, strength) in enumerate(((0.1, 0.0), (0.5, 1.0))):
         alone = ODCARegressor(rho=rho, prior_strength=strength, scale=False).partial_fit(X, y[:, output])
         np.testing.assert_array_equal(both.coef_[output], alone.coef_)
+
+
+def test_a_huge_margin_does_not_part_the_model_and_its_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10, 2)), rng.integers(2, size=10)
+    model = ODCAClassifier("hinge").partial_fit(X, y)
+    model.partial_fit(X, y, offset=[0.0] * 5 + [1e200] + [0.0] * 4)
+    assert model.learner_.count == model.progress_.events == 20
+    assert np.isfinite(model.predict_proba(X)).all()

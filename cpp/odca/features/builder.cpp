@@ -13,6 +13,11 @@ namespace {
 // Far more than anyone means; below it an event fits into memory.
 constexpr std::size_t most_features_of_an_event = 1 << 24;
 
+bool is_date_part(std::string_view name, std::string_view date) {
+  return name.starts_with(date) &&
+         std::find(date_part_names.begin(), date_part_names.end(), name.substr(date.size())) != date_part_names.end();
+}
+
 bool among(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -74,6 +79,8 @@ Field Builder::described(std::string_view name, std::string_view whole) const {
   declare(options_.text, Kind::text);
   declare(options_.dates, Kind::date);
   declare(options_.booleans, Kind::boolean);
+  // An event may name the parts of a date itself: what makes "when" a date makes "when.hour" a category.
+  if (field.kind == Kind::date && is_date_part(name, *meant(options_.dates, name, {}))) field.kind = Kind::category;
   field.kept = is_kept(field, whole);
   if (const std::string* const found = meant(crossed_, name, whole); found && field.kept)
     field.slot = static_cast<int>(found - crossed_.data());

@@ -21,6 +21,7 @@ from odca.windows import Window
 STRENGTH, PRIOR_STRENGTH = 1e-3, 10.0
 LEAST_SLOPE = 0.05
 MOST_PENDING = 1000
+MOST_MARGIN = 1e50  # that a map learns from: it must not refuse an event that the model has learned
 BARELY = 1e-6  # of how far from ½ a probability is at least, where the margin is large
 
 
@@ -75,8 +76,9 @@ class Calibration:
         Returns P(+1) of each lane, by the maps as they were before the event.
         """
         log_odds = np.empty_like(margins)
+        seen = np.clip(margins, -MOST_MARGIN, MOST_MARGIN)
         for lane, each in enumerate(self._maps):
-            log_odds[:, lane] = each.learn(margins[:, [lane]], labels[:, lane], sample_weight=sample_weight, time=time)
+            log_odds[:, lane] = each.learn(seen[:, [lane]], labels[:, lane], sample_weight=sample_weight, time=time)
         return _on_the_side_of(margins, sigmoid(log_odds))
 
     def probabilities(self, margins: Array) -> Array:
