@@ -173,11 +173,14 @@ def feature_names(keys: Sequence[bytes]) -> list[str]:
     >>> feature_names([b"a\xffb", b"a=b", b"c\xfe"])
     ['a==b', 'a=b', 'c is missing']
     """
-    taken = {key.decode() for key in keys if not _is_marked(key)}
+    marked = [_is_marked(key) for key in keys]
+    if not any(marked):
+        return [key.decode() for key in keys]
+    taken = {key.decode() for key, is_marked in zip(keys, marked, strict=True) if not is_marked}
     out = []
-    for key in keys:
+    for key, is_marked in zip(keys, marked, strict=True):
         name, sign = feature_name(key), "="
-        if _is_marked(key):
+        if is_marked:
             while name in taken:
                 sign += "="
                 name = feature_name(key.replace(CATEGORY, sign.encode(), 1)) if CATEGORY in key else f"{name}="
@@ -187,7 +190,7 @@ def feature_names(keys: Sequence[bytes]) -> list[str]:
 
 
 def _is_marked(key: bytes) -> bool:
-    return any(mark in key for mark in (PRODUCT, MISSING, CATEGORY))
+    return not key.isascii() and any(mark in key for mark in (PRODUCT, MISSING, CATEGORY))  # no mark is ASCII
 
 
 class FeatureParts(NamedTuple):

@@ -38,6 +38,9 @@ class Classifier(Scored[ClassMetrics], ABC):
     Events come with codes: the places of their classes among `classes`.
     """
 
+    learner: Any
+    """What does the learning."""
+
     def __init__(self, classes: Iterable[Any], *, seen: Iterable[Any] | None = None, scored: bool = True) -> None:
         super().__init__([ClassMetrics()] if scored else [])
         self.classes: tuple[Any, ...] = tuple(classes)
@@ -79,8 +82,6 @@ class Classifier(Scored[ClassMetrics], ABC):
         known_from = self._known_from(codes)
         self._seen = self._seen.union(self.classes)
         return self.judge(self.metrics, answers, codes, known_from, sample_weight=sample_weight, features=features)
-
-    learner: Any
 
     @abstractmethod
     def become(self, classes: Sequence[Any]) -> None:
