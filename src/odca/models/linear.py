@@ -12,6 +12,7 @@ from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.models.calibration import Calibration, sigmoid
 from odca.models.classes import OneAgainstRest
 from odca.models.classifier import Answers, Classifier, Codes
+from odca.models.options import numbers_first
 from odca.models.regressor import Regressor
 from odca.models.scored import Scored
 from odca.penalties import Penalty
@@ -155,11 +156,6 @@ class LinearClassifier(Calibrated, Classifier):
 
     # Scoring
 
-    @property
-    def _has_value(self) -> bool:
-        """Whether the loss says what a prediction costs: one of the user's own may not."""
-        return hasattr(self.learner.loss, "value")
-
     def _judge_margins(
         self, metrics: ClassMetrics, answers: Answers, codes: Codes, weight: Array | None, features: Any
     ) -> list[Row]:
@@ -174,16 +170,14 @@ class LinearClassifier(Calibrated, Classifier):
         )
 
     def _scores_margins(self, metrics: ClassMetrics) -> bool:
-        return self._has_value and super()._scores_margins(metrics)
+        return has_value(self.learner) and super()._scores_margins(metrics)
 
     def _losses(self, answers: Answers, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
         """The mean over the lanes of the classes that are known; nan if the user's loss does not say."""
-        if not self._has_value:
-            return np.full(len(codes), np.nan)
         scores, targets = self.scores(answers), self.layout.labels(codes)
         if len(self.classes) > 2:
             scores, targets = scores[:, known], targets[:, known]
-        return np.asarray(self.learner.loss_of(scores, targets[:, : scores.shape[1]]).mean(axis=1))
+        return np.asarray(losses_of(self.learner, scores, targets[:, : scores.shape[1]]).mean(axis=1))
 
     def _probabilities_among(self, answers: Answers, known: npt.NDArray[np.intp]) -> Array:
         if len(known) == len(self.classes):
@@ -192,7 +186,7 @@ class LinearClassifier(Calibrated, Classifier):
         if len(known) == 1:
             p[:, known[0]] = 1.0
         elif len(known) == 2:  # as a model of these two would say it
-            first, second = sorted(known.tolist(), key=lambda code: _sorting_key(self.classes[code]))
+            first, second = sorted(known.tolist(), key=lambda code: numbers_first(self.classes[code]))
             p[:, second] = self._p_of_lanes(answers)[:, second]
             p[:, first] = 1.0 - p[:, second]
         elif len(known):
@@ -216,8 +210,7 @@ class LinearLabels(Calibrated, Scored[ClassMetrics]):
         p = sigmoid(margins)
         if self.calibration is not None:
             p = self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time)
-        has_value = hasattr(self.learner.loss, "value")
-        losses = self.learner.loss_of(margins, targets) if has_value else np.full(margins.shape, np.nan)
+        losses = losses_of(self.learner, margins, targets)
         for lane, metrics in enumerate(self.metrics_by_output):
             metrics.add(
                 (targets[:, lane] > 0.0).astype(np.int32),
@@ -265,21 +258,21 @@ class LinearRegressor(Regressor):
 
     def losses(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """The loss of each margin; nan if the user's loss does not say."""
-        if not self.has_value:
-            return np.full(np.shape(margins), np.nan)
-        return self.learner.loss_of(margins, y)
-
-    @property
-    def has_value(self) -> bool:
-        """Whether the loss says what a prediction costs: one of the user's own may not."""
-        return hasattr(self.learner.loss, "value")
+        return losses_of(self.learner, margins, y)
 
     def new_metrics(self) -> NumberMetrics:
         """Metrics of its predictions, of no event yet."""
         return NumberMetrics(
-            self.losses if self.has_value else None, margin_is_prediction=not isinstance(self.learner.loss, Poisson)
+            self.losses if has_value(self.learner) else None,
+            margin_is_prediction=not isinstance(self.learner.loss, Poisson),
         )
 
 
-def _sorting_key(label: Any) -> tuple[bool, Any]:
-    return isinstance(label, str), label
+def has_value(learner: Lanes) -> bool:
+    """Whether the loss says what a prediction costs: one of the user's own may not."""
+    return hasattr(learner.loss, "value")
+
+
+def losses_of(learner: Lanes, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
+    """The loss of each margin; nan if the user's loss does not say."""
+    return learner.loss_of(margins, labels) if has_value(learner) else np.full(np.shape(margins), np.nan)

@@ -147,6 +147,11 @@ def prior_strength_for(squared_length: float) -> float:
     return 0.1 * (1.0 + squared_length)
 
 
+def numbers_first(label: Any) -> tuple[bool, Any]:
+    """The key by which labels are sorted: numbers come before texts, which cannot be compared with them."""
+    return isinstance(label, str), label
+
+
 def show(label: Label) -> str:
     """A label as a person writes it: 1 and not 1.0.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from odca.errors import Remedy
 from odca.losses import MARGIN_LOSSES
-from odca.models.options import Label, ModelOptions, Task, default_loss, require_loss_for, show
+from odca.models.options import Label, ModelOptions, Task, default_loss, numbers_first, require_loss_for, show
 from odca.stream.read.blocks import Block
 from odca.stream.read.errors import StreamError
 from odca.stream.read.schema import Schema
@@ -20,7 +20,7 @@ TABLES = ("csv", "jsonl", "arrow", "parquet")
 def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptions:
     """The options with nothing left to decide. StreamError if the first events do not allow a model."""
     _require_labels(options, schema, sample)
-    labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=_numbers_first)
+    labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=numbers_first)
     task = options.task or ("classes" if options.classes else _task_of(options.loss, labels))
     classes = options.classes or (tuple(labels) if task == "classes" else ())
     if task == "classes" and len(classes) < 2:
@@ -54,10 +54,6 @@ def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> Non
         )
     if sample.is_unlabelled.all():
         raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
-
-
-def _numbers_first(label: Label) -> tuple[bool, Label]:
-    return isinstance(label, str), label
 
 
 def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
