@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto")))
-RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto")
+RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto", "delays")
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
@@ -202,6 +202,27 @@ def experts(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def late(rows: list[dict[str, Any]]) -> str:
+    """Losses by how late labels come, beside the steady answer and beside mixers that judge by the present."""
+    delays = sorted({row["delay"] for row in rows})
+    head = ["stream", "loss at once", "÷ steady"]
+    for delay in delays[1:]:
+        head += [f"{delay:,} late", "÷ steady", "not kept ÷ steady"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for stream in dict.fromkeys(row["stream"] for row in rows):
+        found = {row["delay"]: row for row in rows if row["stream"] == stream}
+        cells = [stream]
+        for delay in delays:
+            row, width = found.get(delay), 3 if delay else 2
+            cells += (
+                [f"{row['loss']:,.4g}", f"{row['ratio']:.3f}", f"{row['not_kept_ratio']:.3f}"][:width]
+                if row
+                else [""] * width
+            )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def share_explained(r2: float) -> str:
     """R², where it is worth its digits."""
     return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
@@ -212,6 +233,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "beside_vw": beside_vw,
     "drift": drift,
     "experts": experts,
+    "late": late,
     "short": short,
     "noted": noted,
     "goals": goals,

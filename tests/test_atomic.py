@@ -1,7 +1,11 @@
 """Files are replaced whole, and only files are replaced."""
 
+import errno
+import fcntl
 import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -59,3 +63,83 @@ def test_pipes_are_written_in_place(tmp_path: Path) -> None:
     reader.join(10)
     assert came == [b"new"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+KILLED_WHILE_WRITING = """
+import os, sys, pathlib
+from odca.io.atomic import replacing
+with replacing(pathlib.Path(sys.argv[1])) as file:
+    file.write(b"half of it")
+    file.flush()
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_killed_writer_leaves_is_gone_after_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, path], check=False)
+    assert path.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 2  # one half file, however many were killed
+    with replacing(path):
+        subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, path], check=False)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with replacing(path) as first:
+        first.write(b"first")
+        with replacing(path) as second:
+            second.write(b"second")
+            with pytest.raises(OSError), replacing(path) as third:  # noqa: PT012 - of a writer that fails
+                third.write(b"third")
+                raise OSError
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_many_processes_that_write_one_file_leave_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    script = (
+        "import sys, pathlib; from odca.io.atomic import replacing\n"
+        "for _ in range(60):\n"
+        "    with replacing(pathlib.Path(sys.argv[1])) as file: file.write(sys.argv[2].encode() * 10_000)\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", script, path, name]) for name in "abc"]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert path.read_bytes() in {name * 10_000 for name in (b"a", b"b", b"c")}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_folder_is_synced_after_its_file_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, synced = tmp_path / "file", []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append((os.fstat(descriptor), path.exists())))
+    with replacing(path) as file:
+        file.write(b"new")
+    (contents, was_there), (folder, is_there) = synced
+    assert os.path.samestat(contents, path.stat())
+    assert os.path.samestat(folder, tmp_path.stat())
+    assert (was_there, is_there) == (False, True)
+
+
+def test_writers_have_files_of_their_own_where_there_are_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    path = tmp_path / "file"
+    with replacing(path) as first:
+        first.write(b"first")
+        with replacing(path) as second:
+            second.write(b"second")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]

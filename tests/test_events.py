@@ -495,15 +495,6 @@ def test_lanes_have_one_label_each_or_share_one() -> None:
     assert a_model(lanes=1).learn_one({}, 1.0).shape == (1,)
 
 
-def test_the_core_returns_margins_of_lanes_as_a_list() -> None:
-    model, other = a_model(lanes=2), a_model(lanes=2)
-    for event in ({"a": 1.0}, {"a": 2.0, "b": "x"}):
-        assert model._core.predict_lanes(event, 0.5) == (model.predict_one(event, offset=0.5)).tolist()
-        margins = model._core.learn_lanes(event, [1.0, 2.0], 1.0, 0.5, math.nan)
-        assert margins == other.learn_one(event, np.array([1.0, 2.0]), offset=0.5).tolist()
-    assert model == other
-
-
 def test_event_times_are_numbers_or_datetimes() -> None:
     numbers, moments = (a_model(window=HalfLife(3600.0)) for _ in range(2))
     noon = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -566,3 +557,11 @@ def test_copies_are_equal_and_independent() -> None:
     assert model != 3
     with pytest.raises(TypeError):
         hash(model)
+
+
+@pytest.mark.parametrize("date", ["10000-01-01", "12024-07-31T13:05", "-0001-12-31"])
+def test_a_date_of_numpy_beyond_the_years_0_to_9999_is_refused(date: str) -> None:
+    model = a_model()
+    with pytest.raises(ValueError, match=r"no such date in 'when'.*years 0 to 9999"):
+        model.learn_one({"when": np.datetime64(date)}, 1.0)
+    assert not model.features

@@ -3,9 +3,11 @@
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+import odca
 from odca import KL, L2, Box, Exponential, Hinge, Huber, Learner, Sliding, SquaredError
-from odca.io import model_file
+from odca.io import container
 from streams import KAPPAS, LOSSES, PENALTIES, WINDOWS, assert_same_bits, make_stream, options, window_name
 
 HERE = Path(__file__).parent
@@ -139,12 +142,12 @@ def crafted(whole: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
     """The file with another header, and the right checksum for it."""
     length = int.from_bytes(whole[:8], "little")
     header = json.loads(whole[8 : 8 + length])
-    header["__metadata__"]["checksum"] = model_file.NO_CHECKSUM
+    header["__metadata__"]["checksum"] = container.NO_CHECKSUM
     change(header)
     text = json.dumps(header).encode()
     head = len(text).to_bytes(8, "little") + text
-    digest = model_file._digest(head, whole[8 + length :])
-    return head.replace(model_file.NO_CHECKSUM.encode(), digest.encode(), 1) + whole[8 + length :]
+    digest = container.digest(head, whole[8 + length :])
+    return head.replace(container.NO_CHECKSUM.encode(), digest.encode(), 1) + whole[8 + length :]
 
 
 def with_options(header: dict[str, Any], **changes: Any) -> None:
@@ -153,7 +156,7 @@ def with_options(header: dict[str, Any], **changes: Any) -> None:
 
 
 CRAFTED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "a newer version": (lambda h: h["__metadata__"].update(version="2"), "version '2' of the format.*newer odca"),
+    "a newer version": (lambda h: h["__metadata__"].update(version="3"), "version '3' of the format.*newer odca"),
     "another format": (lambda h: h["__metadata__"].update(format="other"), "of another kind"),
     "no metadata": (lambda h: h["__metadata__"].clear(), "of another kind"),
     "another kind": (lambda h: h["__metadata__"].update(kind="Forest"), "it holds a Forest"),
@@ -207,6 +210,54 @@ def test_a_file_that_is_not_a_model_is_refused(data: bytes, path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(ValueError, match="not a model of odca"):
         Learner.load(path)
+
+
+HUGE = 30 * 2**30
+BEGINNINGS = {
+    "zeros": b"",
+    "an odd length": b"\1",
+    "a length": HUGE.to_bytes(8, "little"),
+    "a length and a bracket": HUGE.to_bytes(8, "little") + b"{",
+    "a short header": (2).to_bytes(8, "little") + b"{}",
+    "a header of another format": (24).to_bytes(8, "little") + b'{"__metadata__":{"a":1}}',
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_of_a_huge_file_that_is_no_model_only_the_beginning_is_read(beginning: bytes, path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(beginning)
+        file.truncate(HUGE)
+    with resource_limit(2 * 2**30), pytest.raises(ValueError, match=r"model\.safetensors is not a model of odca"):
+        odca.load(path)
+
+
+def test_a_file_whose_header_promises_more_than_it_has_is_refused(path: Path) -> None:
+    a_learner().save(path)
+    path.write_bytes(crafted(path.read_bytes(), lambda header: header["dual"].update(shape=[2**50])))
+    with resource_limit(2 * 2**30), pytest.raises(ValueError, match="not where its header says"):
+        odca.load(path)
+
+
+def test_devices_and_pipes_are_refused_unread(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", "/dev/null"):
+        with pytest.raises(ValueError, match="is not a file, but a pipe or a device"):
+            odca.load(path)
+    with pytest.raises(IsADirectoryError):
+        odca.load(tmp_path)
+
+
+@contextmanager
+def resource_limit(size: int) -> Iterator[None]:
+    """No more memory than this beyond what is in use."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.mark.long

@@ -14,10 +14,11 @@ import pytest
 import odca.river
 from odca import EventLearner, Learner, LogLoss, ODCAClassifier, ODCARegressor, SquaredError, stream
 from odca.cli import main
-from odca.cli.commands import train
+from odca.cli.commands import evaluate, predict, train
 from odca.features.spec import FeatureOptions
 from odca.models.auto_events import AutoEvents
 from odca.models.events import EventOptions
+from odca.stream.model import StreamModel
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 ABSENT = "–"
@@ -27,6 +28,7 @@ LEARNING, FEATURES, EVENTS, RESULTS = (
     "What comes with an event",
     "What was learned",
 )
+ANSWERS = "Which answer an automatic model gives"
 INTERFACES: dict[str, tuple[type, ...]] = {
     "Learner": (Learner,),
     "EventLearner": (EventLearner,),
@@ -34,6 +36,13 @@ INTERFACES: dict[str, tuple[type, ...]] = {
     "Features": (stream.Features,),
     "scikit-learn": (ODCAClassifier, ODCARegressor),
     "river": (odca.river.ODCAClassifier, odca.river.ODCARegressor),
+}
+AUTOMATIC: dict[str, tuple[type, ...]] = {
+    "AutoLearner": (odca.AutoLearner,),
+    "AutoEvents": (AutoEvents,),
+    "automatic, scikit-learn": (odca.AutoClassifier, odca.AutoRegressor),
+    "automatic, river": (odca.river.AutoClassifier, odca.river.AutoRegressor),
+    "file": (StreamModel,),
 }
 COMMAND_LINE = "command line"
 REQUIRED = "required"
@@ -96,21 +105,23 @@ def _written(default: object) -> str:
 
 def _passed_on(function: object) -> dict[str, str]:
     """The options that are passed on to `Learner` and `Features`, which have their defaults."""
-    names = {EventLearner: {*EventOptions.__annotations__}, AutoEvents: OF_FEATURES}.get(function, set())  # type: ignore[call-overload]
+    owners = {EventLearner: {*EventOptions.__annotations__}}
+    owners |= dict.fromkeys((AutoEvents, *INTERFACES["river"]), OF_FEATURES)
+    names = owners.get(function, set())  # type: ignore[call-overload]
     known = {**parameters(Learner), **parameters(stream.Features)} if names else {}
     return {name: known[name] for name in names}
 
 
 @cache
-def options_of_train() -> dict[str, argparse.Action]:
-    """The options of `odca train` by flag."""
+def options_of(command: Any) -> dict[str, argparse.Action]:
+    """The options of a command by flag."""
     parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
+    command.add_arguments(parser)
     return {flag: action for action in parser._actions for flag in action.option_strings}
 
 
-def flag_with_default(flag: str) -> str:
-    action = options_of_train()[flag]
+def flag_with_default(flag: str, command: Any = train) -> str:
+    action = options_of(command)[flag]
     is_set = action.nargs != 0 and action.default not in (None, [])
     return f"{flag} {action.default}" if is_set else flag
 
@@ -136,6 +147,16 @@ def test_a_cell_shows_the_word_and_the_default_of_the_code(cell: Cell) -> None:
         assert any(word_and_default(cell.code, owner) for owner in INTERFACES[cell.column])
 
 
+@pytest.mark.parametrize("cell", list(cells(ANSWERS)), ids=lambda cell: f"{cell.column}-{cell.code}")
+def test_every_interface_of_the_automatic_mode_gives_the_answer_of_the_table(cell: Cell) -> None:
+    if cell.column == COMMAND_LINE:
+        assert [flag_with_default("--answer", each) for each in (predict, evaluate)] == [cell.code] * 2
+        return
+    owners = [owner for owner in AUTOMATIC[cell.column] if hasattr(owner, cell.code.partition("(")[0])]
+    assert owners
+    assert all(word_and_default(cell.code, owner) for owner in owners)
+
+
 def test_a_word_is_that_of_its_row_except_where_the_page_says_why() -> None:
     other = {
         ("intercept", "fit_intercept"), ("intercept", "no_intercept"), ("interactions", "interact"), ("seed", "random_state"),
@@ -156,7 +177,7 @@ def test_every_parameter_of_a_constructor_is_in_the_tables(column: str) -> None:
         assert set(parameters(owner)) <= shown
 
 
-@pytest.mark.parametrize("column", ["EventLearner", "AutoEvents", "Features"])
+@pytest.mark.parametrize("column", ["EventLearner", "AutoEvents", "Features", "river"])
 def test_every_option_of_features_is_in_the_table(column: str) -> None:
     assert {cell.code.partition("=")[0] for cell in cells(FEATURES) if cell.column == column} == OF_FEATURES
 
@@ -191,8 +212,12 @@ def test_an_event_learner_passes_its_options_on_with_the_defaults_of_the_table()
     one, other = EventLearner(loss=LogLoss()), EventLearner(loss=LogLoss(), **defaults)
     assert one == other
     assert one.learner.scale
-    assert one.learner.rho == 1e-3
-    assert EventLearner(loss=LogLoss(), scale=False).learner.rho == Learner(loss=LogLoss()).rho == 1e-5
+    assert (
+        one.learner.rho
+        == EventLearner(loss=LogLoss(), scale=False).learner.rho
+        == Learner(loss=LogLoss()).rho
+        == "auto"
+    )
 
 
 def test_an_event_learner_does_not_scale_weights_of_the_simplex() -> None:
@@ -210,7 +235,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("options")
     lines = ["a,b,y", *(f"{event['a']},{event['b']},{int(label)}" for event, label in zip(events, y, strict=True))]
     (folder / "events.csv").write_text("\n".join(lines))
-    assert main(["train", str(folder / "events.csv"), "--label", "y", "--quiet", "-o", f"{folder}/m.safetensors"]) == 0
+    words = ["train", str(folder / "events.csv"), "--label", "y", "--loss", "log_loss", "--quiet"]
+    assert main([*words, "-o", f"{folder}/m.safetensors"]) == 0
     columns, named, river = Learner(loss=LogLoss()), EventLearner(loss=LogLoss()), odca.river.ODCAClassifier()
     columns.learn(X, np.array(y, float))
     named.learn_many(events, np.array(y, float))

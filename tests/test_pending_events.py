@@ -137,3 +137,13 @@ def test_a_pending_event_with_a_date_is_learned_as_if_at_once(event: dict[str, o
     at_once.learn_one(event, 1)
     assert late.weights() == at_once.weights()
     assert any(".hour=3" in name for name in late.weights())
+
+
+def test_a_pending_event_keeps_all_lists_of_one_path() -> None:
+    event = {"user": {"tags": ["a", "b"]}, "user.tags": ["c"]}
+    late, at_once = (EventLearner(loss=LogLoss()) for _ in range(2))
+    late.predict_one(event, id=1)
+    late.learn_label(1, 1)
+    at_once.learn_one(event, 1)
+    assert late.weights() == at_once.weights()
+    assert {"user.tags=a", "user.tags=b", "user.tags=c"} <= set(late.weights())

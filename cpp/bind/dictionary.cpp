@@ -23,8 +23,6 @@ std::string below(std::string_view path, std::string_view key) {
   return out += key;
 }
 
-nb::object path_text(std::string_view path) { return nb::str(path.data(), path.size()); }
-
 }  // namespace
 
 void DictionaryVisitor::require_mapping(nb::handle event) {
@@ -34,24 +32,19 @@ void DictionaryVisitor::require_mapping(nb::handle event) {
                              .c_str());
 }
 
-void DictionaryVisitor::read_item(std::size_t place, PyObject* key, PyObject* item) {
-  const nb::object held = nb::borrow(item), name = as_name(key);
-  const std::string_view path = utf8(name);
-  const bool is_feature = !has_roles_ || roles_.role_of(path) == text::Role::feature;
-  if (PyFloat_CheckExact(item) && std::isfinite(PyFloat_AS_DOUBLE(item)) && is_feature) {
-    text::Field field = builder_.described(path);
-    if (field.is_plain_number()) {
-      builder_.number(field, PyFloat_AS_DOUBLE(item), {});
-      return note(place, name, field);
-    }
-  }
-  read_value(path, held, 0);
+// A finite float whose name is a plain string: no code of Python's runs.
+void DictionaryVisitor::read_number(PyObject* key, PyObject* number) {
+  const std::string_view path = utf8(key);
+  text::Field field = builder_.described(path);
+  if (!field.is_plain_number() || (has_roles_ && roles_.role_of(path) != text::Role::feature))
+    return read_value(path, number, 0);
+  builder_.number(field, PyFloat_AS_DOUBLE(number), {});
+  if (field.index < remembered_below_) recent_.add(key, field);
 }
 
-void DictionaryVisitor::note(std::size_t place, const nb::object& name, const text::Field& field) {
-  if (field.index >= remembered_below_ || place >= most_places) return;
-  if (place >= places_.size()) places_.resize(place + 1);
-  places_[place] = {name, field};
+void DictionaryVisitor::read_item(PyObject* key, PyObject* item) {
+  const nb::object held = nb::borrow(item), name = as_name(key);
+  read_value(utf8(name), held, 0);
 }
 
 void DictionaryVisitor::read_value(std::string_view path, nb::handle item, int depth) {
@@ -97,99 +90,53 @@ void DictionaryVisitor::read_array(std::string_view path, nb::handle items, int 
 
 namespace {
 
-// An event as plain Python, in the making.
-class PlainEvent {
- public:
-  explicit PlainEvent(bool with_missing) : with_missing_(with_missing) {}
+// The parts of a date are categories of these names.
+nb::dict parts_of(text::Moment moment) {
+  const text::CalendarParts parts = text::calendar(moment.seconds);
+  nb::dict out;
+  const auto add = [&](const char* name, int number) { out[name] = nb::str(std::to_string(number).c_str()); };
+  if (moment.with_time) add("hour", parts.hour);
+  add("weekday", parts.weekday), add("month", parts.month);
+  return out;
+}
 
-  void keep(nb::dict& out, const std::string& path, nb::handle item, int depth) const {
-    require_depth(depth);
-    if (path.empty()) throw InputError("an event has a feature without a name. Give it a name, or ignore it");
-    if (PyDict_Check(item.ptr()))
-      each_value(item, [&](std::string_view key, nb::handle value) { keep(out, below(path, key), value, depth + 1); });
-    else if (is_array(item))
-      out[path_text(path)] = array(path, item, depth);
-    else
-      keep_scalar(out, path, item);
+nb::object plain_scalar(const std::string& path, nb::handle item) {
+  if (path.empty()) throw InputError("an event has a feature without a name. Give it a name, or ignore it");
+  nb::object kept;
+  std::string digits;
+  const text::Value value = value_of(path, item, kept, digits);
+  if (value.is_missing()) return nb::none();
+  switch (value.type) {
+    case text::Value::Type::text: return kept;
+    case text::Value::Type::boolean: return nb::bool_(value.number != 0.0);
+    case text::Value::Type::date: return parts_of(value.moment);
+    default: break;
   }
-
- private:
-  template <class Visit>
-  static void each_value(nb::handle mapping, Visit&& visit) {
-    const nb::object all = nb::steal(PyDict_Copy(mapping.ptr()));
-    for (const auto& [key, value] : nb::borrow<nb::dict>(all)) {
-      const nb::object name = as_name(key);
-      visit(utf8(name), value);
-    }
-  }
-
-  nb::list array(const std::string& path, nb::handle items, int depth) const {
-    const nb::object all = nb::steal(PySequence_Tuple(items.ptr()));
-    if (!all.is_valid()) throw nb::python_error();
-    nb::list out;
-    for (std::size_t k = 0; k < nb::len(all); ++k) out.append(element(path, nb::object(all[k]), depth + 1));
-    return out;
-  }
-
-  // A dictionary for what has several parts, as a date has.
-  nb::object element(const std::string& path, nb::handle item, int depth) const {
-    require_depth(depth);
-    if (is_array(item)) return array(path, item, depth);
-    nb::dict out;
-    if (PyDict_Check(item.ptr())) {
-      each_value(item, [&](std::string_view key, nb::handle value) { keep(out, std::string(key), value, depth + 1); });
-      return out;
-    }
-    nb::object kept;
-    std::string digits;
-    const text::Value value = value_of(path, item, kept, digits);
-    if (value.type != text::Value::Type::date) return scalar(path, value, kept);
-    keep_parts(out, "", value.moment);
-    return out;
-  }
-
-  void keep_scalar(nb::dict& out, const std::string& path, nb::handle item) const {
-    nb::object kept;
-    std::string digits;
-    const text::Value value = value_of(path, item, kept, digits);
-    const nb::object name = path_text(path);
-    if (value.is_missing() && !with_missing_) return;
-    if (out.contains(name)) throw InputError(text::shown(path) + " is there twice");
-    if (value.type == text::Value::Type::date && !value.is_missing())
-      keep_parts(out, path + ".", value.moment);
-    else
-      out[name] = scalar(path, value, kept);
-  }
-
-  static nb::object scalar(const std::string& path, const text::Value& value, const nb::object& kept) {
-    if (value.is_missing()) return nb::none();
-    if (value.type == text::Value::Type::text) return kept;
-    if (value.type == text::Value::Type::boolean) return nb::bool_(value.number != 0.0);
-    if (std::isinf(value.number)) throw InputError(text::shown(path) + " must be finite; got " + show(value.number));
-    return value.text.empty() ? nb::object(nb::float_(value.number)) : nb::steal(PyNumber_Index(kept.ptr()));
-  }
-
-  // The parts of a date are categories of these names.
-  static void keep_parts(nb::dict& out, const std::string& prefix, text::Moment moment) {
-    const text::CalendarParts parts = text::calendar(moment.seconds);
-    const auto add = [&](const char* name, int number) {
-      out[path_text(prefix + name)] = path_text(std::to_string(number));
-    };
-    if (moment.with_time) add("hour", parts.hour);
-    add("weekday", parts.weekday), add("month", parts.month);
-  }
-
-  bool with_missing_;
-};
+  if (std::isinf(value.number)) throw InputError(text::shown(path) + " must be finite; got " + show(value.number));
+  return value.text.empty() ? nb::object(nb::float_(value.number)) : nb::steal(PyNumber_Index(kept.ptr()));
+}
 
 }  // namespace
 
-nb::dict DictionaryVisitor::plain(nb::handle event, bool with_missing) {
+nb::object DictionaryVisitor::plain_value(const std::string& path, nb::handle item, int depth) {
+  require_depth(depth);
+  if (PyDict_Check(item.ptr())) return plain_fields(path + ".", item, depth + 1);
+  if (!is_array(item)) return plain_scalar(path, item);
+  const nb::object all = nb::steal(PySequence_Tuple(item.ptr()));
+  if (!all.is_valid()) throw nb::python_error();
+  nb::list out;
+  for (std::size_t k = 0; k < nb::len(all); ++k)
+    out.append(plain_value(below(path, std::to_string(k)), nb::object(all[k]), depth + 1));
+  return out;
+}
+
+nb::dict DictionaryVisitor::plain_fields(const std::string& prefix, nb::handle fields, int depth) {
   nb::dict out;
-  const PlainEvent all(with_missing);
-  each_item(event, [&](PyObject* key, PyObject* item) {
+  each_item(fields, [&](PyObject* key, PyObject* item) {
     const nb::object held = nb::borrow(item), name = as_name(key);
-    all.keep(out, std::string(utf8(name)), held, 0);
+    const std::string path = prefix + std::string(utf8(name));
+    if (out.contains(name)) throw InputError(text::shown(path) + " is there twice");
+    out[name] = plain_value(path, held, depth);
   });
   return out;
 }

@@ -36,7 +36,7 @@ class Turn {
 class EventReading {
  public:
   EventReading(const text::FeatureOptions& options, bool intercept, std::int64_t fixed_features)
-      : model_(options, intercept, fixed_features), learning_(std::make_unique<Reading>(model_.space())) {}
+      : model_(options, intercept, fixed_features) {}
 
   // Calls `look` while nothing is learned through here.
   nb::object while_still(const Look& look) {
@@ -56,14 +56,12 @@ class EventReading {
   void restore(const nb::bytes& bytes, const Vector<std::int64_t>& ends) {
     const Turn turn(model_.turn());
     model_.space().restore({bytes.c_str(), bytes.size()}, to_vector(ends));
-    learning_ = std::make_unique<Reading>(model_.space());
+    learning_.reset();
     spare_.reset();
   }
 
   // The event as a dictionary of its own, of plain values.
-  Fields plain(nb::handle event) const {
-    return Fields(DictionaryVisitor::plain(event, model_.space().options().missing != text::Missing::ignore));
-  }
+  Fields plain(nb::handle event) const { return Fields(DictionaryVisitor::plain(event)); }
 
  protected:
   struct Reading {
@@ -101,8 +99,8 @@ class EventReading {
       read(*learning_);
       model_.learn(learning_->reader, learn);
       raise_if_interrupted();
-    } catch (...) {  // names may have been taken back
-      learning_->visitor.forget();
+    } catch (...) {  // the last row may not be complete, and names may have been taken back
+      learning_.reset();
       throw;
     }
   }

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +13,7 @@
 #include <string_view>
 
 #include "bind/arrays.hpp"
+#include "bind/asked.hpp"
 #include "bind/event_reading.hpp"
 #include "bind/native_fast_path.hpp"
 #include "bind/signals.hpp"
@@ -26,12 +28,6 @@ namespace {
 using Floats = nb::typed<nb::list, double>;
 using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
-Floats as_list(const std::vector<double>& numbers) {
-  Floats out;
-  for (const double x : numbers) out.append(x);
-  return out;
-}
-
 // One event is learned or predicted while the GIL is held, if nobody else is at the model: that is faster than to let go
 // of the GIL. Nobody ever waits for a mutex with the GIL in his hands.
 class EventCore : public EventReading {
@@ -45,7 +41,7 @@ class EventCore : public EventReading {
         smoothed_(smoothed) {}
 
   bool single() const { return single_; }
-  std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().lanes); }
+  std::size_t lanes() const { return static_cast<std::size_t>(learner_.config().models()); }
 
   // Labels of one event: a number for all lanes, or one for each.
   struct Labels {
@@ -89,20 +85,6 @@ class EventCore : public EventReading {
                });
   }
 
-  // The same for wrappers that want the margins of the lanes as a list, which is quicker to make than an array.
-  Floats learn_lanes(nb::handle event, nb::handle y, double weight, double offset, double time) {
-    Labels labels;
-    if (!read_labels(y, labels)) throw nb::type_error("y must be a number, a list, a tuple or an array of float64");
-    std::vector<double> margin(lanes());
-    learn_one(event, labels, weight, offset, time, margin.data());
-    return as_list(margin);
-  }
-  Floats predict_lanes(nb::handle event, double offset) {
-    std::vector<double> margin(lanes());
-    predict_one(event, offset, margin.data());
-    return as_list(margin);
-  }
-
   nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Matrix2& y,
                                             const std::optional<Matrix2>& weight, const std::optional<Matrix2>& offset,
                                             const std::optional<Vector<double>>& time) {
@@ -134,11 +116,17 @@ class EventCore : public EventReading {
     return to_numpy(std::move(out), {rows, lanes()});
   }
 
+  // The values of the event's features, known or not.
+  Floats feature_values(nb::handle event) const {
+    Floats out;
+    for (const double value : keyed_features(event).value) out.append(value);
+    return out;
+  }
+
   // The keys of the event's features and what each adds to the margin, [feature][lane]; the intercept, whose key is empty, first.
   Explanation explain(nb::handle event) {
     const text::EventSpace& space = model_.space();
-    const text::KeyedFeatures found =
-        text::keyed_features(space, [&](text::Builder& builder) { DictionaryVisitor(builder).read(event); });
+    const text::KeyedFeatures found = keyed_features(event);
     nb::list keys;
     std::vector<std::int32_t> index;
     std::vector<double> value;
@@ -158,6 +146,11 @@ class EventCore : public EventReading {
   }
 
  private:
+  text::KeyedFeatures keyed_features(nb::handle event) const {
+    return text::keyed_features(model_.space(),
+                                [&](text::Builder& builder) { DictionaryVisitor(builder).read(event); });
+  }
+
   // How many events were learned.
   std::int64_t learn(const Events& events, double* margin) {
     if (events.batch.rows == 1 && learner_.try_learn(events, {margin})) return 1;
@@ -204,37 +197,82 @@ class AutoEventCore : public EventReading {
 
   nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Vector<double>& y,
                                             const std::optional<Vector<double>>& weight,
-                                            const std::optional<Vector<double>>& time) {
+                                            const std::optional<Vector<double>>& time,
+                                            const std::optional<KeptAnswers>& asked) {
     const std::size_t rows = y.shape(0);
+    const std::optional<experts::Asked> kept = asked_of(asked);
     std::vector<double> said;
     if (rows > 0)
       learn_events(
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
             const nb::gil_scoped_release free_threads;
-            said = experts_.learn({batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr},
+            said = experts_.learn({batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr,
+                                   kept ? &*kept : nullptr},
                                   signal_arrived);
             return static_cast<std::int64_t>(said.size()) / experts_.heads();
           });
     return shaped(std::move(said), rows);
   }
 
-  nb::ndarray<nb::numpy, double> predict_many(const EventList& events) {
+  nb::ndarray<nb::numpy, double> predict_many(const EventList& events, bool steady) {
     const std::size_t rows = nb::len(nb::handle(events));
+    return shaped(predict(events, rows, steady ? experts::Answer::steady : experts::Answer::live, nullptr), rows);
+  }
+
+  AskedAnswers ask(const EventList& events) {
+    const std::size_t rows = nb::len(nb::handle(events));
+    experts::Asked asked;
+    std::vector<double> said = predict(events, rows, experts::Answer::live, &asked);
+    return answers_of(std::move(said), std::move(asked), rows);
+  }
+
+  // The keys of the event's features and what each adds to the prediction, [feature][head]; what is left, whose key is empty, first. And
+  // what the previous labels add.
+  Explanation explain(nb::handle event, bool steady) {
+    experts::Explanation found;
+    with_known([&](Reading& reading) { reading.known(event); },
+               [&](const text::EventReader& reader) {
+                 const Batch one = model_.batch(reader);
+                 const nb::gil_scoped_release free_threads;
+                 found = experts_.explain(one, steady ? experts::Answer::steady : experts::Answer::live);
+               });
+    const text::EventSpace& space = model_.space();
+    const text::KeyedFeatures read =
+        text::keyed_features(space, [&](text::Builder& builder) { DictionaryVisitor(builder).read(event); });
+    const std::size_t heads = found.intercept.size();
+    nb::list keys;
+    keys.append(nb::bytes("", 0));
+    std::vector<double> parts = found.intercept;
+    for (std::int32_t k = 0; k < read.keys.size(); ++k) {
+      keys.append(nb::bytes(read.keys[k].data(), read.keys[k].size()));
+      const auto at = std::lower_bound(found.feature.begin(), found.feature.end(), space.index_of(read.keys[k]));
+      const bool known = at != found.feature.end() && *at == space.index_of(read.keys[k]);
+      const double* slope =
+          known ? &found.slope[static_cast<std::size_t>(at - found.feature.begin()) * heads] : nullptr;
+      for (std::size_t c = 0; c < heads; ++c)
+        parts.push_back(known ? slope[c] * read.value[static_cast<std::size_t>(k)] : 0.0);
+    }
+    const std::size_t rows = parts.size() / heads;
+    return nb::make_tuple(keys, to_numpy(std::move(parts), {rows, heads}), to_numpy(std::move(found.labels)));
+  }
+
+ private:
+  std::vector<double> predict(const EventList& events, std::size_t rows, experts::Answer answer,
+                              experts::Asked* asked) {
     std::vector<double> said;
     with_known([&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
                [&](const text::EventReader& reader) {
                  const Batch all = model_.batch(reader);
                  {
                    const nb::gil_scoped_release free_threads;
-                   said = experts_.predict(all, signal_arrived);
+                   said = experts_.predict(all, answer, signal_arrived, asked);
                  }
                  raise_if_interrupted();
                });
-    return shaped(std::move(said), rows);
+    return said;
   }
 
- private:
   nb::ndarray<nb::numpy, double> shaped(std::vector<double> said, std::size_t rows) const {
     const std::size_t heads = rows ? said.size() / rows : static_cast<std::size_t>(experts_.heads());
     return to_numpy(std::move(said), {rows, heads});
@@ -292,7 +330,7 @@ class OneByOne {
   EventCore& core_;
 };
 
-// What the faces of river do for every event. Each declines what it is not made for.
+// What the estimators of river do for every event. Each declines what it is not made for.
 
 double margin_of(EventCore& core, nb::handle event) {
   double margin = 0.0;
@@ -368,14 +406,16 @@ void bind_events(nb::module_& m) {
       .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none())
       .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
-      .def("learn_lanes", &EventCore::learn_lanes, event, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time"))
-      .def("predict_lanes", &EventCore::predict_lanes, event, nb::arg("offset"))
+      .def("feature_values", &EventCore::feature_values, event)
       .def("explain", &EventCore::explain, event);
   bind_reading(core);
   nb::class_<AutoEventCore> auto_core(m, "AutoEventCore");
   auto_core.def(nb::new_(&make_auto), nb::arg("experts"), nb::arg("features"))
-      .def("learn_many", &AutoEventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("time").none())
-      .def("predict_many", &AutoEventCore::predict_many, events);
+      .def("learn_many", &AutoEventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("time").none(),
+           nb::arg("asked").none() = nb::none())
+      .def("ask", &AutoEventCore::ask, events)
+      .def("predict_many", &AutoEventCore::predict_many, events, nb::kw_only(), nb::arg("steady") = false)
+      .def("explain", &AutoEventCore::explain, event, nb::kw_only(), nb::arg("steady"));
   bind_reading(auto_core);
   nb::class_<OneByOne>(m, "OneByOne")
       .def(nb::init<nb::object>(), nb::arg("core"))

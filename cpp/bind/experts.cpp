@@ -1,6 +1,7 @@
 #include "odca/experts/mixture.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -9,6 +10,7 @@
 #include <optional>
 
 #include "bind/arrays.hpp"
+#include "bind/asked.hpp"
 #include "bind/signals.hpp"
 #include "bind/topics.hpp"
 
@@ -16,6 +18,7 @@ namespace odca::bind {
 
 namespace {
 
+using experts::Answer;
 using experts::Expert;
 using experts::Experts;
 using experts::SavedState;
@@ -33,16 +36,19 @@ std::unique_ptr<Experts> make(const std::string& task, int classes) {
 
 nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vector<double>& y,
                                      const std::optional<Vector<double>>& weight,
-                                     const std::optional<Vector<double>>& time) {
+                                     const std::optional<Vector<double>>& time,
+                                     const std::optional<KeptAnswers>& asked) {
   const auto rows = static_cast<std::size_t>(x.batch.rows);
   for (const auto* each : {&weight, &time})
     if (*each && (*each)->shape(0) != rows) throw InputError("sample_weight and time must be as long as X");
   if (y.shape(0) != rows) throw InputError("y must be as long as X");
+  const std::optional<experts::Asked> kept = asked_of(asked);
   std::vector<double> predictions;
   {
     const nb::gil_scoped_release free_threads;
-    predictions = self.learn({x.batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr},
-                             signal_arrived);
+    predictions = self.learn(
+        {x.batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr, kept ? &*kept : nullptr},
+        signal_arrived);
   }
   raise_if_interrupted();
   const std::size_t heads = rows ? predictions.size() / rows : static_cast<std::size_t>(self.heads());
@@ -62,16 +68,53 @@ nb::ndarray<nb::numpy, double> learn_with_margins(Experts& self, const PyMatrix&
   return to_numpy(std::move(margins), {rows, heads, static_cast<std::size_t>(experts::expert_count)});
 }
 
-nb::ndarray<nb::numpy, double> predict(const Experts& self, const PyMatrix& x) {
+nb::ndarray<nb::numpy, double> predict(const Experts& self, const PyMatrix& x, bool steady) {
   const auto rows = static_cast<std::size_t>(x.batch.rows);
   std::vector<double> predictions;
   {
     const nb::gil_scoped_release free_threads;
-    predictions = self.predict(x.batch, signal_arrived);
+    predictions = self.predict(x.batch, steady ? Answer::steady : Answer::live, signal_arrived);
   }
   raise_if_interrupted();
   const std::size_t heads = rows ? predictions.size() / rows : static_cast<std::size_t>(self.heads());
   return to_numpy(std::move(predictions), {rows, heads});
+}
+
+// The live answer; and the experts' margins with the number of events that they had learned, to be kept until the labels come.
+AskedAnswers ask(const Experts& self, const PyMatrix& x) {
+  experts::Asked asked;
+  std::vector<double> predictions;
+  {
+    const nb::gil_scoped_release free_threads;
+    predictions = self.predict(x.batch, Answer::live, signal_arrived, &asked);
+  }
+  raise_if_interrupted();
+  return answers_of(std::move(predictions), std::move(asked), static_cast<std::size_t>(x.batch.rows));
+}
+
+// Weights, (heads, features), and intercepts of the steady answer, and the mean curvature along the weights.
+nb::typed<nb::tuple, Numbers, Numbers, double> linear(const Experts& self) {
+  experts::LinearModel model;
+  {
+    const nb::gil_scoped_release free_threads;
+    model = self.linear();
+  }
+  const std::size_t heads = model.intercept.size(), features = model.weight.size() / heads;
+  return nb::typed<nb::tuple, Numbers, Numbers, double>(nb::make_tuple(
+      to_numpy(std::move(model.weight), {heads, features}), to_numpy(std::move(model.intercept)), model.curvature));
+}
+
+// Of one row: its features, the slope of the prediction along each, (features, heads), and what the previous labels and the rest add.
+nb::typed<nb::tuple, nb::any, nb::ellipsis> explain(const Experts& self, const PyMatrix& x, bool steady) {
+  if (x.batch.rows != 1) throw InputError("explain needs one row");
+  experts::Explanation found;
+  {
+    const nb::gil_scoped_release free_threads;
+    found = self.explain(x.batch, steady ? Answer::steady : Answer::live);
+  }
+  const std::size_t features = found.feature.size(), heads = found.intercept.size();
+  return nb::make_tuple(to_numpy(std::move(found.feature)), to_numpy(std::move(found.slope), {features, heads}),
+                        to_numpy(std::move(found.labels)), to_numpy(std::move(found.intercept)));
 }
 
 State get_state(const Experts& self) {
@@ -119,9 +162,16 @@ void bind_table(nb::module_& m) {
       .def_ro("memory", &Expert::memory)
       .def_ro("prior", &Expert::prior)
       .def_prop_ro("kind", [](const Expert& self) { return experts::name_of(self.kind); })
+      .def_prop_ro("steady", [](const Expert& self) { return experts::name_of(self.steady); })
       .def_prop_ro("group", &Expert::group)
       .def_prop_ro("events", [](const Expert& self) { return unless_zero(self.events()); })
       .def_prop_ro("per_feature", [](const Expert& self) { return unless_zero(self.per_feature()); });
+  // The members of the steady answer but for the last, which is the base rate: the place of an expert, and whether its weights are averaged.
+  m.def("steady_members", [] {
+    std::vector<std::pair<int, bool>> out;
+    for (const experts::Member& each : experts::members) out.emplace_back(each.expert, each.averaged);
+    return out;
+  });
   m.def("experts", [] { return std::vector<Expert>(experts::table.begin(), experts::table.end()); });
 }
 
@@ -131,21 +181,36 @@ void bind_experts(nb::module_& m) {
   bind_table(m);
   nb::class_<Experts>(m, "Experts")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("task"), nb::arg("classes"))
-      .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("time").none())
+      .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("time").none(),
+           nb::arg("asked").none() = nb::none())
+      .def("ask", &ask, nb::arg("x"))
+      .def(
+          "require_fitting",
+          [](const Experts& self, const KeptAnswers& asked) {
+            self.require_fitting(*asked_of(asked), static_cast<std::int64_t>(asked.first.shape(0)));
+          },
+          nb::arg("asked"))
       .def("learn_with_margins", &learn_with_margins, nb::arg("x"), nb::arg("y"))
-      .def("predict", &predict, nb::arg("x"))
+      .def("predict", &predict, nb::arg("x"), nb::kw_only(), nb::arg("steady") = false)
+      .def("linear", &linear)
+      .def("explain", &explain, nb::arg("x"), nb::kw_only(), nb::arg("steady"))
       .def("declare", &Experts::declare, nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("count", &Experts::count, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("features", &Experts::features, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("classes", &Experts::classes)
       .def_prop_ro("mean_norm", &Experts::mean_norm, nb::call_guard<nb::gil_scoped_release>())
       .def("weights", [](const Experts& self) { return to_numpy(self.weights()); })
+      .def("steady_weights", [](const Experts& self) { return to_numpy(self.steady_weights()); })
       .def("history",
            [](const Experts& self) {
              std::vector<double> rows = self.history();
              const std::size_t count = rows.size() / experts::History::width;
              return to_numpy(std::move(rows), {count, experts::History::width});
            })
+      .def("merge", &Experts::merge, nb::arg("other"), nb::arg("places"), nb::arg("classes"),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("become_part", &Experts::become_part, nb::arg("part"), nb::arg("parts"),
+           nb::call_guard<nb::gil_scoped_release>())
       .def("state", &get_state)
       .def("restore", &set_state, nb::arg("state"));
 }

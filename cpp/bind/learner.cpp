@@ -25,10 +25,27 @@ Batch with_intercept(const PyMatrix& x, const Learner& learner) {
   return batch;
 }
 
+// Every model is learned with each of these strengths in addition to its own.
+void try_each(Config& config, const std::vector<double>& strengths) {
+  const std::size_t candidates = strengths.size();
+  const auto repeat = [candidates](std::vector<double>& values) {
+    std::vector<double> out;
+    out.reserve(values.size() * candidates);
+    for (const double value : values) out.insert(out.end(), candidates, value);
+    values = std::move(out);
+  };
+  for (auto* each : {&config.rho, &config.prior_strength, &config.shape.mean}) repeat(*each);
+  if (config.window.parameter.size() > 1) repeat(config.window.parameter);
+  config.candidates = static_cast<int>(candidates);
+  config.lanes *= config.candidates;
+  for (int l = 0; l < config.lanes; ++l) config.prior_strength[l] += strengths[l % candidates];
+}
+
 std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule, const std::string& label_hint,
                               const PyPenalty& penalty, const PyWindow& window, int lanes, const Vector<double>& rho,
-                              const Vector<double>& prior_strength, double kappa, bool intercept, bool scale,
-                              std::int64_t fixed_features, const std::optional<Vector<double>>& inverse_weights,
+                              const Vector<double>& prior_strength, const std::optional<Vector<double>>& candidates,
+                              double kappa, bool intercept, bool scale, std::int64_t fixed_features,
+                              const std::optional<Vector<double>>& inverse_weights,
                               const std::optional<Vector<double>>& means) {
   Config config;
   config.loss = loss.loss;
@@ -44,6 +61,7 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule,
   config.scale = scale;
   config.fixed_features = fixed_features;
   if (inverse_weights) config.shape = {to_vector(*inverse_weights), to_vector(*means)};
+  if (candidates) try_each(config, to_vector(*candidates));
   return std::make_unique<Learner>(std::move(config));
 }
 
@@ -52,7 +70,7 @@ Reports learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::opt
   Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
                 time ? time->data() : nullptr};
   const auto rows = static_cast<std::size_t>(events.batch.rows);
-  const auto lanes = static_cast<std::size_t>(self.config().lanes);
+  const auto lanes = static_cast<std::size_t>(self.config().models());
   const std::size_t n = rows * lanes, more = diagnostics ? n : 0;
   std::vector<double> margin(n), dual(more), slope(more);
   std::vector<std::uint8_t> saturated(more);
@@ -90,7 +108,7 @@ Reports fit(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optio
 nb::ndarray<nb::numpy, double> predict(const Learner& self, const PyMatrix& x, const std::optional<Matrix2>& offset,
                                        bool smoothed) {
   const Batch batch = with_intercept(x, self);
-  const auto rows = static_cast<std::size_t>(batch.rows), lanes = static_cast<std::size_t>(self.config().lanes);
+  const auto rows = static_cast<std::size_t>(batch.rows), lanes = static_cast<std::size_t>(self.config().models());
   std::vector<double> out(rows * lanes);
   {
     const nb::gil_scoped_release free_threads;
@@ -111,7 +129,7 @@ nb::ndarray<nb::numpy, double> read(const Learner& self, Read read_from) {
   return to_numpy(std::move(values));
 }
 
-// [feature][lane]
+// [feature][model]
 template <class Read>
 nb::ndarray<nb::numpy, double> read_features(const Learner& self, Read read_from) {
   std::vector<double> values;
@@ -119,7 +137,7 @@ nb::ndarray<nb::numpy, double> read_features(const Learner& self, Read read_from
     const nb::gil_scoped_release free_threads;
     values = read_from(self);
   }
-  const auto lanes = static_cast<std::size_t>(self.config().lanes), features = values.size() / lanes;
+  const auto lanes = static_cast<std::size_t>(self.config().models()), features = values.size() / lanes;
   return to_numpy(std::move(values), {features, lanes});
 }
 
@@ -136,6 +154,7 @@ Fields scalars(const Learner& self) {
   out["mass"] = to_numpy(std::move(s.lane.mass));
   out["squared_mass"] = to_numpy(std::move(s.lane.squared_mass));
   out["saturated"] = to_numpy(std::move(s.lane.saturated));
+  out["strength"] = to_numpy(std::move(s.strength));
   return out;
 }
 
@@ -146,8 +165,8 @@ void bind_learner(nb::module_& m) {
   nb::class_<Learner>(m, "Learner")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("label_rule"), nb::arg("label_hint"),
            nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"), nb::arg("rho"), nb::arg("prior_strength"),
-           nb::arg("kappa"), nb::arg("intercept"), nb::arg("scale"), nb::arg("fixed_features"),
-           nb::arg("inverse_weights").none(), nb::arg("means").none())
+           nb::arg("candidates").none(), nb::arg("kappa"), nb::arg("intercept"), nb::arg("scale"),
+           nb::arg("fixed_features"), nb::arg("inverse_weights").none(), nb::arg("means").none())
       .def(
           "copy", [](const Learner& self) { return std::make_unique<Learner>(self); }, Unlocked())
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("offset").none(),

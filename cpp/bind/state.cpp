@@ -108,10 +108,12 @@ Fields delta(const Learner& learner, const Learner& base) {
     const nb::gil_scoped_release free_threads;
     delta = learner.delta(base);
   }
+  const bool scored = delta.gain.lane.scored;
   Fields out = fields_of(std::move(delta.gain));
   const Store store{out};
   store("factor", delta.factor);
   store("smooth_factor", delta.smooth_factor);
+  if (scored) store("loss_factor", delta.loss_factor);
   return out;
 }
 
@@ -121,6 +123,7 @@ void apply(Learner& learner, const Fields& fields) {
   const Fetch fetch{fields};
   fetch("factor", delta.factor);
   fetch("smooth_factor", delta.smooth_factor);
+  if (delta.gain.lane.scored) fetch("loss_factor", delta.loss_factor);
   const nb::gil_scoped_release free_threads;
   learner.apply(learner.checked(std::move(delta), table));
 }

@@ -49,24 +49,27 @@ const char* name_of(Kind kind) {
 // Name, role, kind, and whether a feature is the event's time too.
 using PyColumn = std::tuple<std::string, std::string, std::string, bool>;
 
-TableColumn column_of(const PyColumn& column) {
-  const auto& [name, role, kind, is_time] = column;
-  return {name, named("the role of a column", role, roles), named("the kind of a column", kind, kinds), is_time};
-}
+// The columns of a table: there may be many, so they are converted once, not with every block.
+struct TableColumns {
+  std::vector<TableColumn> all;
+
+  explicit TableColumns(const std::vector<PyColumn>& columns) {
+    for (const auto& [name, role, kind, is_time] : columns)
+      all.push_back(
+          {name, named("the role of a column", role, roles), named("the kind of a column", kind, kinds), is_time});
+  }
+};
 
 char character(const std::string& delimiter) {
   if (delimiter.size() != 1) throw InputError("the delimiter must be one character of ASCII; got '" + delimiter + "'");
   return delimiter[0];
 }
 
-std::unique_ptr<Block> read_csv(nb::handle data, const std::vector<PyColumn>& columns, const std::string& delimiter,
-                                bool header, const FeatureOptions& features, bool skip_bad,
-                                const text::Vocabulary* vocabulary) {
-  std::vector<TableColumn> known;
-  for (const PyColumn& column : columns) known.push_back(column_of(column));
+std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, const std::string& delimiter, bool header,
+                                const FeatureOptions& features, bool skip_bad, const text::Vocabulary* vocabulary) {
   const char between = character(delimiter);
   return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
-    text::read_csv(text, known, between, header, features, skip_bad, block);
+    text::read_csv(text, columns.all, between, header, features, skip_bad, block);
   });
 }
 
@@ -87,15 +90,13 @@ text::Values values_of(const PyValues& values, std::vector<std::string_view>& ke
   return text::Codes{{codes.data(), codes.shape(0)}, kept};
 }
 
-std::unique_ptr<Block> read_table(const std::vector<PyColumn>& columns, const std::vector<PyValues>& values,
-                                  std::int64_t rows, const FeatureOptions& features, bool skip_bad,
-                                  const text::Vocabulary* vocabulary) {
-  if (columns.size() != values.size()) throw InputError("each column must have its values");
+std::unique_ptr<Block> read_table(const TableColumns& columns, const std::vector<PyValues>& values, std::int64_t rows,
+                                  const FeatureOptions& features, bool skip_bad, const text::Vocabulary* vocabulary) {
+  if (columns.all.size() != values.size()) throw InputError("each column must have its values");
   if (rows < 0) throw InputError("the number of rows must not be negative");
-  std::vector<std::vector<std::string_view>> strings(columns.size());
+  std::vector<std::vector<std::string_view>> strings(values.size());
   std::vector<text::ValueColumn> table;
-  for (std::size_t k = 0; k < columns.size(); ++k)
-    table.push_back({column_of(columns[k]), values_of(values[k], strings[k])});
+  for (std::size_t k = 0; k < values.size(); ++k) table.push_back({columns.all[k], values_of(values[k], strings[k])});
   auto block = std::make_unique<Block>();
   if (vocabulary) block->known = vocabulary->known();
   const nb::gil_scoped_release free_threads;
@@ -107,7 +108,7 @@ std::vector<std::string> csv_fields(nb::handle sample, const std::string& delimi
   try {
     return text::csv_fields(Bytes(sample).text(), character(delimiter));
   } catch (const text::Fault& fault) {
-    throw InputError("the first line: " + fault.message);
+    throw InputError(fault.message);
   }
 }
 
@@ -122,6 +123,7 @@ std::vector<std::string> guess_kinds(nb::handle sample, const std::string& delim
 }  // namespace
 
 void bind_tables(nb::module_& m) {
+  nb::class_<TableColumns>(m, "TableColumns").def(nb::init<const std::vector<PyColumn>&>(), nb::arg("columns"));
   m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("header"),
         nb::arg("features"), nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def("read_table", &read_table, nb::arg("columns"), nb::arg("values"), nb::arg("rows"), nb::arg("features"),

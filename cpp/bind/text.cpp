@@ -12,6 +12,7 @@
 #include "bind/text.hpp"
 #include "bind/topics.hpp"
 #include "odca/features/vocabulary.hpp"
+#include "odca/ingest/checksum.hpp"
 #include "odca/ingest/json/json.hpp"
 #include "odca/ingest/libsvm/libsvm.hpp"
 #include "odca/ingest/vw/vw.hpp"
@@ -21,6 +22,7 @@ namespace odca::bind {
 namespace {
 
 using text::Block;
+using text::Checksum;
 using text::FeatureOptions;
 using text::RoleNames;
 using text::Vocabulary;
@@ -195,24 +197,36 @@ void bind_block(nb::module_& m) {
           nb::arg("places"), nb::arg("width"));
 }
 
+void add_to(Checksum& checksum, nb::handle data) {
+  const Bytes bytes(data);
+  const nb::gil_scoped_release free_threads;
+  checksum.add(bytes.text());
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  std::string out(16, '0');
+  for (auto digit = out.rbegin(); digit != out.rend(); ++digit, number >>= 4) *digit = "0123456789abcdef"[number & 15];
+  return out;
+}
+
 }  // namespace
 
 void bind_text(nb::module_& m) {
   using Fields = std::vector<std::string>;
   nb::class_<FeatureOptions>(m, "TextFeatures")
-      .def(nb::new_([](const std::string& space, int bits, Fields keep, Fields ignore, std::vector<Fields> interactions,
-                       Fields text, Fields categorical, Fields numeric, Fields dates, Fields booleans, int ngrams,
+      .def(nb::new_([](const std::string& space, int bits, const Fields& keep, const Fields& ignore,
+                       std::vector<Fields> interactions, const Fields& text, const Fields& categorical,
+                       const Fields& numeric, const Fields& dates, const Fields& booleans, int ngrams,
                        const std::string& missing, bool nested) {
              FeatureOptions options;
              options.space = chosen<text::Space>(
                  "space", space,
                  {{"indices", text::Space::indices}, {"names", text::Space::names}, {"hashed", text::Space::hashed}});
              options.bits = bits;
-             options.keep = std::move(keep), options.ignore = std::move(ignore);
+             options.keep = keep, options.ignore = ignore;
              options.interactions = std::move(interactions);
-             options.text = std::move(text), options.categorical = std::move(categorical);
-             options.numeric = std::move(numeric), options.dates = std::move(dates);
-             options.booleans = std::move(booleans);
+             options.text = text, options.categorical = categorical, options.numeric = numeric;
+             options.dates = dates, options.booleans = booleans;
              options.ngrams = ngrams, options.nested = nested;
              options.missing = chosen<text::Missing>("missing", missing,
                                                      {{"ignore", text::Missing::ignore},
@@ -247,6 +261,17 @@ void bind_text(nb::module_& m) {
             self.restore({bytes.c_str(), bytes.size()}, to_vector(ends));
           },
           nb::arg("bytes"), nb::arg("ends"));
+  nb::class_<Checksum>(m, "Checksum")
+      .def(nb::init<>())
+      .def("copy", [](const Checksum& self) { return self; })
+      .def("add", &add_to, nb::arg("data"))
+      .def(
+          "digest",
+          [](Checksum self, nb::handle data) {
+            add_to(self, data);
+            return hexadecimal(self.value());
+          },
+          nb::arg("data") = nb::bytes("", 0), "The checksum of all that was added, and then of `data`.");
   m.def("read_libsvm", &parsed<&text::read_libsvm>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),
         nb::arg("vocabulary").none());
   m.def("read_vw", &parsed<&text::read_vw>, nb::arg("data"), nb::arg("features"), nb::arg("skip_bad"),

@@ -66,10 +66,13 @@ Moment moment_of(nb::handle date) {
   return {(static_cast<double>(seconds) * 1e6 + PyDateTime_DATE_GET_MICROSECOND(x)) / 1e6, true};
 }
 
-// A date or moment of NumPy's as one of Python's; None if it is none. Nanoseconds, which Python does not have, are cut off.
+// A date or moment of NumPy's as one of Python's; None if it is none. Nanoseconds, which Python does not have, are cut off. A year that
+// Python does not have makes a number: the seconds since 1970.
 nb::object of_numpy(nb::handle x) {
   nb::object item = x.attr("item")();
-  return PyLong_Check(item.ptr()) ? x.attr("astype")("datetime64[us]").attr("item")() : item;
+  for (const char* unit : {"datetime64[us]", "datetime64[s]"})
+    if (PyLong_Check(item.ptr())) item = x.attr("astype")(unit).attr("item")();
+  return item;
 }
 
 bool is_date(nb::handle x) {
@@ -79,7 +82,7 @@ bool is_date(nb::handle x) {
 
 }  // namespace
 
-std::string_view utf8(nb::handle text) {
+std::string_view encoded_utf8(nb::handle text) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
   if (data) return {data, static_cast<std::size_t>(size)};
@@ -108,7 +111,10 @@ text::Value value_of(std::string_view path, nb::handle object, nb::object& kept,
   if (PyBool_Check(x)) return Value::of_boolean(x == Py_True);
   if (is_type(object, "numpy.bool_") || is_type(object, "numpy.bool"))
     return Value::of_boolean(PyObject_IsTrue(x) == 1);
-  if (is_type(object, "numpy.datetime64")) kept = of_numpy(object);
+  if (is_type(object, "numpy.datetime64")) {
+    kept = of_numpy(object);
+    if (PyLong_Check(kept.ptr())) return Value::of_date({PyLong_AsDouble(kept.ptr()), true});
+  }
   if (kept.is_none() || (is_date(kept) && is_pandas(kept, "NaT"))) return Value::none();
   if (is_date(kept)) return Value::of_date(moment_of(kept));
   Value value = Value::of_number(as_number(path, kept));

@@ -171,6 +171,12 @@ void check_refusals() {
     CHECK(error_of(bad, 0, intercept).find("outside 0..4") != std::string::npos);
     bad.index = {std::numeric_limits<Index>::min(), 0, 2};
     CHECK(error_of(bad, 0, intercept).find("outside 0..4") != std::string::npos);
+    bad = {5, {0, 6}, {0, 1, 2, 3, 4, std::numeric_limits<Index>::max()}, std::vector<double>(6, 1.0)};
+    for (std::size_t at = 0; at < 6; ++at) {  // in the part that is read in fours, and behind it
+      std::swap(bad.index[at], bad.index[5]);
+      CHECK(error_of(bad, 0, intercept).find(std::to_string(std::numeric_limits<Index>::max())) != std::string::npos);
+      std::swap(bad.index[at], bad.index[5]);
+    }
   }
 }
 
@@ -191,17 +197,44 @@ TEST_CASE("sparse matrices of all types are read, sorted and summed where necess
 TEST_CASE("rows and indices that do not fit the matrix are refused by name") {
   check_refusals<std::int32_t>();
   check_refusals<std::int64_t>();
+  const Csr<std::int64_t, double> cut{9, {0, 4}, {1, (std::int64_t{1} << 32) + 2, 3, 4}, {1.0, 2.0, 3.0, 4.0}};
+  CHECK(error_of(cut, 0).find("column index 4294967298") != std::string::npos);  // its lower 32 bits would fit
 }
 
-TEST_CASE("a row that already has the right form is not copied") {
+TEST_CASE("a dense row of doubles is used in place, unless it must be its own; every other row is a copy") {
   Batch::Scratch scratch;
   const std::vector<double> data = {1.0, 2.0, 3.0, 4.0};
   CHECK(dense(data, 2, 2, 2, 1).row(1, scratch).value == data.data() + 2);
-  const Row gathered = dense(data, 2, 2, 1, 2).row(1, scratch);
-  CHECK(gathered.value == scratch.value.data());
+  const Row own = dense(data, 2, 2, 2, 1).own_row(1, scratch);
+  CHECK(own.value == scratch.value.data());
+  CHECK(meaning(own) == std::map<std::int64_t, double>{{0, 3.0}, {1, 4.0}});
+  CHECK(dense(data, 2, 2, 1, 2).row(1, scratch).value == scratch.value.data());
   const Csr<std::int32_t, double> csr{2, {0, 2}, {0, 1}, {5.0, 6.0}};
-  CHECK(csr.batch().row(0, scratch).value == csr.value.data());
-  CHECK(csr.batch().row(0, scratch).index == csr.index.data());
+  const Row copy = csr.batch().row(0, scratch);
+  CHECK(copy.value == scratch.value.data());
+  CHECK(copy.index == scratch.index.data());
+  CHECK(csr.batch().own_row(0, scratch).index == scratch.index.data());
+}
+
+TEST_CASE("rows of any length are read to their end, and no further") {
+  Csr<std::int32_t, double> csr{.width = 40};
+  std::vector<std::map<std::int64_t, double>> wanted;
+  for (const int length : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 1, 4, 3}) {
+    std::map<std::int64_t, double>& row = wanted.emplace_back();
+    for (int k = 0; k < length; ++k) {
+      const std::int32_t j =
+          40 - 2 * length + 2 * k;  // the row behind it begins lower: a row must not seem unsorted for that
+      csr.index.push_back(j), csr.value.push_back(k + 1.0), row[j] = k + 1.0;
+    }
+    csr.start.push_back(static_cast<std::int32_t>(csr.index.size()));
+  }
+  Batch::Scratch scratch;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Row row = csr.batch().row(static_cast<std::int64_t>(i), scratch);
+    check_promise(row, 40);
+    CHECK(scratch.pairs.empty());
+    CHECK(meaning(row) == wanted[i]);
+  }
 }
 
 TEST_CASE("explicit zeros stay, equal indices are added in their order") {

@@ -116,7 +116,7 @@ inline void check_sums(const Learner& learner, const Definition& definition) {
       REQUIRE(std::fabs(dual[at] - wanted.dual[j]) <= slack);
       total += weights[at];
       if (config.fixed_features > 0) continue;
-      const long double strength = config.strength(l, static_cast<double>(wanted.mass));
+      const long double strength = config.rho[l] * static_cast<double>(wanted.mass) + config.prior_strength[l];
       const long double r = config.shape.inverse_weight_of(j), w0 = config.shape.mean_of(at);
       const long double x = strength > 0.0L ? wanted.dual[j] * r / strength : 0.0L;
       const long double blur = strength > 0.0L ? slack * r / strength : 0.0L;

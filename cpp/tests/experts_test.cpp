@@ -13,6 +13,7 @@
 
 using namespace odca::test;
 using odca::InputError;
+using odca::experts::Answer;
 using odca::experts::Experts;
 using odca::experts::SavedState;
 using odca::experts::Task;
@@ -59,6 +60,10 @@ std::vector<double> predict(const Experts& experts, const Stream& stream, std::i
   return experts.predict(stream.call(from, to).events.batch);
 }
 
+std::vector<double> predict_steadily(const Experts& experts, const Stream& stream, std::int64_t from, std::int64_t to) {
+  return experts.predict(stream.call(from, to).events.batch, Answer::steady);
+}
+
 std::string first_difference(const Experts& a, const Experts& b) {
   const SavedState::Parts left = a.state().parts, right = b.state().parts;
   for (std::size_t k = 0; k < left.size(); ++k)
@@ -103,8 +108,16 @@ void require_sound(const Experts& experts) {
     REQUIRE(all_finite(each.second));
   }
   for (const char* name : {"bayes", "simplex", "top"}) require_simplex(part(state, name));
-  const auto weights = experts.weights();
-  require_simplex({weights.begin(), weights.end()});
+  require_simplex(experts.weights());
+  double total = 0.0;
+  for (const double w : experts.steady_weights()) {
+    REQUIRE(w >= 0.0);
+    total += w;
+  }
+  REQUIRE(std::fabs(total - 1.0) < 1e-12);
+  const odca::experts::LinearModel linear = experts.linear();
+  REQUIRE(all_finite(linear.weight));
+  REQUIRE(all_finite(linear.intercept));
   const std::vector<double>& covariance = part(state, "covariance");
   for (int i = 0; i < size; ++i)
     for (int j = 0; j < i; ++j) REQUIRE(same_bits(covariance[i * size + j], covariance[j * size + i]));
@@ -126,6 +139,8 @@ TEST_CASE("any split of a stream into calls gives the same experts and the same 
         for (const double each : learn(parts, stream, from, to)) in_parts.push_back(each);
       }
       REQUIRE(same_bits(predicted, in_parts));
+      REQUIRE(
+          same_bits(predict_steadily(whole, stream, 0, stream.rows), predict_steadily(parts, stream, 0, stream.rows)));
       REQUIRE(first_difference(whole, parts) == "");
     }
 }
@@ -142,6 +157,7 @@ TEST_CASE("experts predict before they learn what predict() would have returned,
     Experts again(kind.task, kind.classes);
     again.restore(experts.state());
     REQUIRE(all_finite(predict(experts, wider, 0, wider.rows)));
+    REQUIRE(all_finite(predict_steadily(experts, wider, 0, wider.rows)));
     REQUIRE(first_difference(experts, again) == "");
   }
 }
@@ -153,6 +169,7 @@ TEST_CASE("whatever comes, numbers are finite, weights on the simplex and the co
       Experts experts(kind.task, kind.classes);
       for (std::int64_t from = 0; from < stream.rows; from += 20) {
         REQUIRE(all_finite(learn(experts, stream, from, from + 20)));
+        REQUIRE(all_finite(predict_steadily(experts, stream, from, from + 20)));
         require_sound(experts);
       }
       Experts again(kind.task, kind.classes);
@@ -203,6 +220,46 @@ TEST_CASE("a damaged state is refused, and nothing has changed") {
     refuse([](auto& s) { s.clear(); });
     CHECK(first_difference(experts, before) == "");
   }
+}
+
+// Differences between the answers of two heads, which for classes are what probabilities depend on.
+TEST_CASE("the steady answer is the linear model that linear() returns") {
+  for (const Kind& kind : kinds) {
+    const Stream stream = expert_stream(kind, 26, false, {.rows = 400, .width = 12});
+    Experts experts(kind.task, kind.classes);
+    for (std::int64_t from = 0; from < stream.rows; from += 40) {
+      learn(experts, stream, from, from + 40);
+      const odca::experts::LinearModel linear = experts.linear();
+      const std::vector<double> answers = predict_steadily(experts, stream, 0, stream.rows);
+      const auto call = stream.call(0, stream.rows);
+      odca::Batch::Scratch scratch;
+      const auto heads = static_cast<std::size_t>(experts.heads()), features = linear.weight.size() / heads;
+      for (std::int64_t i = 0; i < stream.rows; ++i) {
+        std::vector<double> z = linear.intercept;
+        call.events.batch.row(i, scratch).each([&](std::int64_t j, double x) {
+          if (static_cast<std::size_t>(j) >= features) return;
+          for (std::size_t c = 0; c < heads; ++c) z[c] += x * linear.weight[c * features + static_cast<std::size_t>(j)];
+        });
+        const double* const answer = &answers[static_cast<std::size_t>(i) * heads];
+        for (std::size_t c = 0; c < heads; ++c)
+          REQUIRE(std::fabs(heads == 1 ? z[c] - answer[c] : z[c] - z[0] - (answer[c] - answer[0])) < 1e-9);
+      }
+    }
+  }
+}
+
+TEST_CASE("a class that appears during a steady prediction leaves numbers, however large the margins are") {
+  const Kind kind = kinds[0];
+  Stream stream = expert_stream(kind, 28, false, {.rows = 15'000, .width = 300, .density = 1.0});
+  Experts experts(kind.task, kind.classes);
+  learn(experts, stream, 0, 200);
+  for (double& x : stream.value) x *= 1e90;
+  bool added = false;
+  const std::vector<double> answers = experts.predict(stream.call(0, stream.rows).events.batch, Answer::steady,
+                                                      [&] { return experts.declare(3), added = true, false; });
+  REQUIRE(added);
+  REQUIRE(static_cast<std::int64_t>(answers.size()) == 3 * stream.rows);
+  CHECK(all_finite(answers));
 }
 
 TEST_CASE("an event that cannot be learned from changes nothing") {

@@ -156,3 +156,31 @@ TEST_CASE("the error names the row") {
   CHECK(learner.scalars().count == 0);
   CHECK(learner.scalars().features == 0);
 }
+
+TEST_CASE("what a loss writes to the arrays of its call is not used in place of what was checked") {
+  using Window = odca::Window;
+  for (const Window& window : {Window{}, Window{.kind = Window::Kind::count, .length = 10}})
+    for (const double kappa : {0.0, 0.9}) {
+      const Stream stream = make_stream({.rows = 40, .width = 30, .zero_weight = 0.0}, Labels::any, 77);
+      Stream spoiled = stream;
+      std::size_t row = 0;
+      bool spoils = false;
+      odca::Custom loss;
+      loss.dual = [&](double p, double s, double y) {
+        for (auto k = static_cast<std::size_t>(stream.start[row]);
+             spoils && k < static_cast<std::size_t>(stream.start[row + 1]); ++k) {
+          spoiled.index[k] = k % 2 ? 1 << 30 : -(1 << 30);
+          spoiled.value[k] = std::nan("");
+        }
+        ++row;
+        return (y - p) / (1.0 + s);
+      };
+      const Config config = make_config(loss, odca::L2{}, window, 1, kappa);
+      Learner spared(config), tried(config);
+      learn(spared, stream);
+      row = 0, spoils = true;
+      learn(tried, spoiled);
+      CHECK(row == 40);
+      CHECK(first_difference(tried.state(), spared.state()) == "");
+    }
+}

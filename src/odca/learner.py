@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from odca import _core
 from odca.errors import InputError
 from odca.io import model_file
 from odca.learner_options import (
+    STRENGTHS,
     LearnerOptions,
     Numbers,
     count_lanes,
@@ -19,6 +20,7 @@ from odca.learner_options import (
     frozen,
     per_lane,
     shape_of,
+    tries_strengths,
 )
 from odca.losses import as_native, label_rule
 from odca.penalties import KL, L2, Penalty
@@ -26,6 +28,9 @@ from odca.reports import Delta, Diagnostics, FitReport
 from odca.validation.arrays import Array, as_columns, as_floats, as_matrix, as_times
 from odca.validation.numbers import real, whole, yes_or_no
 from odca.windows import Infinite, Window
+
+PRIOR_MEAN = "prior_mean"
+"""The array of a file that holds the option of this name. (Files of version 0.3 and before have it among the options.)"""
 
 
 class Learner(LearnerOptions, model_file.Savable):
@@ -35,8 +40,8 @@ class Learner(LearnerOptions, model_file.Savable):
 
     loss: one of odca's losses, an object with `dual(p, s, y)` or `gradient(z, y)`, or a `CompiledLoss`.
     penalty: R. L2, ElasticNet, NonNegative, Box or KL.
-    rho: ρ ≥ 0, the strength of the penalty relative to the total weight of the events. "auto" is 1e-5, or 1e-3 with
-        scale=True.
+    rho: ρ ≥ 0, the strength of the penalty relative to the total weight of the events. "auto" learns with six constant
+        strengths side by side and answers with the one whose predictions were best so far (docs/options.md).
     window: how past events are weighted. Infinite, Exponential, HalfLife or Sliding.
     smoothing: κ in [0, 1]. Predictions use w̄ = Σ κ^(N-n) w_n / Σ κ^(N-n); 0 uses w itself.
     prior_strength: a₀ ≥ 0, a constant strength: the penalty is multiplied by ρΔ + a₀. Required if rho=0.
@@ -88,14 +93,14 @@ class Learner(LearnerOptions, model_file.Savable):
             raise ValueError(
                 "scale=True does not go with KL or prior_mean, whose weights are in the units of X. Scale X beforehand."
             )
-        if isinstance(rho, str):
-            if rho != "auto":
-                raise ValueError(f"rho must be a number >= 0, one for each lane, or 'auto'; got {rho!r}.")
+        if isinstance(rho, str) and rho != "auto":
+            raise ValueError(f"rho must be a number >= 0, one for each lane, or 'auto'; got {rho!r}.")
+        if isinstance(rho, str) and not tries_strengths(rho, loss):
             rho = default_rho(scale=scale)
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,
-            "rho": frozen(rho, "rho"),
+            "rho": rho if isinstance(rho, str) else frozen(rho, "rho"),
             "window": window,
             "smoothing": smoothing,
             "prior_strength": frozen(prior_strength, "prior_strength"),
@@ -113,9 +118,9 @@ class Learner(LearnerOptions, model_file.Savable):
         count = count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
         self._single = count is None
         self._lanes = count or 1
-        strengths = per_lane("rho", rho, self._lanes)
+        strengths = per_lane("rho", 0.0 if isinstance(rho, str) else rho, self._lanes)
         priors = per_lane("prior_strength", prior_strength, self._lanes)
-        if np.any((strengths == 0.0) & (priors == 0.0)):
+        if not isinstance(rho, str) and np.any((strengths == 0.0) & (priors == 0.0)):
             raise ValueError(
                 "rho and prior_strength are both 0: the problem has no strength. Give one of them a value > 0."
             )
@@ -132,6 +137,7 @@ class Learner(LearnerOptions, model_file.Savable):
             lanes=self._lanes,
             rho=strengths,
             prior_strength=priors,
+            candidates=np.array(STRENGTHS) if isinstance(rho, str) else None,
             kappa=float(smoothing),
             intercept=intercept,
             scale=scale,
@@ -185,7 +191,23 @@ class Learner(LearnerOptions, model_file.Savable):
         the events had come from a stream (and, for w̄, as if every past w had been the result).
 
         The model is replaced at the end: an error or Ctrl-C leaves it unchanged, and until then other threads see the old one.
+        With rho="auto" one problem is solved, that of rho=1e-5, or of 1e-3 with scale=True; this is then the learner's rho.
         """
+        if isinstance(self.rho, str):
+            plain = type(self)(**self._options | {"rho": default_rho(scale=self.scale)})
+            report = plain.fit(
+                X,
+                y,
+                sample_weight=sample_weight,
+                offset=offset,
+                time=time,
+                tol=tol,
+                max_iter=max_iter,
+                shuffle=shuffle,
+                seed=seed,
+            )
+            vars(self).update(vars(plain))
+            return report
         if not 0.0 < real(tol) < math.inf:
             raise ValueError(f"tol must be a number > 0, a share of the loss at the start; got {tol!r}. Try 1e-4.")
         events = self._events("fit", X, y, sample_weight, offset, time)
@@ -239,6 +261,11 @@ class Learner(LearnerOptions, model_file.Savable):
     def mass(self) -> float | Array:
         """Δ = Σ δ_n, the total weight of the events in the window."""
         return self._per_model(self._core.scalars()["mass"])
+
+    @property
+    def strength(self) -> float | Array:
+        """A = ρΔ + a₀, by which the penalty is multiplied now. With rho="auto", a₀ is the one that predicts best so far."""
+        return self._per_model(self._core.scalars()["strength"])
 
     @property
     def count(self) -> int:
@@ -393,7 +420,19 @@ class Learner(LearnerOptions, model_file.Savable):
         options = {**self._options, "lanes": len(lanes)}
         for name in ("rho", "prior_strength"):
             options[name] = options[name][0] if isinstance(options[name], tuple) else options[name]
+        for name in ("prior_mean", "prior_intercept"):
+            options[name] = self._of_lanes(name, lanes, flips)
         return self._made_of({**vars(type(self)(**options)), "_core": core, "_loss": self._loss})
+
+    def _of_lanes(self, name: str, sources: Sequence[int], mirrored: Sequence[bool]) -> Any:
+        """Where lanes that are rearranged begin: a mirrored one at the negative, a blank one at zero."""
+        values = np.zeros(0) if self._options[name] is None else np.asarray(self._options[name])
+        if not np.any(values):
+            return self._options[name]
+        shared = values.ndim < (2 if name == "prior_mean" else 1)
+        by_lane = np.broadcast_to(values, (self._lanes, *values.shape)) if shared else values
+        signs = [0.0 if source < 0 else -1.0 if flip else 1.0 for source, flip in zip(sources, mirrored, strict=True)]
+        return np.array([sign * by_lane[max(source, 0)] + 0.0 for sign, source in zip(signs, sources, strict=True)])
 
     def copy(self) -> Self:
         """Return an independent learner in the same state."""
@@ -424,13 +463,14 @@ class Learner(LearnerOptions, model_file.Savable):
 
     def saved(self) -> model_file.ModelFile:
         """The contents of the learner's model file."""
-        return model_file.ModelFile(self.kind, dict(self._options), self.get_state())
+        return model_file.ModelFile(self.kind, *filed(self._options, self.get_state()))
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
         """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
-        learner = cls(**saved_options(saved.options, saved.arrays, loss))
-        learner.set_state(saved.arrays)
+        options, state = saved_options(saved.options, saved.arrays, loss)
+        learner = cls(**options)
+        learner.set_state(state)
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
@@ -502,15 +542,31 @@ class Learner(LearnerOptions, model_file.Savable):
         return self._per_model(constant)
 
 
-def saved_options(options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], loss: object) -> dict[str, Any]:
-    """The options of a saved learner, with the user's own loss inserted. ValueError if its state does not match them."""
+State: TypeAlias = dict[str, npt.NDArray[Any]]
+
+
+def filed(options: Mapping[str, Any], state: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, Any], State]:
+    """Options and state as a file holds them: a prior mean grows with the features, so it is an array."""
+    mean = options["prior_mean"]
+    return {**options, "prior_mean": None}, {**state, **({} if mean is None else {PRIOR_MEAN: np.array(mean)})}
+
+
+def saved_options(
+    options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], loss: object
+) -> tuple[dict[str, Any], State]:
+    """Options and state of a saved learner, with the user's own loss inserted. ValueError if they do not match."""
     given = dict(options) if loss is None else {**options, "loss": loss}
+    state = {name: array for name, array in arrays.items() if name != PRIOR_MEAN}
+    if PRIOR_MEAN in arrays:
+        given["prior_mean"] = arrays[PRIOR_MEAN]
     if isinstance(given["loss"], model_file.UsersLoss):
         raise ValueError(  # noqa: TRY004 - the file's fault
             f"its loss was {given['loss'].name}, which is code. Give it again: load(path, loss=...)."
         )
     named = ("lanes", "rho", "prior_strength", "window")
     lanes = count_lanes(**{name: options[name] for name in named}) or 1
+    if tries_strengths(given["rho"], given["loss"]):
+        lanes *= len(STRENGTHS)
     if arrays["mass"].size != lanes or (options["n_features"] or 0) > arrays["dual"].size:
         raise ValueError("its options and its state do not fit together.")
-    return given
+    return given, state

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,21 @@ def frozen(value: Any, name: str) -> Any:
     return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
 
 
+STRENGTHS = (1.0, 10.0, 0.1, 100.0, 0.01, 1000.0)
+"""What `rho="auto"` tries, as constant strengths a₀: an inverse C from 100 to 0.001. The first answers until another does better."""
+
+
 def default_rho(*, scale: bool) -> float:
-    """ρ where it was not chosen. Where features are scaled, 1e-5 would let the first events throw the weights far off."""
+    """ρ where nothing can be tried. Where features are scaled, 1e-5 would let the first events throw the weights far off."""
     return 1e-3 if scale else 1e-5
 
 
-def count_lanes(lanes: int | None, *, rho: Numbers, prior_strength: Numbers, window: Window) -> int | None:
+def tries_strengths(rho: Numbers | str, loss: object) -> bool:
+    """Whether a learner with these options tries several strengths. The loss must say what a prediction costs."""
+    return isinstance(rho, str) and hasattr(loss, "value")
+
+
+def count_lanes(lanes: int | None, *, rho: Numbers | str, prior_strength: Numbers, window: Window) -> int | None:
     """The number of lanes that the options have values for; None if there is one model."""
     named = {
         "lanes": None if lanes is None else whole(lanes, "lanes"),
@@ -138,9 +147,12 @@ class LearnerOptions:
         return penalty
 
     @property
-    def rho(self) -> PerLane:
-        """ρ, the strength of the penalty relative to the total weight of the events; a tuple if lanes differ."""
-        rho: PerLane = self._options["rho"]
+    def rho(self) -> PerLane | Literal["auto"]:
+        """ρ, the strength of the penalty relative to the total weight of the events; a tuple if lanes differ.
+
+        "auto" if several strengths are tried.
+        """
+        rho: PerLane | Literal["auto"] = self._options["rho"]
         return rho
 
     @property

@@ -8,6 +8,7 @@ model of its own, or a mean of labels; all of them see the same events. For an e
 
     h        the row, standardised; its last coordinate is the constant 1
     dense    a feature that more than half of the events hold, until less than a quarter do: its zeros are values
+    steady   slow_steady.py: what is predicted while no labels are coming in
     c        the weight of the event; from weight 0 nothing is learned, and the clock stands still
     tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
     lambda   the dual variable of the log loss, label t, on the line p + s lambda: lambda = t - sigmoid(p + s lambda)
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from auto.slow_parts import (
+    AVERAGED,
     EXPERTS,
     KALMAN_FLOOR,
     KALMAN_VARIANCE,
@@ -48,6 +50,7 @@ from auto.slow_parts import (
     sigmoid,
     softmax,
 )
+from auto.slow_steady import MEMBERS, SlowSteady, linear_models
 
 NUMBERS = ("mass", "norms", "low", "high", "label_mass", "label_mean", "label_square", "first_time", "last_time")
 
@@ -71,6 +74,7 @@ class SlowExperts:
         self.low = self.high = self.label_mass = self.label_mean = self.label_square = 0.0
         self.residual, self.kalman_residual = Fading(), Fading()
         self.weights = Fading()
+        self.steady, self.width = SlowSteady(), 0
         self.count = self.timed = 0
         self.first_time = self.last_time = 0.0
 
@@ -79,9 +83,23 @@ class SlowExperts:
     def predict(self, X: Any) -> Array:
         return np.array([self.tell_as_if_settled(row) for row in np.asarray(X, dtype=float)]).reshape(-1, self.heads)
 
+    def predict_steadily(self, X: Any) -> Array:
+        """Logits, where there are several classes."""
+        return np.array([self.steady_margins(row) for row in np.asarray(X, dtype=float)]).reshape(-1, self.heads)
+
+    def steady_margins(self, row: Array) -> Array:
+        slopes, constant = self.linear_models(MEMBERS)
+        z = constant + sum(x * slope for x, slope in zip(row, slopes, strict=False))
+        return self.bases() + z @ self.steady.weights
+
+    def linear_models(self, members: list[tuple[int, bool]]) -> tuple[Array, Array]:
+        """Experts as linear models of x, by their weights or their averages; without the base rate, which is the last of them."""
+        return linear_models(members, self.features, self.constant, self.mass, self.width)
+
     def learn(self, X: Any, y: Any, weight: Any = None, time: Any = None) -> Array:
         """The prediction of each event from before it was learned."""
         told = []
+        self.width = max(self.width, np.shape(X)[1])
         for i, row in enumerate(np.asarray(X, dtype=float)):
             c = 1.0 if weight is None else float(weight[i])
             if c > 0.0:
@@ -154,20 +172,28 @@ class SlowExperts:
     def margins(self, head: int) -> Array:
         """Experts that read rows predict base + h'w, the others a mean of labels: as log odds, as log probabilities, or as it is."""
         if self.numbers:
-            base = self.label_mean
             means = [s / m if m > 0.0 else 0.0 for s, m in zip(self.sums, self.sum_masses, strict=True)]
         elif self.heads == 1:
-            base = np.log((self.counts[OF_ALL, 1] + 2.0) / (self.counts[OF_ALL, 0] + 2.0))
             means = [np.log((second + 0.5) / (first + 0.5)) for first, second in self.counts]
         else:
             K = self.classes
-            base = np.log((self.counts[OF_ALL, head] + 2.0) / (self.masses[OF_ALL] / K + 2.0))
             means = [np.log((self.counts[b, head] + 0.5 / K) / (self.masses[b] + 0.5)) for b in range(LABEL_EXPERTS)]
-        z = base + self.constant.w[head]
+        z = self.base(head) + self.constant.w[head]
         for j, h in self.h.items():
             if j in self.features:
                 z = z + h * self.features[j].w[head]
         return np.concatenate([z, means])
+
+    def base(self, head: int) -> float:
+        """Where experts that read rows begin: the mean of all labels, cautiously."""
+        if self.numbers:
+            return self.label_mean
+        if self.heads == 1:
+            return np.log((self.counts[OF_ALL, 1] + 2.0) / (self.counts[OF_ALL, 0] + 2.0))
+        return np.log((self.counts[OF_ALL, head] + 2.0) / (self.masses[OF_ALL] / self.classes + 2.0))
+
+    def bases(self) -> Array:
+        return np.array([self.base(head) for head in range(self.heads)])
 
     def mix_two(self) -> None:
         self.bounded = np.clip(self.margin, -10.0, 10.0)
@@ -212,6 +238,8 @@ class SlowExperts:
         self.weights.add(c, 1.0, 1.0)
         c /= self.weights.mean()  # only the ratios of weights matter
         first = self.mass == 0.0  # no scale is known before it
+        events = int(self.weights.mass)  # of which something was learned
+        self.steady.judge(events, row, y, c, self.numbers)
         self.count_row(row, c)
         if self.numbers:
             self.learn_number(y, c, pace)
@@ -221,6 +249,8 @@ class SlowExperts:
             self.learn_classes(int(y), c, pace)
         if not first:
             self.step_experts(y, c, pace)
+        if self.steady.is_due(events):
+            self.steady.freeze(events, self.linear_models(MEMBERS), self.bases())
 
     def count_row(self, row: Array, c: float) -> None:
         for j in self.there:
@@ -359,6 +389,8 @@ class SlowExperts:
             lam = np.array([self.dual(head, k, s[k], y) for k in range(ROW_EXPERTS)])
             for (feature, h), r in zip(row, rates, strict=True):
                 feature.w[head] += lam * c * r * h
+        for feature, _ in row:
+            feature.add_to_average(self.mass if feature is self.constant else feature.n, c)
 
     def dual(self, head: int, k: int, s: float, y: float) -> float:
         z = self.margin[head, k]
@@ -373,8 +405,10 @@ class SlowExperts:
     def meet(self, classes: int) -> None:
         """Make room for more classes: two become the logits -z/2 and z/2, new ones begin at zero."""
         for feature in (self.constant, *self.features.values()):
-            old = np.vstack([-0.5 * feature.w, 0.5 * feature.w]) if self.heads == 1 else feature.w
-            feature.w = np.vstack([old, np.zeros((classes - self.classes, ROW_EXPERTS))])
+            for name in ("w", "average"):
+                old = getattr(feature, name)
+                old = np.vstack([-0.5 * old, 0.5 * old]) if self.heads == 1 else old
+                setattr(feature, name, np.vstack([old, np.zeros((classes - self.classes, ROW_EXPERTS))]))
         self.counts = np.hstack([self.counts, np.zeros((LABEL_EXPERTS, classes - self.classes))])
         self.classes = self.heads = classes
 
@@ -383,13 +417,16 @@ class SlowExperts:
     def parts(self, features: int) -> dict[str, Array]:
         """All but the history, by the names that the core gives it."""
         blank = Feature(self.heads)
-        records = [self.record(self.features.get(j, blank)) for j in range(features)]
+        known = [self.features.get(j, blank) for j in range(features)]
         numbers = {name: getattr(self, name) for name in (*NUMBERS, "count", "timed")}
         arrays = {name: getattr(self, name) for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "top")}
         residuals = {"residual": self.residual, "kalman_residual": self.kalman_residual}
         return {
-            "table": np.concatenate([*records, []]),
+            "table": np.concatenate([*(self.record(feature) for feature in known), []]),
             "constant": self.record(self.constant),
+            "averages": np.concatenate([*(feature.average[:, AVERAGED].ravel() for feature in known), []]),
+            "constant_average": self.constant.average[:, AVERAGED].ravel(),
+            **self.steady.parts(),
             "counts": self.counts.ravel(),
             "kalman": self.kalman,
             "covariance": self.covariance.ravel(),
@@ -399,6 +436,9 @@ class SlowExperts:
             **{f"{name}_mass": np.array([fading.mass]) for name, fading in residuals.items()},
             "weights": np.array([self.weights.sum]),
             "weighed": np.array([self.weights.mass]),
+            **{
+                name: np.zeros(1) for name in ("late_steady", "late_residual", "late_residual_mass")
+            },  # see slow_late.py
         }
 
     def record(self, feature: Feature) -> Array:
@@ -414,8 +454,11 @@ class SlowExperts:
         """The experts that a state of the core describes."""
         out = cls(task=task, classes=classes)
         stride = STATISTICS + ROW_EXPERTS * out.heads
-        out.features = {j: out.feature(r) for j, r in enumerate(parts["table"].reshape(-1, stride))}
-        out.constant = out.feature(parts["constant"])
+        records = parts["table"].reshape(-1, stride)
+        averages = parts["averages"].reshape(len(records), out.heads * len(AVERAGED))
+        out.features = {j: out.feature(*both) for j, both in enumerate(zip(records, averages, strict=True))}
+        out.constant = out.feature(parts["constant"], parts["constant_average"])
+        out.steady, out.width = SlowSteady.of_parts(parts), len(records)
         out.counts = parts["counts"].reshape(LABEL_EXPERTS, -1).copy()
         out.covariance = parts["covariance"].reshape(len(EXPERTS), len(EXPERTS)).copy()
         for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "kalman", "top"):
@@ -428,10 +471,11 @@ class SlowExperts:
             fading.sum, fading.mass = float(parts[name][0]), float(parts[f"{name}_mass"][0])
         return out
 
-    def feature(self, record: Array) -> Feature:
+    def feature(self, record: Array, average: Array) -> Feature:
         out = Feature(self.heads)
         out.n, out.mean, out.square, out.G, out.H = (float(x) for x in record[:5])
         out.D = {key: float(record[recent_column(place)]) for place, key in enumerate(RECENT)}
         out.dense = bool(record[6])
         out.w = record[STATISTICS:].reshape(self.heads, ROW_EXPERTS).copy()
+        out.average[:, AVERAGED] = average.reshape(self.heads, len(AVERAGED))
         return out

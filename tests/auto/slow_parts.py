@@ -13,6 +13,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 EXPERTS = _core.experts()
 OF_ROWS = [expert for expert in EXPERTS if expert.kind != "mean_label"]
 OF_LABELS = [expert for expert in EXPERTS if expert.kind == "mean_label"]
+AVERAGED = [k for k, expert in enumerate(OF_ROWS) if expert.steady in {"average", "both"}]  # with averages of weights
 RECENT = [expert.key for expert in EXPERTS if expert.kind == "recent_newton"]  # with a sum D of their own
 ROW_EXPERTS, LABEL_EXPERTS = len(OF_ROWS), len(OF_LABELS)
 OF_ALL = [expert.memory for expert in OF_LABELS].index(1.0)  # the mean of all labels
@@ -66,14 +67,17 @@ def logs_of(likelihoods: Any) -> Array:
 
 
 class Feature:
-    """What is known of one feature: count, mean and sum of squares of its values; G, H and the Ds; a weight per head and expert."""
+    """What is known of one feature: count, mean and sum of squares of its values; G, H and the Ds; a weight per head and expert.
+
+    `average` has the shape of the weights; only the columns AVERAGED are used.
+    """
 
     def __init__(self, heads: int):
         self.n = self.mean = self.square = 0.0
         self.G = self.H = 0.0
         self.D = dict.fromkeys(RECENT, 0.0)
         self.dense = False
-        self.w = np.zeros((heads, ROW_EXPERTS))
+        self.w, self.average = np.zeros((heads, ROW_EXPERTS)), np.zeros((heads, ROW_EXPERTS))
 
     def form(self, events: float) -> tuple[float, float]:
         """Centre and scale, of which h = (x - centre) / scale; a scale of 0 makes it 0. `events`: how many there are."""
@@ -87,11 +91,12 @@ class Feature:
         """Dense, or no longer, with the same margins before and after."""
         if self.n > 0.0:
             centre, scale = self.form(events)
-            slope = self.w / scale if scale > 0.0 else 0.0 * self.w
+            slope, of_average = (self.w / scale, self.average / scale) if scale > 0.0 else (0.0 * self.w, 0.0 * self.w)
             self.dense = dense
             new_centre, new_scale = self.form(events)
             constant.w += slope * (new_centre - centre)
-            self.w = slope * new_scale
+            constant.average += of_average * (new_centre - centre)
+            self.w, self.average = slope * new_scale, of_average * new_scale
         self.dense = dense
 
     def seen(self, x: float, c: float) -> tuple[float, float, float]:
@@ -99,6 +104,13 @@ class Feature:
         n = self.n + c
         mean = self.mean + c / n * (x - self.mean)
         return n, mean, self.square + c * (x - self.mean) * (x - mean)
+
+    def add_to_average(self, n: float, c: float) -> None:
+        """Of the weights after each event, of which the n-th counts about as n³; n is the weight of them all, c of this one."""
+        if n > 16.0 and n // 4.0 == (n - c) // 4.0:
+            return  # after the first few, only where n passes a multiple of four
+        step = c if n <= 16.0 else 4.0
+        self.average = self.average + min(4.0 * step / (n + 3.0 * step), 1.0) * (self.w - self.average)
 
     def rates(self, head: int, m: float, sd: float) -> Array:
         """r of each expert; m is the mean of |h|²."""

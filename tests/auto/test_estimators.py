@@ -6,6 +6,7 @@ import pickle
 import threading
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -87,7 +88,7 @@ def test_learning_returns_what_predicting_would_have_returned() -> None:
     before = model.progress_.loss * 100
     p = []
     for k in range(100, 300):
-        p.append(model.predict_proba(X[[k]])[0, list(model.classes_).index(y[k])])
+        p.append(model.predict_proba(X[[k]], answer="live")[0, list(model.classes_).index(y[k])])
         model.partial_fit(X[[k]], y[[k]])
     assert model.progress_.loss * 300 - before == pytest.approx(-np.log(p).sum(), rel=1e-12)
 
@@ -262,8 +263,33 @@ def test_the_report_shows_which_experts_matter() -> None:
     assert everything[0] > 0.9
     assert everything[1] < 0.3
     assert reports[1].groups["recent events"] > 0.7
-    assert str(reports[1]).startswith("Recent events count most, older ones fade")
-    assert "events." in reports[1].in_words()
+    assert str(reports[1]).startswith("While labels come in, the model relies on experts that learn recent events")
+    assert "Those with a short memory remember about the last" in reports[1].in_words()
+    assert sum(reports[0].steady.values()) == pytest.approx(1.0)
+    base = [report.steady["the base rate of the labels"] for report in reports]
+    assert base[1] > 0.2 > base[0]
+    assert f"{base[1]:.0%} of it the base rate of the labels" in reports[1].in_words()
+    assert "the base rate" not in reports[0].in_words()
+    assert [report.change() for report in reports] == [None, None]
+
+
+def test_the_report_says_where_the_weight_moved(tmp_path: Path) -> None:
+    """First the features decide, then only the last labels: they come in long runs."""
+    X, y = datasets_of(0.0)
+    rng = np.random.default_rng(0)
+    runs = np.repeat(rng.random(40) < 0.5, 100)
+    report = (
+        AutoClassifier().partial_fit(np.vstack([X, rng.normal(size=X.shape)]), np.concatenate([y > 0, runs])).report()
+    )
+    change = report.change()
+    assert change is not None
+    assert 3800 < change[0] < 4600
+    assert "everything" in change[1]
+    assert change[2] == "recent events"
+    assert f"Around event {change[0]:,} the weight moved from experts" in report.in_words()
+    report.plot(tmp_path / "report.svg")
+    drawn = (tmp_path / "report.svg").read_text(encoding="utf-8")
+    assert f"around event {change[0]:,}" in drawn
 
 
 def datasets_of(turn: float) -> tuple[np.ndarray, np.ndarray]:
@@ -338,6 +364,20 @@ def test_an_interrupted_call_leaves_the_estimator_consistent(tmp_path: Path) -> 
     for number, model in enumerate((river, forest)):
         model.save(tmp_path / str(number))
         odca.load(tmp_path / str(number))
+
+
+def test_an_interrupted_first_call_adopts_only_the_classes_that_came() -> None:
+    learn_many = AutoEvents.learn_many
+
+    def learn_ten_events(self: AutoEvents, X: Any, y: Any, **_: Any) -> None:
+        learn_many(self, X[:10], y[:10])
+        raise Interrupt
+
+    model = RiverClassifier()
+    with mock.patch.object(AutoEvents, "learn_many", learn_ten_events), pytest.raises(Interrupt):
+        model.learn_many([{"x": float(k)} for k in range(20)], ["early"] * 15 + ["late"] * 5)
+    assert model.events.learner.count == 10
+    assert model.classes == ("early",)
 
 
 def test_several_threads_may_bring_new_labels() -> None:

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,131 +11,27 @@ import scipy.sparse as sp
 
 from auto.slow_experts import SlowExperts
 from auto.slow_parts import EXPERTS, ROW_EXPERTS
-from odca import _core
-from odca.validation.arrays import as_matrix
-
-Experts = _core.Experts
-
-TASKS: dict[str, dict[str, Any]] = {
-    "two classes": {"task": "classes", "classes": 2},
-    "several classes": {"task": "classes", "classes": 4},
-    "numbers": {"task": "numbers", "classes": 2},
-}
-every_task = pytest.mark.parametrize("kind", TASKS)
-classes_only = pytest.mark.parametrize("kind", ["two classes", "several classes"])
-
-# λ of log loss is solved to a few parts in a million, and what follows from it departs a little; numbers have no λ to solve.
-OF_STREAMS = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-11}
-OF_ONE_STEP = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-12}
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Events in order; weights and times may be None."""
-
-    X: Any
-    y: np.ndarray
-    weight: np.ndarray | None = None
-    time: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def __getitem__(self, rows: slice) -> "Stream":
-        weight, time = (None if each is None else each[rows] for each in (self.weight, self.time))
-        return Stream(self.X[rows], self.y[rows], weight, time)
-
-    def with_(self, **changes: Any) -> "Stream":
-        return replace(self, **changes)
-
-    def into(self, experts: Experts) -> np.ndarray:
-        return experts.learn(as_matrix(self.X)[0], self.y, self.weight, self.time)
-
-
-def new(kind: str) -> Experts:
-    return Experts(**TASKS[kind])
-
-
-def predict(experts: Experts, X: Any) -> np.ndarray:
-    return experts.predict(as_matrix(X)[0])
-
-
-def told_of(kind: str, stream: Stream) -> np.ndarray:
-    return stream.into(new(kind))
-
-
-def learned(kind: str, stream: Stream) -> Experts:
-    experts = new(kind)
-    stream.into(experts)
-    return experts
-
-
-def labels(kind: str, z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Labels with something of the columns of z in them."""
-    noisy = z + 0.5 * rng.normal(size=z.shape)
-    if kind == "numbers":
-        return 3.0 * noisy[:, 0] + 7.0
-    if kind == "two classes":
-        return (noisy[:, 0] > 0.3).astype(float)
-    return np.argmax(noisy, axis=1).astype(float)
-
-
-def make_stream(kind: str, n: int = 400, d: int = 7, seed: int = 0) -> Stream:
-    """Full columns, sparse ones, an indicator; weights, some of them 0; times that jump, stand still and are late."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) + rng.normal(size=d)
-    X *= rng.random((n, d)) < np.where(np.arange(d) % 3 == 0, 1.0, 0.3)
-    X[:, -1] = X[:, -1] != 0.0
-    y = labels(kind, X @ rng.normal(size=(d, 4)), rng)
-    clock = np.cumsum(rng.exponential(size=n) * (rng.random(n) < 0.7))
-    time = np.where(rng.random(n) < 0.1, clock - rng.exponential(size=n), clock)
-    return Stream(X, y, rng.choice([0.0, 1.0, 0.3, 2.5, 10.0], size=n), time)
-
-
-def hard_stream(kind: str, n: int, seed: int, d: int = 6) -> Stream:
-    """Nearly equal columns, outliers, numbers of all sizes, labels that turn round, weights of all sizes, bursts of one time."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 1)) + 1e-6 * rng.normal(size=(n, d))
-    X *= 10.0 ** rng.integers(-12, 13, size=d)
-    X[rng.random((n, d)) < 0.01] *= 1e30
-    X[rng.random((n, d)) < 0.3] = 0.0
-    turn = np.where(np.arange(n) // 500 % 2 == 0, 1.0, -1.0)[:, None]
-    y = labels(kind, turn * np.sign(X) @ rng.normal(size=(d, 4)), rng)
-    if kind == "numbers":
-        y[rng.random(n) < 0.005] *= 1e12
-    return Stream(
-        X, y, 10.0 ** rng.uniform(-6, 6, size=n), np.repeat(rng.exponential(size=n // 20 + 1).cumsum(), 20)[:n]
-    )
-
-
-def assert_same_bits(a: Experts, b: Experts) -> None:
-    mine, its = a.state(), b.state()
-    assert mine.keys() == its.keys()
-    for name, values in mine.items():
-        assert values.tobytes() == its[name].tobytes(), name
-
-
-def assert_all_finite(experts: Experts, told: np.ndarray) -> None:
-    assert np.isfinite(told).all()
-    for name, values in experts.state().items():
-        assert np.isfinite(values).all(), name
-
-
-def assert_close(got: np.ndarray, wanted: np.ndarray, tolerance: float, what: str) -> None:
-    """Within a part of the largest, or of one."""
-    np.testing.assert_allclose(
-        got, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max(initial=0.0)), err_msg=what
-    )
-
-
-def assert_same_parts(experts: Experts, slow: SlowExperts, tolerance: float) -> None:
-    state, parts = experts.state(), slow.parts(experts.features)
-    assert set(state) - set(parts) == {"version", "experts", "history", "history_every", "history_loss"}
-    for name, wanted in parts.items():
-        np.testing.assert_allclose(
-            state[name], wanted, rtol=0.0, atol=tolerance * np.abs(wanted).max(initial=0.0), err_msg=name
-        )
-
+from auto.streams import (
+    OF_ONE_STEP,
+    OF_STREAMS,
+    TASKS,
+    Experts,
+    Stream,
+    assert_all_finite,
+    assert_close,
+    assert_same_bits,
+    assert_same_parts,
+    classes_only,
+    every_task,
+    hard_stream,
+    learned,
+    log_probabilities,
+    make_stream,
+    new,
+    predict,
+    predict_steadily,
+    told_of,
+)
 
 # --- What it computes ---
 
@@ -153,6 +48,10 @@ def test_the_core_is_the_slow_twin(kind: str, with_: tuple[bool, bool], form: Ca
     told = stream.with_(X=form(stream.X), weight=weight, time=time).into(experts)
     assert_close(told, slow.learn(stream.X, stream.y, weight, time), OF_STREAMS[kind], "what was told")
     assert_close(predict(experts, form(stream.X)), slow.predict(stream.X), OF_STREAMS[kind], "what is told")
+    steady = log_probabilities(slow.predict_steadily(stream.X))
+    assert_close(
+        predict_steadily(experts, form(stream.X)), steady, OF_STREAMS[kind], "what is told while no labels come in"
+    )
     assert_same_parts(experts, slow, OF_STREAMS[kind])
 
 

@@ -1,5 +1,6 @@
 """States are written by the keys of experts: files from before that load to the bit, and files with other experts load too."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auto.slow_parts import EXPERTS, OF_LABELS, OF_ROWS, RECENT, STATISTICS, recent_column, statistics_with
+from auto.slow_parts import AVERAGED, EXPERTS, OF_LABELS, OF_ROWS, RECENT, STATISTICS, recent_column, statistics_with
+from auto.slow_steady import NAMES
 from odca import AutoLearner
 from odca.io import model_file
 
 DATA = Path(__file__).parent.parent / "data"
 KINDS = ("two_classes", "five_classes", "numbers")
-EXPECTED = json.loads((DATA / "auto_v0.json").read_text())
+EXPECTED, STREAM = (json.loads((DATA / f"auto_v{version}.json").read_text()) for version in (0, 1))
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 State = dict[str, np.ndarray]
@@ -29,10 +31,11 @@ VERSION_0 |= {
     "mean_label",
 }
 ROW_KEYS, LABEL_KEYS = ([expert.key for expert in experts] for experts in (OF_ROWS, OF_LABELS))
+AVERAGED_KEYS = [ROW_KEYS[k] for k in AVERAGED]
 
 
-def old(kind: str) -> AutoLearner:
-    return AutoLearner.load(DATA / f"auto_v0_{kind}.safetensors")
+def old(kind: str, version: int = 0) -> AutoLearner:
+    return AutoLearner.load(DATA / f"auto_v{version}_{kind}.safetensors")
 
 
 def hexed(values: np.ndarray) -> list[str]:
@@ -40,8 +43,10 @@ def hexed(values: np.ndarray) -> list[str]:
 
 
 def learned(kind: str) -> tuple[AutoLearner, np.ndarray, np.ndarray]:
-    expected = EXPECTED[kind]
-    return old(kind), np.array(expected["X"]), np.array(expected["y"])
+    """A learner whose steady answer was judged by some events, and events to go on with."""
+    learner, events = old(kind, version=1), events_of(kind, slice(STREAM["events"], None))
+    learner.learn(**events)
+    return learner, np.array(EXPECTED[kind]["X"]), np.array(EXPECTED[kind]["y"], dtype=float)
 
 
 def restored(like: AutoLearner, state: State) -> AutoLearner:
@@ -55,8 +60,8 @@ def restored(like: AutoLearner, state: State) -> AutoLearner:
 
 @every_kind
 def test_an_old_file_predicts_and_learns_on_to_the_bit(kind: str, tmp_path: Path) -> None:
-    learner, X, y = learned(kind)
-    expected = EXPECTED[kind]
+    learner, expected = old(kind), EXPECTED[kind]
+    X, y = np.array(expected["X"]), np.array(expected["y"])
     if set(KEYS) != VERSION_0:  # another table predicts something else
         goes_on(learner, X, y)
         return
@@ -69,13 +74,66 @@ def test_an_old_file_predicts_and_learns_on_to_the_bit(kind: str, tmp_path: Path
         assert hexed(each.get_state()["bayes"]) == expected["bayes_after"]
 
 
+# --- Files of version 1, from before the steady answer ---
+
+
+def events_of(kind: str, rows: slice) -> dict[str, np.ndarray]:
+    """For `learn`: those that the file learned come first."""
+    arrays = {name: np.array(STREAM[name], dtype=float) for name in ("X", "sample_weight", "time")}
+    return {name: values[rows] for name, values in {**arrays, "y": np.array(STREAM[kind]["y"], dtype=float)}.items()}
+
+
+@pytest.mark.skipif(set(KEYS) != VERSION_0, reason="another table predicts something else")
+@every_kind
+def test_live_answers_are_what_they_were_before_there_was_a_steady_one(kind: str) -> None:
+    first, rest = (events_of(kind, rows) for rows in (slice(STREAM["events"]), slice(STREAM["events"], None)))
+    expected = STREAM[kind]
+    fresh = AutoLearner("numbers" if kind == "numbers" else "classes", classes=5 if kind == "five_classes" else 2)
+    assert hashlib.sha256(fresh.learn(**first).tobytes()).hexdigest() == expected["learned_before"]
+    state = fresh.get_state()
+    for name, values in model_file.read(DATA / f"auto_v1_{kind}.safetensors").arrays.items():
+        if name not in {"version", "experts"}:
+            assert state[name].tobytes() == values.tobytes(), name
+    for learner in (fresh, old(kind, version=1)):
+        assert hexed(learner.predict(rest["X"])) == expected["predicted"]
+        assert hexed(learner.learn(**rest)) == expected["learned"]
+        assert hexed(learner.predict(rest["X"])) == expected["predicted_after"]
+        assert hexed(learner.get_state()["bayes"]) == expected["bayes_after"]
+
+
+@every_kind
+@pytest.mark.parametrize("version", [0, 1])
+def test_the_steady_answer_of_an_old_file_begins_with_the_next_event(kind: str, version: int, tmp_path: Path) -> None:
+    learner, rest = old(kind, version), events_of(kind, slice(STREAM["events"], None))
+    state, heads = learner.get_state(), heads_of(learner)
+    weights = (
+        state["table"].reshape(-1, STATISTICS + heads * len(ROW_KEYS))[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
+    )
+    np.testing.assert_array_equal(state["averages"].reshape(-1, heads, len(AVERAGED)), weights[:, :, AVERAGED])
+    np.testing.assert_allclose(learner._core.steady_weights(), 1.0 / len(NAMES), rtol=1e-15)
+    assert np.isfinite(learner.predict(rest["X"], answer="steady")).all()
+    learner.save(tmp_path / "model")
+    assert AutoLearner.load(tmp_path / "model") == learner
+    weighed = state["weighed"][0]
+    first = int(np.flatnonzero(rest["sample_weight"])[0])
+    learner.learn(**{name: values[: first + 1] for name, values in rest.items()})
+    assert learner.get_state()["frozen_at"] == weighed + 1.0
+    goes_on(learner, rest["X"], rest["y"])
+    assert np.ptp(learner._core.steady_weights()) > 1e-3
+
+
+# --- What a state says ---
+
+
 def test_a_state_names_its_version_and_its_experts() -> None:
     state = AutoLearner("numbers").get_state()
-    assert state["version"].tolist() == [1.0]
+    assert state["version"].tolist() == [2.0]
     lines = [line.split(" ", 1) for line in state["experts"].tobytes().decode().splitlines()]
     assert [key for word, key in lines if word == "row"] == ROW_KEYS
     assert [key for word, key in lines if word == "recent"] == RECENT
     assert [key for word, key in lines if word == "label"] == LABEL_KEYS
+    assert [key for word, key in lines if word == "average"] == AVERAGED_KEYS
+    assert [key for word, key in lines if word == "steady"] == NAMES
 
 
 @pytest.mark.parametrize("text", ["", "row\n", "row \n", "row newton_4", "column newton_4\n", "row a\nrow a\n", "\n"])
@@ -90,24 +148,31 @@ def test_experts_that_cannot_be_read_are_refused(text: str) -> None:
 
 def test_a_newer_version_is_refused() -> None:
     learner, _, _ = learned("numbers")
-    with pytest.raises(ValueError, match="its state has version 2"):
-        learner._core.restore({**learner.get_state(), "version": np.array([2.0])})
+    with pytest.raises(ValueError, match="its state has version 3"):
+        learner._core.restore({**learner.get_state(), "version": np.array([3.0])})
 
 
 # --- Files with other experts ---
 
 
-def lines_of(rows: list[str], recents: list[str], labels: list[str]) -> np.ndarray:
-    lines = [("row", key) for key in rows] + [("recent", key) for key in recents] + [("label", key) for key in labels]
-    return np.frombuffer("".join(f"{word} {key}\n" for word, key in lines).encode(), np.uint8)
+def lines_of(**keys: list[str]) -> np.ndarray:
+    """row=, recent=, label=, average=, steady="""
+    return np.frombuffer("".join(f"{word} {key}\n" for word in keys for key in keys[word]).encode(), np.uint8)
+
+
+def keys_without(key: str) -> dict[str, list[str]]:
+    everything = {"row": ROW_KEYS, "recent": RECENT, "label": LABEL_KEYS, "average": AVERAGED_KEYS, "steady": NAMES}
+    return {word: [k for k in keys if k not in {key, f"average of {key}"}] for word, keys in everything.items()}
+
+
+STEADY_PARTS = ("steady_sum", "frozen", "frozen_constant")
 
 
 def without(state: State, key: str, heads: int) -> State:
     """The state as a core would have written it that has not this expert."""
     place, n, out = KEYS.index(key), len(KEYS), dict(state)
-    rows, labels = [k for k in ROW_KEYS if k != key], [k for k in LABEL_KEYS if k != key]
-    recents = [k for k in RECENT if k != key]
-    out["experts"] = lines_of(rows, recents, labels)
+    keys = keys_without(key)
+    out["experts"] = lines_of(**keys)
     for name in ("bayes", "simplex"):
         left = np.delete(state[name], place)
         out[name] = left / left.sum()
@@ -125,7 +190,13 @@ def without(state: State, key: str, heads: int) -> State:
         records = state[name].reshape(-1, STATISTICS + len(ROW_KEYS) * heads)
         weights = records[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
         kept = np.delete(weights, ROW_KEYS.index(key), 2).reshape(len(records), -1)
-        out[name] = np.hstack([statistics_of(records, recents), kept]).ravel()
+        out[name] = np.hstack([statistics_of(records, keys["recent"]), kept]).ravel()
+    averages = [AVERAGED_KEYS.index(k) for k in keys["average"]]
+    for name in ("averages", "constant_average"):
+        out[name] = state[name].reshape(-1, len(AVERAGED))[:, averages].ravel()
+    members = [NAMES.index(k) for k in keys["steady"]]
+    for name in STEADY_PARTS:
+        out[name] = state[name].reshape(-1, len(NAMES))[:, members].ravel()
     return out
 
 
@@ -141,7 +212,13 @@ def statistics_of(records: np.ndarray, recents: list[str]) -> np.ndarray:
 def with_another(state: State, heads: int, share: float) -> State:
     """The state as a core would have written it that has one expert more, first of all, with a share of the weight."""
     rng, n, out = np.random.default_rng(0), len(KEYS), dict(state)
-    out["experts"] = lines_of(["from_the_future", *ROW_KEYS], RECENT, LABEL_KEYS)
+    out["experts"] = lines_of(
+        row=["from_the_future", *ROW_KEYS],
+        recent=RECENT,
+        label=LABEL_KEYS,
+        average=["from_the_future", *AVERAGED_KEYS],
+        steady=["average of from_the_future", *NAMES],
+    )
     for name in ("bayes", "simplex"):
         out[name] = np.append(share, (1.0 - share) * state[name])
     out["kalman"] = np.append(0.3, state["kalman"])
@@ -156,6 +233,10 @@ def with_another(state: State, heads: int, share: float) -> State:
         weights = records[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
         more = np.concatenate([rng.normal(size=(len(records), heads, 1)), weights], axis=2)
         out[name] = np.hstack([records[:, :STATISTICS], more.reshape(len(records), -1)]).ravel()
+    for width, names in ((len(AVERAGED), ("averages", "constant_average")), (len(NAMES), STEADY_PARTS)):
+        for name in names:
+            rows = state[name].reshape(-1, width)
+            out[name] = np.hstack([rng.normal(size=(len(rows), 1)), rows]).ravel()
     return out
 
 
@@ -184,6 +265,9 @@ def test_an_expert_that_the_file_does_not_have_begins_as_at_the_start(kind: str,
     )
     if key in ROW_KEYS:
         assert (new[:, :, ROW_KEYS.index(key)] == 0.0).all()
+        places = [m for m, name in enumerate(NAMES) if name in {key, f"average of {key}"}]
+        assert (state["steady_sum"][places] == state["steady_sum"][-1]).all()  # as the base rate, which it begins at
+        assert (state["frozen"].reshape(-1, len(NAMES))[:, places] == 0.0).all()
     else:
         assert state["masses"][LABEL_KEYS.index(key)] == state["sum_masses"][LABEL_KEYS.index(key)] == 0.0
     goes_on(restored(learner, older), X, y)
@@ -216,14 +300,33 @@ def test_a_file_with_one_expert_fewer_and_one_more_is_read(kind: str) -> None:
     goes_on(mixed, X, y)
 
 
+@every_kind
+def test_an_average_that_the_file_does_not_have_begins_at_the_weights(kind: str) -> None:
+    learner, X, y = learned(kind)
+    heads, state, key = heads_of(learner), learner.get_state(), "proportionate"
+    older = dict(state)
+    older["experts"] = lines_of(**{**keys_without(""), "average": [k for k in AVERAGED_KEYS if k != key]})
+    place = AVERAGED_KEYS.index(key)
+    for name in ("averages", "constant_average"):
+        older[name] = np.delete(state[name].reshape(-1, len(AVERAGED)), place, 1).ravel()
+    read = restored(learner, older)
+    weights = state["table"].reshape(-1, STATISTICS + heads * len(ROW_KEYS))[:, STATISTICS:].reshape(-1, len(ROW_KEYS))
+    wanted = state["averages"].reshape(-1, len(AVERAGED)).copy()
+    wanted[:, place] = weights[:, ROW_KEYS.index(key)]
+    np.testing.assert_array_equal(read.get_state()["averages"].reshape(-1, len(AVERAGED)), wanted)
+    goes_on(read, X, y)
+
+
 def test_no_expert_in_common_is_a_fresh_mixture() -> None:
     learner, X, y = learned("numbers")
     state = learner.get_state()
     state["experts"] = np.frombuffer(
-        state["experts"].tobytes().replace(b"row ", b"row other ").replace(b"label ", b"label other "), np.uint8
+        b"".join(line.replace(b" ", b" other ", 1) for line in state["experts"].tobytes().splitlines(keepends=True)),
+        np.uint8,
     )
     fresh = restored(learner, state)
     np.testing.assert_array_equal(fresh._core.weights(), AutoLearner("numbers")._core.weights())
+    np.testing.assert_array_equal(fresh._core.steady_weights(), AutoLearner("numbers")._core.steady_weights())
     goes_on(fresh, X, y)
 
 

@@ -33,7 +33,8 @@ def test_automatic_training_reports_what_counts(tmp_path: Path, capsys: pytest.C
     data, model = write_classes(tmp_path / "a.csv"), tmp_path / "m.safetensors"
     assert train(data, "--label", "label", "-o", model) == 0
     told = capsys.readouterr().out
-    assert "of the weight" in told or "Nothing stands out" in told
+    assert "While labels come in, the model relies on" in told
+    assert "Without labels, it predicts by one linear model" in told
     loaded = odca.load(model)
     assert loaded.metrics.events == 3000
     assert loaded.learner.count == 3000
@@ -91,8 +92,15 @@ def test_automatic_regression_is_learned_and_inspected(tmp_path: Path, capsys: p
     plot = tmp_path / "r.png"
     assert cli.main(["inspect", str(model), "--plot", str(plot)]) == 0
     shown = capsys.readouterr().out
-    assert "experts, by their weight in the prediction" in shown
+    assert "experts, by their weight while labels come in" in shown
+    assert "steady model, by the weight of its parts" in shown
     assert "diagonal Newton" in shown
+    weights = {
+        line.split()[0]: float(line.split()[1])
+        for line in shown.splitlines()
+        if line.split()[:1] in (["a"], ["b"], ["c"])
+    }
+    assert weights == pytest.approx({"a": 1.0, "b": 0.02, "c": 500.0}, rel=0.05)
     assert plot.read_bytes()[:4] == b"\x89PNG"
     assert cli.main(["evaluate", str(model), str(data)]) == 0
     assert "R²" in capsys.readouterr().out
@@ -116,9 +124,12 @@ def test_memories_can_count_in_events_or_in_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--rho", "0.1"], "argument --rho: --auto chooses this itself"),
-        (["--window", "0.99"], "argument --window: --auto chooses this itself"),
-        (["--no-intercept"], "argument --no-intercept: --auto chooses this itself"),
+        (
+            ["--rho", "0.1"],
+            "argument --auto: is for the automatic mode, which chooses everything itself, but --rho was given",
+        ),
+        (["--window", "0.99", "--no-intercept"], "but --window, --no-intercept were given. Leave out one of the two"),
+        (["--offset", "small"], "but --offset was given"),
     ],
 )
 def test_automatic_training_refuses_model_options(
@@ -134,13 +145,77 @@ def test_automatic_training_refuses_model_options(
 def test_what_an_automatic_model_cannot_do_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, model = write_classes(tmp_path / "a.csv", 200), str(tmp_path / "m.safetensors")
     assert train(data, "--label", "label", "-o", model, "--quiet") == 0
-    assert cli.main(["merge", model, model, "-o", str(tmp_path / "x")]) == 1
-    assert "automatic models cannot be merged" in capsys.readouterr().err
-    assert cli.main(["convert", model, "-o", str(tmp_path / "x.json")]) == 1
-    assert "cannot be exported" in capsys.readouterr().err
+    plain = str(tmp_path / "plain.safetensors")
+    words = ["train", str(data), "--label", "label", "--rho", "1e-3", "-o", plain, "--quiet"]
+    assert cli.main(words) == 0
+    assert cli.main(["merge", model, plain, "-o", str(tmp_path / "x")]) == 1
+    assert f"{plain} cannot be merged with {model}: merge needs models of one kind; the mode is automatic here" in capsys.readouterr().err
+    assert cli.main(["inspect", model, "--all"]) == 0
+    listed = dict(line.split("\t") for line in capsys.readouterr().out.splitlines()[1:])
+    frozen = odca.load(model).freeze().learner
+    assert float(listed["(intercept)"]) == frozen.intercept[0]
+    assert [float(each) for each in list(listed.values())[1:]] == frozen.coef[0].tolist()
     with pytest.raises(SystemExit):
-        cli.main(["inspect", model, "--all"])
-    assert "has no weights to list" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        cli.main(["train", str(data), "--memory", "time", "--label", "label", "-o", str(tmp_path / "y")])
-    assert "--memory: needs --auto" in capsys.readouterr().err
+        cli.main(["train", str(data), "--memory", "time", "--rho", "1", "--label", "label", "-o", str(tmp_path / "y")])
+    assert "argument --memory: is for the automatic mode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "mode"),
+    [
+        ([], "automatic"),
+        (["--memory", "events", "--bits", "12"], "automatic"),
+        (["--rho", "auto"], "one linear model (--rho was given)"),
+        (["--penalty", "l2", "--window", "infinite"], "one linear model (--penalty, --window were given)"),
+        (["--no-scale"], "one linear model (--no-scale was given)"),
+        (["--offset", "small"], "one linear model (--offset was given)"),
+    ],
+)
+def test_training_is_automatic_unless_an_option_of_one_linear_model_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], mode: str
+) -> None:
+    data, path = write_classes(tmp_path / "a.csv", 200), tmp_path / "m.safetensors"
+    assert cli.main(["train", str(data), "--label", "label", "-o", str(path), "--json", *words]) == 0
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["learned"]["mode"] == mode
+    assert (odca.load(path).options.auto is None) == (mode != "automatic")
+    assert cli.main(["train", str(data), "-i", str(path), "-o", str(tmp_path / "again"), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["learned"]["mode"] == f"{mode.split(' (', maxsplit=1)[0]}, as the initial model"
+
+
+def test_events_with_offsets_are_learned_by_one_linear_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "a.vw"
+    data.write_text("".join(f"{n % 2} 1 0.5 | x:{n}\n" for n in range(50)), encoding="utf-8")
+    assert cli.main(["train", str(data), "-o", str(tmp_path / "m"), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["learned"]["mode"] == "one linear model (the events have offsets)"
+    assert cli.main(["train", "--auto", str(data), "-o", str(tmp_path / "m")]) == 1
+    assert (
+        "takes no offsets. Leave the column out, or learn one linear model (choose its --loss)."
+        in capsys.readouterr().err
+    )
+
+
+def test_losing_to_a_baseline_is_said_with_what_to_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Noise: the best constant in hindsight cannot be reached. Runs of one label: who learns slowly loses to the last label."""
+    rng = np.random.default_rng(0)
+    noise, runs = tmp_path / "noise.csv", tmp_path / "runs.csv"
+    noise.write_text("x,y\n" + "".join(f"{rng.normal():.3f},{rng.integers(2)}\n" for _ in range(300)), encoding="utf-8")
+    rows = [f"{n // 50 % 2 + rng.normal():.3f},{n // 50 % 2}\n" for n in range(1000)]
+    runs.write_text("x,y\n" + "".join(rows), encoding="utf-8")
+    path = str(tmp_path / "m.safetensors")
+    assert train(noise, "--label", "y", "-o", path) == 0
+    told = capsys.readouterr().out
+    assert "This is worse than the baseline" in told
+    assert "The features say little about these labels: try other features, or more events." in told
+    assert cli.main(["train", str(runs), "--label", "y", "-o", path, "--loss", "log_loss"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "This is worse than the baseline no change (the previous label): accuracy" in told
+    assert "Try the automatic mode: train without the options that choose one linear model." in told
+    assert train(runs, "--label", "y", "-o", path) == 0
+    capsys.readouterr()
+    assert cli.main(["evaluate", path, str(runs)]) == 0
+    assert "If labels keep coming in, keep learning: see --progressive." in " ".join(capsys.readouterr().out.split())

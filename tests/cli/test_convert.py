@@ -197,6 +197,9 @@ PROBLEMS = {
     "numbers": (5, ModelOptions(task="numbers", loss=SquaredError(), scale=True)),
     "counts": (5, ModelOptions(task="numbers", loss=Poisson(), scale=True)),
     "without smoothing": (5, ModelOptions(task="numbers", loss=SquaredError(), scale=True, smoothing=0.0)),
+    "automatic, two classes": (2, ModelOptions(task="classes", auto="events")),
+    "automatic, five classes": (5, ModelOptions(task="classes", auto="events")),
+    "automatic, numbers": (5, ModelOptions(task="numbers", auto="events")),
     "without an intercept": (2, ModelOptions(task="classes", loss=LogLoss(), scale=True, intercept=False)),
 }
 
@@ -243,7 +246,9 @@ def test_json_and_onnx_predict_what_the_model_predicts(what: str, tmp_path: Path
 
 def test_a_hashed_model_has_a_column_for_every_hash(tmp_path: Path) -> None:
     (tmp_path / "a.vw").write_text(made_events(2))
-    model, (block,) = trained(tmp_path / "a.vw", ModelOptions(loss=LogLoss()), features=stream.Features(bits=10))
+    model, (block,) = trained(
+        tmp_path / "a.vw", ModelOptions(loss=LogLoss(), rho=1e-5), features=stream.Features(bits=10)
+    )
     model.save(tmp_path / "model.safetensors")
     convert(tmp_path / "model.safetensors", "-o", tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])

@@ -230,8 +230,8 @@ def test_every_kind_of_model_can_be_inspected(inspect, path: Path) -> None:
 def test_the_output_of_inspect_is_readable_text(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["inspect", str(kept), "--top", "2"]) == 0
     shown = capsys.readouterr().out
-    assert ("experts" if kept.stem.startswith("auto") else "effective sample size") in shown
-    assert "feature" in shown
+    sections = ["experts, by their weight"] if kept.stem.startswith("auto") else ["effective sample size", "feature"]
+    assert all(section in shown for section in sections)
 
 
 def test_inspecting_a_checkpoint_shows_its_model(inspect, path: Path) -> None:

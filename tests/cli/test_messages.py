@@ -85,7 +85,7 @@ def test_models_that_cannot_be_merged_are_named_even_if_they_are_the_same_file(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = str(tmp_path / "model")
-    assert main(["train", table, "--label", "sold", "-o", model, "--quiet"]) == 0
+    assert main(["train", table, "--label", "sold", "--window", "100", "-o", model, "--quiet"]) == 0
     said = refusal(capsys, "merge", model, model, "-o", str(tmp_path / "both"))
     assert f"{model} cannot be merged with {model}: " in said
 
@@ -155,7 +155,10 @@ def test_a_tag_column_may_not_be_a_feature_of_the_model(
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["1.5", "2.5", "3.5", "0.5"]
 
 
-@pytest.mark.parametrize("option", ["--ignore", "--keep", "--text", "--categorical", "--numeric", "--interact"])
+@pytest.mark.parametrize(
+    "option",
+    ["--ignore", "--keep", "--text", "--categorical", "--numeric", "--dates", "--booleans", "--interact"],
+)
 def test_a_column_that_does_not_exist_is_reported(
     option: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,8 +177,8 @@ def test_options_fixed_by_the_model_being_continued_are_refused(
 ) -> None:
     model = str(tmp_path / "model")
     assert main(["train", table, "--label", "sold", "-o", model, "--quiet"]) == 0
-    assert main(["train", table, "-i", model, "-o", model, "--quiet"]) == 0
+    assert main(["train", table, "-i", model, "-o", str(tmp_path / "on"), "--quiet"]) == 0
     with pytest.raises(SystemExit) as end:
-        main(["train", table, "-i", model, "-o", model, *words])
+        main(["train", table, "-i", model, "-o", str(tmp_path / "on"), *words])
     assert end.value.code == 2
     assert f"argument {words[0]}: is fixed by the model of --initial" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from odca import (
     SmoothHinge,
 )
 from odca.cli.learning_options import LearningOptions, add_learning_options, learning_options
-from odca.cli.option_types import number, takes_file, whole_number
+from odca.cli.option_types import number, reads_file, whole_number
 from odca.losses import LOSS_NAMES
 
 
@@ -174,6 +174,6 @@ def test_the_help_names_every_loss() -> None:
 def test_files_are_completed_where_a_command_says_so() -> None:
     shtab = pytest.importorskip("shtab")
     own = parser()
-    argument = takes_file(own.add_argument("input"))
+    argument = reads_file(own.add_argument("input"))
     assert all(shtab.FILE[shell] == function for shell, function in argument.complete.items())
     assert "_shtab_compgen_files" in shtab.complete(own, "bash").split("_shtab_odca_try_pos_0_COMPGEN=")[1][:30]

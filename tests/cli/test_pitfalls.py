@@ -105,22 +105,6 @@ def test_columns_that_do_not_exist_are_reported(tmp_path: Path, capsys: pytest.C
     assert not run(capsys, "predict", model, str(tmp_path / "new.csv"))[1]
 
 
-def test_no_command_overwrites_its_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = trained(tmp_path, "sold.csv", "price,y\n1,a\n2,b\n", "--label", "y")
-    data, before = str(tmp_path / "sold.csv"), Path(model).read_bytes()
-    for words in (
-        ["predict", model, data, "-o", data],
-        ["predict", model, data, "-o", model],
-        ["evaluate", model, data, "--curve", model],
-        ["convert", data, "-o", data, "--label", "y"],
-        ["predict", model, str(tmp_path / "*.csv"), "-o", data],
-    ):
-        with pytest.raises(SystemExit):
-            main(words)
-        assert "is an input file. Name another file" in capsys.readouterr().err
-    assert Path(model).read_bytes() == before
-
-
 def test_a_prediction_is_one_line_whatever_the_class_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = '{"a": 1, "y": "one\\ntwo"}\n{"a": 2, "y": "three\\tfour"}\n'
     model = trained(tmp_path, "names.jsonl", text, "--label", "y")
@@ -173,7 +157,11 @@ def test_a_repeated_header_is_reported(tmp_path: Path, capsys: pytest.CaptureFix
 def test_values_too_large_are_reported_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "huge.svm").write_text("1 1:1e300\n-1 1:2\n")
     words = ["train", str(tmp_path / "huge.svm"), "-o", str(tmp_path / "m")]
-    assert "huge.svm, line 1: the values are too large" in run(capsys, *words, code=1)[1]
+    assert "huge.svm, line 1: the event must hold numbers, of at most 1e100" in run(capsys, *words, code=1)[1]
+    assert (
+        "huge.svm, line 1: the squared norm of the event overflows" in run(capsys, *words, "--rho", "auto", code=1)[1]
+    )
+    assert "huge.svm, line 1: the values are too large" in run(capsys, *words, "--rho", "1e-5", code=1)[1]
     (tmp_path / "huge.svm").write_text("1 1:1\n-1 1:1e300\n")
     said = run(capsys, *words, code=1)[1]
     assert "huge.svm, line 2: " in said

@@ -37,7 +37,7 @@ from odca import (
     stream,
 )
 from odca.features.spec import feature_name
-from odca.learner_options import default_rho
+from odca.models.options import ModelOptions
 from odca.stream.model import StreamModel
 from stream_files import events, libsvm, trained, vw, write
 
@@ -109,8 +109,9 @@ def summary(lines: list[str]) -> dict[str, Any]:
 
 def weights(model: StreamModel) -> dict[str, float]:
     """By the names of features."""
-    names = [feature_name(key) for key in model.keys()]  # noqa: SIM118 - no dictionary
-    return dict(zip(names, model.learner.smoothed_coef[0].tolist(), strict=True))
+    plain = model if isinstance(model.learner, Learner) else model.freeze()
+    names = [feature_name(key) for key in plain.keys()]  # noqa: SIM118 - no dictionary
+    return dict(zip(names, plain.learner.smoothed_coef[0].tolist(), strict=True))
 
 
 TEXTS = {"libsvm": libsvm, "vw": vw}
@@ -137,7 +138,7 @@ def test_the_model_does_not_depend_on_threads_blocks_compression_or_pipes(bytes_
         assert bytes_of(packed, *how) == expected
     options = {} if kind in TEXTS else {"label": "label"}
     for size in (1, 100, 3000):
-        trained(str(data), chunk_size=size, **options).save(tmp_path / "own.safetensors")
+        trained(str(data), ModelOptions(auto="events"), chunk_size=size, **options).save(tmp_path / "own.safetensors")
         assert (tmp_path / "own.safetensors").read_bytes() == expected
     for given in (data.read_bytes(), gzip.compress(data.read_bytes())):
         command = [sys.executable, "-m", "odca", "train", "-", *how, "-o", str(tmp_path / "model.safetensors")]
@@ -207,7 +208,8 @@ def test_continuing_from_a_model_accepts_no_model_options(train, bytes_of, tmp_p
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([], {}),
+        (["--loss", "log_loss"], {}),
+        (["--rho", "auto"], {}),
         (["--loss", "hinge"], {"loss": Hinge()}),
         (["--loss", "smooth_hinge:0.5"], {"loss": SmoothHinge(0.5)}),
         (["--penalty", "elasticnet:0.3", "--rho", "1e-3"], {"penalty": ElasticNet(0.3), "rho": 1e-3}),
@@ -229,10 +231,10 @@ def test_every_learner_option_reaches_the_learner(model_of, tmp_path: Path, opti
     model = model_of(data, "--label", "label", "--time", "time", *options)
     (block,) = stream.open(data, label="label", time="time")
     options = {"loss": LogLoss(), "scale": True, "intercept": True, "window": Infinite(), **expected}
-    options.setdefault("rho", default_rho(scale=options["scale"]))
+    given = "rho" in options  # otherwise several strengths are tried, without smoothing
     options = {
-        "smoothing": options["window"].default_smoothing,
-        "prior_strength": model.options.prior_strength,
+        "smoothing": options["window"].default_smoothing if given else 0.0,
+        "prior_strength": model.options.prior_strength if given else 0.0,
     } | options
     learner = Learner(**options, lanes=1)
     learner.learn(block.X, block.y[:, None], time=block.time)
@@ -241,7 +243,7 @@ def test_every_learner_option_reaches_the_learner(model_of, tmp_path: Path, opti
 
 @pytest.mark.parametrize(
     ("options", "loss"),
-    [([], SquaredError()), (["--loss", "huber:0.5"], Huber(0.5)), (["--loss", "quantile:0.9"], None)],
+    [(["--rho", "auto"], SquaredError()), (["--loss", "huber:0.5"], Huber(0.5)), (["--loss", "quantile:0.9"], None)],
 )
 def test_numbers_are_learned_by_the_default_options(model_of, tmp_path: Path, options, loss) -> None:
     data = write(tmp_path / "data.csv", csv(events(300), ["score", "a", "b", "country"]))
@@ -249,14 +251,7 @@ def test_numbers_are_learned_by_the_default_options(model_of, tmp_path: Path, op
     assert model.options.task == "numbers"
     assert loss is None or model.options.loss == loss
     (block,) = stream.open(data, label="score")
-    learner = Learner(
-        loss=model.options.loss,
-        rho=default_rho(scale=True),
-        intercept=True,
-        scale=True,
-        smoothing=Infinite().default_smoothing,
-        lanes=1,
-    )
+    learner = Learner(loss=model.options.loss, intercept=True, scale=True, lanes=1)
     learner.learn(block.X, block.y[:, None])
     assert model.learner == learner
 
@@ -277,7 +272,7 @@ def test_two_labels_are_classes_whatever_they_are_called(train, model_of, tmp_pa
     assert model.classes == tuple(each if each.isalpha() else float(each) for each in labels)
     code, lines, _ = train(data, "--label", "label", "--json")
     assert (code, summary(lines)["predictions"]["accuracy"] > 0.85) == (0, True)
-    assert {json.loads(line)["label"] for line in lines[:-1]} == set(labels)
+    assert {row["label"] for row in map(json.loads, lines) if "label" in row} == set(labels)
 
 
 def test_the_task_can_be_stated_explicitly(model_of, train, tmp_path: Path) -> None:
@@ -312,14 +307,26 @@ def test_a_fourth_class_that_appears_late_is_learned(model_of, tmp_path: Path) -
     assert set(model.predict_file(data)[1100::2]) == {4.0}
 
 
-def test_a_third_class_that_appears_late_must_be_declared(train, model_of, tmp_path: Path) -> None:
+def test_a_third_class_that_appears_late_is_learned_with_a_warning(train, tmp_path: Path) -> None:
     data = late(tmp_path, "1", "2", last="3")
     code, _, told = train(data)
+    assert code == 0
+    assert "there are 3 classes, of which 1 appeared after the first events" in told
+    assert "--task numbers" in told
+    model = StreamModel.load(tmp_path / "model.safetensors")
+    assert model.classes == (1.0, 2.0, 3.0)
+    assert set(model.predict_file(data)[1200::2]) == {3.0}
+    assert model.freeze().classes == model.classes
+
+
+def test_a_third_class_of_one_linear_model_must_be_declared(train, model_of, tmp_path: Path) -> None:
+    data = late(tmp_path, "1", "2", last="3")
+    code, _, told = train(data, "--loss", "log_loss")
     assert code == cli.REFUSED
     assert re.search(r"data.vw, line 1101: the label 3 is new; the classes are 1, 2. .*--classes", told)
     assert not (tmp_path / "model.safetensors").exists()
     assert model_of(data, "--classes", "1,2,3", "--task", "classes").classes == (1.0, 2.0, 3.0)
-    code, _, told = train(data, "--on-error", "skip")
+    code, _, told = train(data, "--loss", "log_loss", "--on-error", "skip")
     assert code == 0
     assert "the label 3 is new" in told
 
@@ -360,10 +367,10 @@ def test_every_feature_option_makes_the_features_it_describes(model_of, tmp_path
 
 def test_bits_bound_the_features(model_of, tmp_path: Path) -> None:
     data = text_file(tmp_path, "vw", events(300))
-    model = model_of(data, "--bits", 3)
+    model = model_of(data, "--bits", 3, "--loss", "log_loss")
     assert (model.vocabulary, model.learner.n_features <= 8) == (None, True)
-    wide = model_of(data, "--bits", 20).learner
-    named = model_of(data).learner
+    wide = model_of(data, "--bits", 20, "--loss", "log_loss").learner
+    named = model_of(data, "--loss", "log_loss").learner
     np.testing.assert_allclose(sorted(wide.coef[wide.coef != 0.0]), sorted(named.coef[0]), rtol=1e-12)
 
 
@@ -375,6 +382,13 @@ def test_missing_values_follow_the_missing_option(model_of, train, tmp_path: Pat
     code, _, told = train(data, "--label", "y", "--missing", "error")
     assert code == cli.REFUSED
     assert "data.csv, line 2, " in told
+
+
+def test_dates_and_booleans_may_be_strings_of_json(model_of, tmp_path: Path) -> None:
+    lines = [json.dumps({"y": k % 2, "when": f"2024-07-3{k % 2}T13:05", "new": "true"}) + "\n" for k in range(20)]
+    data = write(tmp_path / "data.jsonl", lines)
+    learned = weights(model_of(data, "--label", "y", "--dates", "when", "--booleans", "new"))
+    assert set(learned) == {"when.hour=13", "when.weekday=1", "when.weekday=2", "when.month=7", "new"}
 
 
 def test_text_in_a_numeric_field_is_refused(train, tmp_path: Path) -> None:
@@ -399,7 +413,9 @@ def test_a_table_a_summary_and_baselines_are_printed(train, tmp_path: Path) -> N
 def test_with_json_the_same_facts_are_printed_as_json_lines(train, tmp_path: Path) -> None:
     code, lines, told = train(text_file(tmp_path, "vw", events(300)), "--json", "--table", 100)
     assert (code, told) == (0, "")
-    *rows, last = map(json.loads, lines)
+    *rows, note, last = map(json.loads, lines)
+    assert note["event"] == "note"
+    assert last["learned"]["mode"] == "automatic"
     assert [each["events"] for each in rows] == [100, 200, 300]
     assert last["learned"]["events"] == 300
     assert last["predictions"]["loss"] == rows[-1]["loss"]
@@ -463,7 +479,7 @@ def test_a_table_needs_no_option_except_its_label(train, tmp_path: Path) -> None
         ("bike_hour.csv.gz", ["--label", "cnt", "--ignore", "casual", "registered", "--categorical", "hr"], "r2", 0.35),
         ("toulouse_bikes.csv.gz", ["--label", "bikes"], "r2", 0.25),
         ("criteo_wideresdnn_train.csv.gz", ["--label", "1"], "auc", 0.7),
-        ("letter.gz", ["--task", "classes"], "accuracy", 0.65),
+        ("letter.gz", ["--task", "classes", "--smoothing", "0.9999"], "accuracy", 0.65),
         ("a6a.gz", [], "accuracy", 0.83),
     ],
 )

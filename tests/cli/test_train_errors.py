@@ -190,3 +190,30 @@ def test_wrong_arguments_are_usage_errors(train, tmp_path: Path, words) -> None:
     code, _, told = train(write(tmp_path / "a.vw", VW), *words)
     assert code == 2
     assert "odca train: error: " in told
+
+
+@pytest.mark.parametrize("classes", ["1e400,2", "0,-1e999", "a,,b", ","])
+def test_classes_that_no_label_can_be_are_refused(train, tmp_path: Path, classes: str) -> None:
+    code, _, told = train(write(tmp_path / "a.csv", CSV), "--label", "y", "--classes", classes)
+    assert code == 2
+    assert "argument --classes: must be names and finite numbers, separated by commas; got " in told
+
+
+def test_classes_are_read_as_labels_are(train, tmp_path: Path) -> None:
+    data = write(tmp_path / "a.csv", ["y,a\n", *(f"{('1_0', 'inf_', '2')[k % 3]},{k}\n" for k in range(30))])
+    assert train(data, "--label", "y", "--classes", "2.0,1_0,inf_", "--quiet")[0] == 0
+    assert StreamModel.load(tmp_path / "model.safetensors").classes == (2.0, "1_0", "inf_")
+
+
+def test_a_column_name_that_is_not_utf8_is_named(train, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"y,pr\xe9nom\n1,2\n0,3\n")
+    code, _, told = train(tmp_path / "a.csv", "--label", "y")
+    message = "line 1: the field 2 is not UTF-8: 'pr\ufffdnom'. Convert the file: iconv -f LATIN1 -t UTF-8."
+    assert (code, told) == (cli.REFUSED, f"odca train: {tmp_path / 'a.csv'}, {message}\n")
+
+
+@pytest.mark.parametrize("option", ["--label", "--ignore", "--text", "--interact a"])
+def test_an_argument_that_is_not_utf8_is_refused(train, tmp_path: Path, option: str) -> None:
+    code, _, told = train(write(tmp_path / "a.jsonl", JSON), *option.split(), "pr\udce9nom")
+    assert code in {cli.REFUSED, 2}
+    assert r"the name 'pr\udce9nom' is not UTF-8." in told

@@ -1,4 +1,4 @@
-"""The native short cuts of the river face: what they do is what the methods behind them do, and Python sees methods."""
+"""The native fast paths of the estimators for river: what they do is what the methods behind them do, and Python sees methods."""
 
 import copy
 import inspect
@@ -13,20 +13,20 @@ import pytest
 from odca import EventLearner, SquaredError
 from odca.river import ODCAClassifier, ODCARegressor
 
-FACES = [ODCAClassifier, ODCARegressor]
+ESTIMATORS = [ODCAClassifier, ODCARegressor]
 
 
-def a_stream(face: type, count: int = 150) -> list[tuple[dict, object]]:
+def a_stream(estimator: type, count: int = 150) -> list[tuple[dict, object]]:
     rng = np.random.default_rng(5)
     events = [{"a": float(a), "b": "xyz"[int(3 * b)], "c": 1e3 * b} for a, b in rng.random((count, 2))]
-    return [(x, x["a"] > 0.5 if face is ODCAClassifier else x["a"]) for x in events]
+    return [(x, x["a"] > 0.5 if estimator is ODCAClassifier else x["a"]) for x in events]
 
 
 @pytest.mark.parametrize("options", [{}, {"scale": False, "smoothing": 0.0}, {"window": 50, "bits": 6}], ids=str)
-@pytest.mark.parametrize("face", FACES)
-def test_the_fast_path_gives_the_same_result_as_the_method(face, options) -> None:
-    short, long = face(**options), face(**options)
-    for x, y in a_stream(face):
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_fast_path_gives_the_same_result_as_the_method(estimator, options) -> None:
+    short, long = estimator(**options), estimator(**options)
+    for x, y in a_stream(estimator):
         assert short.predict_one(x) == long.predict_one(x, offset=0.0)
         assert type(short.predict_one(x)) is type(long.predict_one(x, offset=0.0))
         assert short.learn_one(x, y) is None
@@ -37,11 +37,11 @@ def test_the_fast_path_gives_the_same_result_as_the_method(face, options) -> Non
 
 @pytest.mark.parametrize("label", [np.True_, np.float64(0.5), 1])
 def test_labels_of_other_types_take_the_general_path(label) -> None:
-    face = ODCAClassifier if isinstance(label, np.bool_) else ODCARegressor
-    one, other = face(), face()
+    estimator = ODCAClassifier if isinstance(label, np.bool_) else ODCARegressor
+    one, other = estimator(), estimator()
     for _ in range(3):
         one.learn_one({"a": 1.0}, label)
-        other.learn_one({"a": 1.0}, bool(label) if face is ODCAClassifier else float(label))
+        other.learn_one({"a": 1.0}, bool(label) if estimator is ODCAClassifier else float(label))
     assert one.events == other.events
 
 
@@ -52,22 +52,22 @@ def test_several_lanes_take_the_general_path() -> None:
     assert model.predict_one({"a": 1.0}).shape == (2,)
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_the_fast_path_looks_like_a_method(face) -> None:
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_fast_path_looks_like_a_method(estimator) -> None:
     for name, given in (
         ("learn_one", ["x", "y", "w", "offset", "time"]),
         ("predict_one", ["x", "offset", "id", "time"]),
     ):
-        method, bound = getattr(face, name), getattr(face(), name)
+        method, bound = getattr(estimator, name), getattr(estimator(), name)
         assert list(inspect.signature(method).parameters) == ["self", *given]
         assert list(inspect.signature(bound).parameters) == given
         assert inspect.isroutine(method)
         assert inspect.ismethod(bound)
-        assert (method.__name__, method.__qualname__) == (name, f"{face.__name__}.{name}")
+        assert (method.__name__, method.__qualname__) == (name, f"{estimator.__name__}.{name}")
         assert method.__module__ == "odca.river.linear"
         assert method.__doc__
         assert getattr(method, "__wrapped__").__doc__ == method.__doc__  # noqa: B009 - not known to type checkers
-        with pytest.raises(TypeError, match=rf"{face.__name__}\.{name}\(\) missing"):
+        with pytest.raises(TypeError, match=rf"{estimator.__name__}\.{name}\(\) missing"):
             bound()
         with pytest.raises(TypeError, match="positional"):
             bound({}, 1.0, 1.0, 1.0)
@@ -93,15 +93,15 @@ def test_methods_with_a_fast_path_can_be_overridden_and_replaced() -> None:
     assert plain.predict_one({"a": 1.0}) is True
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_copies_and_bound_methods_outlive_the_original(face) -> None:
-    model = face()
-    for x, y in a_stream(face)[:50]:
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_copies_and_bound_methods_outlive_the_original(estimator) -> None:
+    model = estimator()
+    for x, y in a_stream(estimator)[:50]:
         model.learn_one(x, y)
     x = {"a": 0.7, "b": "x"}
     learn, predict = pickle.loads(pickle.dumps((model.learn_one, model.predict_one)))
     twin = copy.deepcopy(model)
-    for each in a_stream(face)[50:]:
+    for each in a_stream(estimator)[50:]:
         model.learn_one(*each)
         learn(*each)
         twin.learn_one(*each)
@@ -123,13 +123,13 @@ def test_the_fast_path_refuses_other_objects_like_the_method() -> None:
     [({"a": np.inf}, ValueError), ({"a": b""}, TypeError), ({"": 1.0}, ValueError), (3, TypeError), (None, TypeError)],
     ids=str,
 )
-@pytest.mark.parametrize("face", FACES)
-def test_a_refused_call_on_the_fast_path_changes_nothing(face, x, error) -> None:
-    model = face()
-    for event in a_stream(face)[:50]:
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_refused_call_on_the_fast_path_changes_nothing(estimator, x, error) -> None:
+    model = estimator()
+    for event in a_stream(estimator)[:50]:
         model.learn_one(*event)
     before = model.events.copy()
-    y = a_stream(face)[0][1]
+    y = a_stream(estimator)[0][1]
     with pytest.raises(error) as short:
         model.learn_one(x if not isinstance(x, dict) else {"new": 1.0, **x}, y)
     with pytest.raises(error) as long:

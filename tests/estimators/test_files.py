@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 import odca
 from odca import ElasticNet, HalfLife, Learner, LogLoss, ODCAClassifier, ODCARegressor, SmoothHinge
 from odca.io import model_file
+from odca.io.stacking import stack, unstack
 
 CLASSES = [np.array(["no", "yes", "perhaps"]), np.array([3, 1, 2]), np.array([2.0, 5.0]), np.array([False, True])]
 
@@ -129,8 +130,13 @@ SPOILS = {
     "other features": lambda m: m.options["fitted"].update(n_features_in_=2),
     "unknown parameter": lambda m: m.options["params"].update(command="rm"),
     "progress": lambda m: m.arrays.update(progress=np.array([np.nan] * 4)),
-    "calibration": lambda m: m.parts["calibration"].parts.pop("0"),
-    "calibration of more": lambda m: m.parts["calibration"].parts["0"].arrays.update(dual=np.ones(5)),
+    "no calibration": lambda m: m.parts["calibration"].arrays.clear(),
+    "calibration of fewer": lambda m: m.parts["calibration"].arrays.update(
+        stack(unstack(m.parts["calibration"].arrays)[1:])
+    ),
+    "calibration of more": lambda m: m.parts["calibration"].arrays.update(dual=np.ones(5)),
+    "calibration of other lengths": lambda m: m.parts["calibration"].arrays["dual.lengths"].__isub__(1),
+    "calibration without lengths": lambda m: m.parts["calibration"].arrays.pop("dual.lengths"),
     "the learner's state": lambda m: m.parts["learner"].arrays.update(dual=np.ones(3)),
     "the learner's lanes": lambda m: m.parts["learner"].options.update(lanes=10**6),
 }

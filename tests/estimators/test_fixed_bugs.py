@@ -155,14 +155,14 @@ def test_saving_refuses_columns_learned_without_names(tmp_path) -> None:
         model.save(tmp_path / "model.safetensors")
 
 
-@pytest.mark.parametrize("face", [ODCAClassifier, AutoClassifier])
-def test_the_type_of_labels_widens_with_the_classes(face) -> None:
+@pytest.mark.parametrize("estimator", [ODCAClassifier, AutoClassifier])
+def test_the_type_of_labels_widens_with_the_classes(estimator) -> None:
     X = np.array([[0.0], [1.0]])
-    model = face().partial_fit(X, np.array([1, 2], np.int8))
+    model = estimator().partial_fit(X, np.array([1, 2], np.int8))
     model.partial_fit(X, np.array([1, 300]))
     assert model.classes_.tolist() == [1, 2, 300]
-    assert face().partial_fit(X, np.array([1, 1], np.uint8), classes=[-1, 1]).classes_.tolist() == [-1, 1]
-    assert face().partial_fit(X, np.array([1, 1]), classes=[0.5, 1]).classes_.tolist() == [0.5, 1.0]
+    assert estimator().partial_fit(X, np.array([1, 1], np.uint8), classes=[-1, 1]).classes_.tolist() == [-1, 1]
+    assert estimator().partial_fit(X, np.array([1, 1]), classes=[0.5, 1]).classes_.tolist() == [0.5, 1.0]
 
 
 def test_every_output_may_have_a_strength_of_its_own() -> None:

@@ -1,4 +1,4 @@
-"""The river face: river's own checks, all of them, and what its users rely on beside them."""
+"""The estimators for river: river's own checks, all of them, and what its users rely on beside them."""
 
 import copy
 import pickle
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from river import checks, compose, datasets, evaluate, linear_model, metrics, optim, preprocessing
 
-from odca import EventLearner, Exponential, HalfLife, Learner, LogLoss, Quantile
+from odca import EventLearner, Exponential, HalfLife, Learner, LogLoss, Quantile, river
 from odca.river import ODCAClassifier, ODCARegressor
 
 MODELS = [
@@ -82,7 +82,7 @@ def test_dictionaries_give_the_same_model_as_arrays() -> None:
 
 
 def test_pipelines_and_progressive_validation_work() -> None:
-    plain = evaluate.progressive_val_score(datasets.Phishing(), ODCAClassifier(), metrics.ROCAUC())
+    plain = evaluate.progressive_val_score(datasets.Phishing(), ODCAClassifier(rho=1e-3), metrics.ROCAUC())
     piped = compose.Pipeline(preprocessing.StandardScaler(), ODCAClassifier(scale=False))
     scaled = evaluate.progressive_val_score(datasets.Phishing(), piped, metrics.ROCAUC())
     rivers = preprocessing.StandardScaler() | linear_model.LogisticRegression(optim.SGD(0.05))
@@ -122,14 +122,15 @@ def test_event_times_weights_and_offsets_reach_the_learner() -> None:
 
 def test_event_times_work_in_progressive_validation() -> None:
     dataset = [({"x": float(n % 7)}, n % 7 > 3, {"time": float(n)}) for n in range(300)]
-    score = evaluate.progressive_val_score(iter(dataset), ODCAClassifier(window=HalfLife(100.0)), metrics.Accuracy())
+    model = ODCAClassifier(window=HalfLife(100.0), rho=1e-3)
+    score = evaluate.progressive_val_score(iter(dataset), model, metrics.Accuracy())
     assert score.get() > 0.9
 
 
-@pytest.mark.parametrize("face", [ODCAClassifier, ODCARegressor])
-def test_rivers_losses_are_refused(face) -> None:
+@pytest.mark.parametrize("estimator", [ODCAClassifier, ODCARegressor])
+def test_rivers_losses_are_refused(estimator) -> None:
     with pytest.raises(TypeError, match="opposite order"):
-        face(optim.losses.Hinge())
+        estimator(optim.losses.Hinge())
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -169,3 +170,55 @@ def test_the_river_model_wraps_an_event_learner() -> None:
     assert ODCAClassifier().predict_one({"x": 1.0}) is None
     with pytest.raises(ValueError, match="no loss named"):
         ODCAClassifier("huh")
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), np.float64("nan")])
+def test_a_label_that_is_none_or_nan_is_refused(label: object) -> None:
+    for model in (river.ODCAClassifier(), river.AutoClassifier()):
+        model.learn_one({"a": 1.0}, "yes")
+        with pytest.raises(ValueError, match="a label must not be None or nan"):
+            model.learn_one({"a": 1.0}, label)
+        with pytest.raises(ValueError, match="a label must not be None or nan"):
+            model.learn_many([{"a": 1.0}, {"a": 2.0}], ["no", label])
+        assert model.classes == ("yes",)
+
+
+FEATURES = {"bits": 10, "missing": "ignore", "ignore": ["b"], "text": ["t"], "ngrams": 2, "interactions": [["a", "c"]]}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        river.ODCAClassifier(loss="hinge", **FEATURES),
+        river.ODCARegressor(**FEATURES),
+        river.AutoClassifier(**FEATURES),
+        river.AutoRegressor(**FEATURES),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_clone_with_attributes_has_learned_the_same_and_goes_on_by_itself(model) -> None:
+    events = [{"a": float(k % 5), "b": float(k), "c": "xy"[k % 2], "t": "red car", "m": None} for k in range(30)]
+    for event in events[:20]:
+        model.learn_one(event, event["a"] > 2.0)
+    clone = model.clone(include_attributes=True)
+    assert clone.events.learner == model.events.learner
+    for event in events[20:]:
+        clone.learn_one(event, event["a"] > 2.0)
+    assert clone.events.learner != model.events.learner
+    assert model.clone().events.learner.count == 0
+    assert model.clone({"bits": 12}).feature_options == {**FEATURES, "bits": 12}
+    with pytest.raises(ValueError, match="bits cannot change with what was learned"):
+        model.clone({"bits": 12}, include_attributes=True)
+
+
+def test_feature_options_mean_what_they_mean_to_an_event_learner() -> None:
+    options = {name: value for name, value in FEATURES.items() if name != "bits"}
+    model = river.ODCAClassifier(**options, categorical=["a"], numeric=["n"], dates=["d"], booleans=["s"])
+    model.learn_one(
+        {"a": 1.0, "b": 5.0, "c": "x", "t": "red car", "m": None, "n": "2", "d": "2024-07-31", "s": "true"}, True
+    )
+    assert set(model.weights) == {
+        "", "a=1", "c=x", "t=red", "t=car", "t=red car", "n", "d.month=7", "d.weekday=2", "s", "a=1 * c=x",
+    }  # fmt: skip
+    with pytest.raises(TypeError, match="nonsense"):
+        river.ODCAClassifier(nonsense=1)

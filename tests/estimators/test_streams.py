@@ -51,7 +51,7 @@ def test_a_late_class_gives_the_same_model_as_declaring_it_at_the_start(options)
     for at in np.split(np.arange(len(y)), [55, 80, 130, 250]):
         late.partial_fit(X[at], y[at])
     assert list(late.classes_) == ["a", "b", "c", "d"]
-    late._model.become(declared._model.classes)  # its lanes are in the order in which the classes came
+    late._model.set_classes(declared._model.classes)  # its lanes are in the order in which the classes came
     late._model.metrics = declared.progress_  # of what was declared, no first event comes as a surprise
     assert same_bits(declared, late)
 

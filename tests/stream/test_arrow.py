@@ -1,5 +1,6 @@
 """Parquet, Arrow and Feather: the same events as from text, in bounded pieces, from any row on."""
 
+import hashlib
 import io
 import sys
 from datetime import date
@@ -129,7 +130,7 @@ def test_an_interrupted_training_on_a_table_ends_with_the_same_model(
 
     train("whole")
     with stream.open(path, label="y") as opened:
-        model = StreamModel.begin(ModelOptions(), opened.schema, opened.sample)
+        model = StreamModel.begin(ModelOptions(auto="events"), opened.schema, opened.sample)
         model.vocabulary = opened.vocabulary
         first = next(iter(opened))
         model.learn(first)
@@ -146,8 +147,44 @@ def test_resuming_on_a_changed_table_is_refused(tmp_path: Path) -> None:
     with stream.open(path, label="y") as opened:
         position = next(iter(opened)).position
     written(path, big_table(200))
-    with pytest.raises(stream.StreamError, match="the file changed before row 100"):
+    with pytest.raises(
+        stream.StreamError, match="the file changed: it is not the file that the checkpoint was made from"
+    ):
         stream.open(path, start=position, schema=opened.schema, vocabulary=opened.vocabulary)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.arrows"])
+def test_an_edit_that_keeps_the_size_of_a_table_is_noticed(tmp_path: Path, name: str) -> None:
+    paths = [written(tmp_path / f"{k}.{name}", big_table(1000)) for k in range(2)]
+    with stream.open(paths, label="y") as opened:
+        positions = [block.position for block in opened]
+    how = {"schema": opened.schema, "vocabulary": opened.vocabulary}
+    with stream.open(paths, start=positions[-1], **how) as rest:
+        assert sum(len(block) for block in rest) == 0
+    for place, message in ((0, "the file before .* changed"), (1, "the file changed")):
+        content = bytearray(Path(paths[place]).read_bytes())
+        content[len(content) // 3] ^= 1
+        Path(paths[place]).write_bytes(content)
+        with pytest.raises(stream.StreamError, match=f"{message}: .* without `start`"):
+            stream.open(paths, start=positions[-1], **how)
+        content[len(content) // 3] ^= 1
+        Path(paths[place]).write_bytes(content)
+
+
+def test_positions_of_former_versions_in_tables_are_still_checked(tmp_path: Path) -> None:
+    """They have a digest of the file's size and types."""
+    path = written(tmp_path / "a.parquet", big_table(100))
+    with stream.open(path, label="y") as opened:
+        block = next(iter(opened))
+    about = f"{Path(path).stat().st_size} {pq.read_schema(path).remove_metadata()}"
+    start = stream.Position(0, 100, 100, hashlib.blake2b(about.encode(), digest_size=16).hexdigest())
+    how = {"schema": opened.schema, "vocabulary": opened.vocabulary}
+    with stream.open(path, start=start, **how) as rest:
+        assert sum(len(block) for block in rest) == 0
+    written(path, big_table(200))
+    with pytest.raises(stream.StreamError, match="the file changed"):
+        stream.open(path, start=start, **how)
+    assert block.position.digest != start.digest
 
 
 def test_columns_that_are_ignored_are_not_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import bz2
 import csv
 import gzip
+import hashlib
 import io
 import os
 import random
@@ -22,9 +23,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odca.stream.read.chunks import UTF8_MARK, WIDE_MARKS, Chunk, Chunks, Position, digest_of
+from odca import _core
+from odca.stream.read.chunks import UTF8_MARK, WIDE_MARKS, Chunk, Chunks
 from odca.stream.read.errors import StreamError
 from odca.stream.read.lines import first_line_end, last_line_end, last_unquoted_line_end
+from odca.stream.read.positions import Position
 from problems import examples
 
 PACK: dict[str, Callable[[bytes], bytes]] = {"plain": bytes, "gzip": gzip.compress, "bz2": bz2.compress}
@@ -298,7 +301,7 @@ def test_a_position_may_lie_within_a_chunk(tmp_path: Path) -> None:
     for lines in (0, 1, 10, 1000, 3000):
         length = len(b"".join(content.splitlines(keepends=True)[:lines]))
         start = chunk.position(length, lines)
-        assert start == Position(0, length, lines, digest_of(content[max(0, length - 4096) : length]))
+        assert start == Position(0, length, lines, _core.Checksum().digest(content[:length]))
         assert data_of(list(Chunks(paths, start=start))) == content[length:]
 
 
@@ -315,6 +318,66 @@ def test_resuming_on_a_changed_file_is_refused(tmp_path: Path, kind: str) -> Non
     assert data_of(chunks_of(tmp_path, PACK[kind](changed), start=replace(start, digest=""))) == content[start.offset :]
     appended = chunks_of(tmp_path, PACK[kind](content + b"more\n"), start=start)
     assert data_of(appended) == content[start.offset :] + b"more\n"
+
+
+@pytest.mark.parametrize("kind", PACK)
+@pytest.mark.parametrize("place", [0, 1000, 4000])
+def test_an_edit_far_before_the_position_is_noticed(tmp_path: Path, kind: str, place: int) -> None:
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    start = chunks_of(tmp_path, PACK[kind](content), size=1000)[-2].end_position(0)
+    assert start.offset > place + 4096
+    changed = content[:place] + b"?" + content[place + 1 :]
+    with pytest.raises(StreamError, match=rf"changed before byte {start.offset}: .* without `start`"):
+        chunks_of(tmp_path, PACK[kind](changed), start=start)
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_an_edit_after_the_position_is_allowed(tmp_path: Path, kind: str) -> None:
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    start = chunks_of(tmp_path, PACK[kind](content), size=1000)[9].end_position(0)
+    changed = content[: start.offset] + b"new\n"
+    assert data_of(chunks_of(tmp_path, PACK[kind](changed), start=start)) == b"new\n"
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_an_edit_of_an_earlier_file_is_noticed(tmp_path: Path, kind: str) -> None:
+    contents = [b"".join(b"file %d, line %d\n" % (file, i) for i in range(1000)) for file in range(3)]
+    paths = write(tmp_path, *(PACK[kind](content) for content in contents))
+    starts = [chunk.end_position(0) for chunk in Chunks(paths, size=1000)]
+    start = next(each for each in starts if each.file == 2)
+    (resumed,) = Chunks(paths, start=start)
+    assert resumed.data == contents[2][start.offset :]
+    assert resumed.end_position(0) == starts[-1]
+    for place in (0, 1):
+        changed = PACK[kind](contents[place].replace(b"line 500", b"line 501"))
+        before = Path(paths[place]).read_bytes()
+        Path(paths[place]).write_bytes(changed)
+        with pytest.raises(StreamError, match=r"one of the files before .* changed: .* without `start`"):
+            list(Chunks(paths, start=start))
+        assert list(Chunks(paths, start=replace(start, earlier="")))
+        Path(paths[place]).write_bytes(before)
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_positions_of_former_versions_are_still_checked(tmp_path: Path, kind: str) -> None:
+    """They have a digest of the last 4096 bytes, and none of the files before."""
+    content = b"".join(b"line %d\n" % i for i in range(3000))
+    last = content[:20_000].rindex(b"\n") + 1
+    digest = hashlib.blake2b(content[last - 4096 : last], digest_size=16).hexdigest()
+    start = Position(0, last, 0, digest)
+    assert data_of(chunks_of(tmp_path, PACK[kind](content), start=start)) == content[last:]
+    with pytest.raises(StreamError, match=f"changed before byte {last}"):
+        chunks_of(tmp_path, PACK[kind](content.replace(b"line 1999", b"line ?999")), start=start)
+    paths = write(tmp_path, b"other\n", PACK[kind](content))
+    resumed = list(Chunks(paths, start=replace(start, file=1)))
+    assert data_of(resumed) == content[last:]
+    assert resumed[-1].end_position(0).earlier == ""
+
+
+def test_a_followed_file_that_was_cut_short_is_refused_at_once(tmp_path: Path) -> None:
+    (path,) = write(tmp_path, b"one\ntwo\n")
+    with pytest.raises(StreamError, match="shorter than 100 bytes, it ends after 8"):
+        list(Chunks([path], start=Position(0, 100, 9), follow=True))
 
 
 def test_a_file_may_be_compressed_between_two_runs(tmp_path: Path) -> None:

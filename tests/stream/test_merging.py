@@ -37,7 +37,7 @@ def test_merging_models_gives_the_same_bits_as_merging_learners_over_all_columns
     rng = np.random.default_rng(5)
     first = one_name_lines(rng, ["a", "b", "c", "d"], 150)
     second = one_name_lines(rng, ["x", "d", "b", "y"], 170)
-    given = {"window": window, **SAME, **({} if penalty is None else {"penalty": penalty})}
+    given = {"window": window, "rho": 1e-5, **SAME, **({} if penalty is None else {"penalty": penalty})}
     models = [
         trained(write(tmp_path / f"{k}.vw", lines), ModelOptions(classes=(-1.0, 1.0), loss=LogLoss(), **given))
         for k, lines in enumerate((first, second))
@@ -48,7 +48,7 @@ def test_merging_models_gives_the_same_bits_as_merging_learners_over_all_columns
     learners = []
     for lines in (first, second):
         X, y = as_arrays(lines, columns)
-        learner = Learner(loss=LogLoss(), rho=1e-5, intercept=True, lanes=1, **given)
+        learner = Learner(loss=LogLoss(), intercept=True, lanes=1, **given)
         learner.learn(X, y)
         learners.append(learner)
     expected = learners[0].merge(learners[1])
@@ -114,7 +114,10 @@ def test_a_merged_model_can_learn_and_be_saved(tmp_path) -> None:
 
 
 def test_the_strength_of_the_prior_is_the_first_models(tmp_path) -> None:
-    a, b = (trained(write(tmp_path / f"{k}.vw", [vw(each) for each in events(80, k)])) for k in range(2))
+    a, b = (
+        trained(write(tmp_path / f"{k}.vw", [vw(each) for each in events(80, k)]), ModelOptions(rho=1e-5))
+        for k in range(2)
+    )
     assert a.options.prior_strength != b.options.prior_strength
     merged = a.merge(b)
     assert merged.options.prior_strength == a.options.prior_strength
@@ -183,7 +186,7 @@ def test_two_classes_have_no_room_for_a_third(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rho": 0.5}, r"rho is 1e-05 here and 0\.5 there"),
+        ({"rho": 0.5}, r"rho is 'auto' here and 0\.5 there"),
         ({"loss": Hinge()}, r"loss is LogLoss\(\) here and Hinge\(\) there"),
         ({"window": Exponential(0.9)}, r"window is Infinite\(\) here and Exponential\(beta=0\.9\) there"),
         ({"penalty": ElasticNet(0.1)}, "penalty is"),

@@ -22,7 +22,7 @@ import pytest
 import zstandard
 
 from odca.stream.read.errors import StreamError
-from odca.stream.read.sources import ByteSource, expand, open_bytes
+from odca.stream.read.sources import KEPT, ByteSource, expand, open_bytes
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -31,6 +31,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
 TEXT = "".join(f"{i},{random.Random(i).random()}\n" for i in range(30_000)).encode()  # about 700 KB
+UNSEEN = bytearray().extend
 every_compression = pytest.mark.parametrize("compression", COMPRESS)
 every_kind = pytest.mark.parametrize("kind", ["plain", *COMPRESS])
 
@@ -279,9 +280,11 @@ def test_a_small_file_that_unpacks_to_a_huge_one_needs_little_memory(
 @pytest.mark.parametrize("begin", [0, 1, 5_000, 650_000, len(TEXT)])
 def test_skipping_counts_decompressed_bytes(tmp_path: Path, kind: str, begin: int) -> None:
     with open_bytes(file_of(tmp_path, packed(TEXT, kind))) as source:
-        source.skip(begin // 2)
-        keep = min(10, begin - begin // 2)
-        assert source.skip(begin - begin // 2, keep=keep) == TEXT[begin - keep : begin]
+        seen = bytearray()
+        source.skip(begin // 2, seen.extend)
+        last = source.skip(begin - begin // 2, seen.extend)
+        assert seen == TEXT[:begin]
+        assert last == TEXT[max(begin // 2, begin - KEPT) : begin]
         assert all_of(source) == TEXT[begin:]
         assert source.consumed == source.size
 
@@ -289,10 +292,10 @@ def test_skipping_counts_decompressed_bytes(tmp_path: Path, kind: str, begin: in
 @every_kind
 def test_skipping_past_the_end_says_that_the_file_is_shorter(tmp_path: Path, kind: str) -> None:
     with open_bytes(file_of(tmp_path, packed(TEXT, kind))) as source:
-        source.skip(1000)
+        source.skip(1000, UNSEEN)
         expected = f"shorter than {len(TEXT) + 1} bytes, it ends after {len(TEXT)}: .* without `start`"
         with pytest.raises(StreamError, match=expected):
-            source.skip(len(TEXT) - 999)
+            source.skip(len(TEXT) - 999, UNSEEN)
 
 
 # Pipes
@@ -302,7 +305,7 @@ import sys
 from odca.stream.read.sources import open_bytes
 with open_bytes("-") as source:
     assert (source.size is None) == (sys.argv[1] == "pipe"), source.size
-    source.skip(int(sys.argv[2]))
+    source.skip(int(sys.argv[2]), bytearray().extend)
     buffer = bytearray(50_000)
     while count := source.readinto(buffer):
         sys.stdout.buffer.write(buffer[:count])
@@ -439,7 +442,7 @@ def test_data_written_during_a_replacement_are_read(tmp_path: Path, monkeypatch:
     path = tmp_path / "log"
     path.write_bytes(b"one\n")
     with open_bytes(path, follow=True) as source:
-        source.skip(4)
+        source.skip(4, UNSEEN)
 
         def replaced_just_now() -> bool:
             if source.consumed == 4:
@@ -456,11 +459,11 @@ def test_wait_says_whether_there_is_more_data(tmp_path: Path) -> None:
     path.write_bytes(b"one\n")
     with open_bytes(path, follow=True) as source:
         assert source.wait(0)
-        source.skip(4)
+        source.skip(4, UNSEEN)
         assert not source.wait(0)
         threading.Timer(0.1, append, (path, b"two\n")).start()
         assert source.wait(20)
-        assert source.skip(4, keep=4) == b"two\n"
+        assert source.skip(4, UNSEEN) == b"two\n"
 
 
 def test_following_compressed_files_or_standard_input_is_refused(tmp_path: Path) -> None:
@@ -477,7 +480,7 @@ def test_ctrl_c_ends_following_at_once(tmp_path: Path) -> None:
         "from odca.stream.read.sources import open_bytes\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs in the background may have it ignored
         f"source = open_bytes({path!r}, follow=True)\n"
-        "source.skip(4)\n"
+        "source.skip(4, bytearray().extend)\n"
         "print('waiting', flush=True)\n"
         "source.readinto(bytearray(10))\n"
     )

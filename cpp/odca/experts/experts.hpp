@@ -33,6 +33,21 @@ constexpr std::string_view name_of(Kind kind) {
   return "";
 }
 
+// With what an expert takes part in the steady answer, which is the one to give while no labels are coming in (steady.hpp). Those
+// that follow the last labels would stop at whatever came last; of some the average over the stream is worth more than the latest
+// weights.
+enum class Steady { no, weights, average, both };
+
+constexpr std::string_view name_of(Steady steady) {
+  switch (steady) {
+    case Steady::no: return "no";
+    case Steady::weights: return "weights";
+    case Steady::average: return "average";
+    case Steady::both: return "both";
+  }
+  return "";
+}
+
 struct Expert {
   std::string_view key;   // in model files: never changes, and is never used again for another expert
   std::string_view name;  // for people
@@ -40,6 +55,7 @@ struct Expert {
   double parameter;
   double memory;  // how much of the past remains after an event; 1 is all of it
   double prior;   // weight before the first event, relative to the others
+  Steady steady;
 
   constexpr bool reads_rows() const { return kind != Kind::mean_label; }
 
@@ -66,19 +82,19 @@ struct Expert {
 // Those that read rows come first. Cautious experts have four times the prior weight of bold ones.
 // clang-format off
 inline constexpr auto table = std::to_array<Expert>({
-    // key                name                             kind                 parameter  memory  prior
-    {"isotropic_1/64",    "isotropic, strength 1/64",      Kind::isotropic,      1.0 / 64,  1.0,   1},
-    {"isotropic_1/2",     "isotropic, strength 1/2",       Kind::isotropic,      1.0 / 2,   1.0,   4},
-    {"isotropic_8",       "isotropic, strength 8",         Kind::isotropic,      8.0,       1.0,   4},
-    {"adagrad",           "AdaGrad",                       Kind::adagrad,        16.0,      1.0,   1},
-    {"proportionate",     "AdaGrad, proportionate",        Kind::proportionate,  0.03,      1.0,   4},
-    {"newton_0.2",        "diagonal Newton, prior 0.2",    Kind::newton,         0.2,       1.0,   1},
-    {"newton_4",          "diagonal Newton, prior 4",      Kind::newton,         4.0,       1.0,   4},
-    {"newton_recent",     "diagonal Newton, short memory", Kind::recent_newton,  1.0,       0.95,  1},
-    {"last_label",        "the last label",                Kind::mean_label,     0.0,       0.0,   1},
-    {"mean_label_0.7",    "mean label, memory 0.7",        Kind::mean_label,     0.0,       0.7,   1},
-    {"mean_label_0.95",   "mean label, memory 0.95",       Kind::mean_label,     0.0,       0.95,  1},
-    {"mean_label",        "mean label",                    Kind::mean_label,     0.0,       1.0,   4},
+    // key                name                             kind                 parameter  memory  prior  steady
+    {"isotropic_1/64",    "isotropic, strength 1/64",      Kind::isotropic,      1.0 / 64,  1.0,   1,     Steady::no},
+    {"isotropic_1/2",     "isotropic, strength 1/2",       Kind::isotropic,      1.0 / 2,   1.0,   4,     Steady::average},
+    {"isotropic_8",       "isotropic, strength 8",         Kind::isotropic,      8.0,       1.0,   4,     Steady::weights},
+    {"adagrad",           "AdaGrad",                       Kind::adagrad,        16.0,      1.0,   1,     Steady::no},
+    {"proportionate",     "AdaGrad, proportionate",        Kind::proportionate,  0.03,      1.0,   4,     Steady::both},
+    {"newton_0.2",        "diagonal Newton, prior 0.2",    Kind::newton,         0.2,       1.0,   1,     Steady::weights},
+    {"newton_4",          "diagonal Newton, prior 4",      Kind::newton,         4.0,       1.0,   4,     Steady::weights},
+    {"newton_recent",     "diagonal Newton, short memory", Kind::recent_newton,  1.0,       0.95,  1,     Steady::average},
+    {"last_label",        "the last label",                Kind::mean_label,     0.0,       0.0,   1,     Steady::no},
+    {"mean_label_0.7",    "mean label, memory 0.7",        Kind::mean_label,     0.0,       0.7,   1,     Steady::no},
+    {"mean_label_0.95",   "mean label, memory 0.95",       Kind::mean_label,     0.0,       0.95,  1,     Steady::no},
+    {"mean_label",        "mean label",                    Kind::mean_label,     0.0,       1.0,   4,     Steady::weights},
 });
 // clang-format on
 
@@ -125,6 +141,50 @@ inline constexpr int mean_of_all = [] {
     if (table[row_experts + b].memory == 1.0) return b;
   return -1;
 }();
+
+// The steady answer mixes these: the weights of an expert that reads rows, or their average.
+struct Member {
+  int expert;
+  bool averaged;
+};
+
+template <class Each>
+constexpr void each_member(Each&& each) {
+  for (int k = 0; k < row_experts; ++k) {
+    if (table[k].steady == Steady::weights || table[k].steady == Steady::both) each(Member{k, false});
+    if (table[k].steady == Steady::average || table[k].steady == Steady::both) each(Member{k, true});
+  }
+}
+
+inline constexpr int row_members = [] {
+  int count = 0;
+  each_member([&](Member) { ++count; });
+  return count;
+}();
+inline constexpr auto members = [] {
+  std::array<Member, row_members> out{};
+  int n = 0;
+  each_member([&](Member each) { out[n++] = each; });
+  return out;
+}();
+inline constexpr int averaged_experts = [] {
+  int count = 0;
+  each_member([&](Member each) { count += each.averaged; });
+  return count;
+}();
+// The experts whose weights are averaged, in the order of the averages.
+inline constexpr auto averaged = [] {
+  std::array<int, averaged_experts> out{};
+  int n = 0;
+  each_member([&](Member each) {
+    if (each.averaged) out[n++] = each.expert;
+  });
+  return out;
+}();
+// And one that knows the base rate alone: the last.
+inline constexpr int member_count = row_members + 1;
+inline constexpr int average_slots = in_fours(averaged_experts), member_slots = in_fours(member_count);
+using PerMember = std::array<double, member_slots>;
 
 static_assert(mean_of_all >= 0, "an expert must know the mean of all labels");
 static_assert(

@@ -1,5 +1,5 @@
-// What is known of each feature: its distribution, sums of slopes and curvatures along it, and a weight for each class and each
-// expert that reads rows.
+// What is known of each feature: its distribution, sums of slopes and curvatures along it, a weight for each class and each expert
+// that reads rows, and the averages of some of these weights.
 //
 // Features are standardised, h = (x - centre) / scale, by what was seen of them, the present row included; so their units do not
 // matter. n, m and v are a feature's count, mean and variance over its non-zero values, f = n/N the share of events that hold it:
@@ -44,7 +44,8 @@ inline constexpr int weights = weights_after(recent_experts);
 
 class FeatureTable {
  public:
-  explicit FeatureTable(int heads) : heads_(heads), constant_(stride()), blank_(stride()) {}
+  explicit FeatureTable(int heads)
+      : heads_(heads), constant_(stride()), blank_(stride()), constant_average_(average_stride()) {}
 
   int heads() const { return heads_; }
   std::size_t stride() const { return static_cast<std::size_t>(record::weights + row_slots * heads_); }
@@ -55,14 +56,19 @@ class FeatureTable {
   void grow(std::int64_t features) {
     const std::size_t needed = static_cast<std::size_t>(features) * stride();
     if (needed <= table_.size()) return;
-    if (needed > table_.capacity()) table_.reserve(std::max(needed, table_.capacity() * 3 / 2));
-    table_.resize(needed);
+    const std::size_t averages = static_cast<std::size_t>(features) * average_stride();
+    const auto make_room = [](ModelVector& numbers, std::size_t n) {
+      if (n > numbers.capacity()) numbers.reserve(std::max(n, numbers.capacity() * 3 / 2));
+    };
+    make_room(table_, needed), make_room(averages_, averages);  // if there is none, nothing has changed
+    table_.resize(needed), averages_.resize(averages);
   }
 
   [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
     if (feature < 0 || feature >= size()) return;
     const double* record = of(feature);
     __builtin_prefetch(record), __builtin_prefetch(record + 8);
+    __builtin_prefetch(average_of(feature));
   }
 
   // Before a row is learned: makes features dense that it holds and that are frequent by now, and those sparse that have
@@ -74,7 +80,7 @@ class FeatureTable {
       while (next < dense_.size() && dense_[next] < j) ++next;
       double* f = of(j);
       if (f[record::density] == 0.0 && is_frequent(f)) {
-        make_dense(f, constant_.data());
+        change_average(j, make_dense(f, constant_.data()));
         dense_.insert(dense_.begin() + static_cast<std::ptrdiff_t>(next), j);
       }
     });
@@ -82,7 +88,7 @@ class FeatureTable {
     const auto is_rare_now = [&](std::int64_t j) {
       double* f = of(j);
       if (in_row.holds(j) || !is_rare(f)) return false;
-      make_sparse(f, constant_.data());
+      change_average(j, make_sparse(f, constant_.data()));
       return true;
     };
     dense_.erase(std::remove_if(dense_.begin(), dense_.end(), is_rare_now), dense_.end());
@@ -107,7 +113,7 @@ class FeatureTable {
         continue;
       }
       const Form form = dense_form(f, mass_ + 1.0);
-      if (form.scale > 0.0) out.record[n] = f, out.h[n] = -form.centre / form.scale, ++n;
+      if (form.scale > 0.0) out.record[n] = f, out.feature[n] = j, out.h[n] = -form.centre / form.scale, ++n;
     }
     out.record[n] = constant ? constant : constant_.data(), out.h[n] = 1.0;
     out.size = n + 1;
@@ -193,8 +199,16 @@ class FeatureTable {
     }
   }
 
-  // w += lambda r h, lambda[head][row slot].
-  void step(const ScaledRow& row, const double* lambda, double sd) {
+  // w += lambda r h, lambda[head][row slot], for an event of weight c.
+  void step(const ScaledRow& row, const double* lambda, double sd, double c) {
+    step_weights(row, lambda, sd);
+    for (int i = 0; i + 1 < row.size; ++i)
+      average(row.record[i][record::count], c, row.record[i], average_of(row.feature[i]));
+    average(mass_, c, constant_.data(), constant_average_.data());
+  }
+
+ private:
+  void step_weights(const ScaledRow& row, const double* lambda, double sd) {
     if (heads_ == 1) {
       Pack4 l[row_packs];
       each_pack4<row_packs>([&](auto p) { l[p] = Pack4::from(lambda + 4 * p); });
@@ -218,33 +232,142 @@ class FeatureTable {
     }
   }
 
+  // The average of a feature's weights over the events that hold it, of which the n-th counts about as n^recency; after the first
+  // few, only those are looked at by which n passes a multiple of four. It needs no catching up: while no event moves the weights,
+  // the average stays as it is.
+  void average(double n, double c, const double* record, double* mean) const {
+    const double step = n <= few_updates ? c : thinned;
+    if (n > few_updates && std::floor(n / thinned) == std::floor((n - c) / thinned)) return;
+    const Pack4 part = Pack4::all(std::min((recency + 1.0) * step / (n + recency * step), 1.0));
+    const double* w = record + record::weights;
+    for (int head = 0; head < heads_; ++head, w += row_slots, mean += average_slots)
+      each_pack4<average_slots / 4>([&](auto p) {
+        const Pack4 before = Pack4::from(mean + 4 * p);
+        (before + part * (averaged_of<p()>(w) - before)).to(mean + 4 * p);
+      });
+  }
+  template <int pack>
+  static Pack4 averaged_of(const double* w) {
+    const auto weight = [&](int n) { return n < averaged_experts ? w[averaged[n]] : 0.0; };
+    return Pack4::of(weight(4 * pack), weight(4 * pack + 1), weight(4 * pack + 2), weight(4 * pack + 3));
+  }
+
+ public:
+  // The steady answer's members as linear models of x, see steady.hpp. Calls visit(j, slope) for every feature that has some, with
+  // slope[head][member slot], and returns the constant, in the same form and without the base rate.
+  template <class Visit>
+  std::vector<double> each_slope(Visit&& visit) const {
+    std::vector<double> slope(static_cast<std::size_t>(heads_ * member_slots)), constant(slope.size());
+    write_members(constant_.data(), constant_average_.data(), 1.0, constant.data());
+    for (std::int64_t j = 0; j < size(); ++j) {
+      const Form form = form_of(of(j));
+      if (form.scale == 0.0) continue;
+      write_members(of(j), average_of(j), 1.0 / form.scale, slope.data());
+      for (std::size_t k = 0; k < slope.size(); ++k) constant[k] -= slope[k] * form.centre;
+      visit(j, slope.data());
+    }
+    return constant;
+  }
+
+  // The mixture of the members as a linear model of a row's features: calls visit(j, slope) for each, with slope[head], and adds the
+  // constant to intercept[head].
+  template <class Visit>
+  void each_steady_slope(const Row& row, const PerMember& weight, double* intercept, Visit&& visit) const {
+    add_mixture(constant_.data(), constant_average_.data(), weight, 1.0, intercept);
+    for (const std::int64_t j : dense_) {
+      const Form form = form_of(of(j));
+      if (form.scale > 0.0) add_mixture(of(j), average_of(j), weight, -form.centre / form.scale, intercept);
+    }
+    std::vector<double> slope(static_cast<std::size_t>(heads_));
+    row.each([&](std::int64_t j, double x) {
+      if (x == 0.0 || j >= size()) return;
+      const Form form = form_of(of(j));
+      std::fill(slope.begin(), slope.end(), 0.0);
+      if (form.scale > 0.0) add_mixture(of(j), average_of(j), weight, 1.0 / form.scale, slope.data());
+      visit(j, slope.data());
+    });
+  }
+
+  // The slopes of the experts' margins along the i-th feature that a standardised row holds, [head][slot].
+  void write_slopes(const ScaledRow& row, int i, double* out) const {
+    const double f[] = {row.count[i], row.mean[i], row.square[i]};  // the first of a record
+    const double scale = (row.is_dense[i] > 0.0 ? dense_form(f, mass_ + 1.0) : sparse_form(f)).scale;
+    const double* w = row.record[i] + record::weights;
+    for (int head = 0; head < heads_; ++head)
+      for (int k = 0; k < row_experts; ++k) out[slots * head + k] = scale > 0.0 ? w[row_slots * head + k] / scale : 0.0;
+  }
+
+  // The sum of x_j^2, as a mean over the features that occurred and the constant.
+  double mean_curvature() const {
+    double sum = mass_, count = 1.0;
+    for (std::int64_t j = 0; j < size(); ++j) {
+      const double* f = of(j);
+      if (f[record::count] == 0.0) continue;
+      sum += f[record::square] + f[record::count] * f[record::mean] * f[record::mean], count += 1.0;
+    }
+    return sum / count;
+  }
+
+  // z[head] += the margin of the mixture of the members, whose weights these are.
+  void add_steady_margins(const Row& row, const PerMember& weight, double* z) const {
+    add_mixture(constant_.data(), constant_average_.data(), weight, 1.0, z);
+    row.each([&](std::int64_t j, double x) {
+      if (x == 0.0 || j >= size()) return;
+      const Form form = form_of(of(j));
+      if (form.scale > 0.0) add_mixture(of(j), average_of(j), weight, (x - form.centre) / form.scale, z);
+    });
+    RowCursor in_row(row);
+    for (const std::int64_t j : dense_) {
+      const Form form = form_of(of(j));
+      if (form.scale > 0.0 && !in_row.holds(j)) add_mixture(of(j), average_of(j), weight, -form.centre / form.scale, z);
+    }
+  }
+
   // The same table with other heads: a head takes the weights of source[head], times factor[head]; -1 begins at zero.
   FeatureTable with_heads(const std::vector<int>& source, const std::vector<double>& factor) const {
     FeatureTable out(static_cast<int>(source.size()));
     out.mass_ = mass_, out.norms_ = norms_, out.dense_ = dense_;
-    out.table_.resize(static_cast<std::size_t>(size()) * out.stride());
-    const auto convert = [&](const double* from, double* to) {
-      std::copy(from, from + record::weights, to);
-      for (std::size_t c = 0; c < source.size(); ++c)
+    out.grow(size());
+    const auto convert = [&](const double* from, double* to, int slots) {
+      for (int c = 0; c < static_cast<int>(source.size()); ++c)
         if (source[c] >= 0)
-          for (int k = 0; k < row_slots; ++k)
-            to[record::weights + row_slots * static_cast<int>(c) + k] =
-                factor[c] * from[record::weights + row_slots * source[c] + k];
+          for (int k = 0; k < slots; ++k) to[slots * c + k] = factor[c] * from[slots * source[c] + k];
     };
-    convert(constant_.data(), out.constant_.data());
-    for (std::int64_t j = 0; j < size(); ++j) convert(of(j), out.of(j));
+    const auto convert_record = [&](const double* from, double* to) {
+      std::copy(from, from + record::weights, to);
+      convert(from + record::weights, to + record::weights, row_slots);
+    };
+    convert_record(constant_.data(), out.constant_.data());
+    convert(constant_average_.data(), out.constant_average_.data(), average_slots);
+    for (std::int64_t j = 0; j < size(); ++j) {
+      convert_record(of(j), out.of(j));
+      convert(average_of(j), out.average_of(j), average_slots);
+    }
     return out;
   }
+
+  // The table of two that learned from different events, in the other of which feature j is feature places[j] here; without places, j.
+  // `base` and `others` are where the margins of the two begin, `joint` where those of both do, [head]. See merging.cpp.
+  FeatureTable merged(const FeatureTable& other, const std::vector<std::int64_t>& places,
+                      const std::vector<double>& base, const std::vector<double>& others,
+                      const std::vector<double>& joint) const;
+  // The same weights, with a share of everything that counts events.
+  void keep_share(double share);
+  // Adds by[head] to every margin.
+  void move_constants(const std::vector<double>& by);
 
   // What a file holds.
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
     visit("table", self.table_), visit("constant", self.constant_);
+    visit("averages", self.averages_), visit("constant_average", self.constant_average_);
     visit("mass", self.mass_), visit("norms", self.norms_);
   }
   // After these were read: finds the dense features. False if the parts do not fit together.
   bool complete() {
     if (table_.size() % stride() != 0 || constant_.size() != stride()) return false;
+    if (averages_.size() != static_cast<std::size_t>(size()) * average_stride()) return false;
+    if (constant_average_.size() != average_stride()) return false;
     if (!(mass_ >= 0.0) || !(norms_ >= 0.0)) return false;
     dense_.clear();
     for (std::int64_t j = 0; j < size(); ++j) {
@@ -263,6 +386,15 @@ class FeatureTable {
  private:
   static constexpr std::int64_t ahead = 8;         // features
   static constexpr double least_variance = 1e-18;  // relative to the squared mean: below, it is rounding
+  static constexpr double recency = 3.0, few_updates = 16.0, thinned = 4.0;  // of averages
+
+  std::size_t average_stride() const { return static_cast<std::size_t>(average_slots * heads_); }
+  double* average_of(std::int64_t feature) {
+    return averages_.data() + feature * static_cast<std::int64_t>(average_stride());
+  }
+  const double* average_of(std::int64_t feature) const {
+    return averages_.data() + feature * static_cast<std::int64_t>(average_stride());
+  }
 
   double* of(std::int64_t feature) { return table_.data() + feature * static_cast<std::int64_t>(stride()); }
   const double* of(std::int64_t feature) const { return table_.data() + feature * static_cast<std::int64_t>(stride()); }
@@ -282,25 +414,69 @@ class FeatureTable {
     return {0.0, std::sqrt(f[record::square] / f[record::count] + f[record::mean] * f[record::mean])};
   }
 
+  // The present one; its scale is 0 if the feature tells nothing.
+  Form form_of(const double* f) const {
+    if (f[record::count] == 0.0) return {0.0, 0.0};
+    return f[record::density] > 0.0 ? dense_form(f, mass_) : sparse_form(f);
+  }
+
+  // factor times the weights of every member, [head][member slot].
+  void write_members(const double* record, const double* mean, double factor, double* out) const {
+    for (int head = 0; head < heads_; ++head)
+      for (int m = 0, n = 0; m < row_members; ++m)
+        out[member_slots * head + m] =
+            factor * (members[m].averaged ? mean[average_slots * head + n++]
+                                          : record[record::weights + row_slots * head + members[m].expert]);
+  }
+  // z[head] += factor times the mixture of the members' weights.
+  void add_mixture(const double* record, const double* mean, const PerMember& weight, double factor, double* z) const {
+    for (int head = 0; head < heads_; ++head) {
+      double mixed = 0.0;
+      for (int m = 0, n = 0; m < row_members; ++m)
+        mixed += weight[m] * (members[m].averaged ? mean[average_slots * head + n++]
+                                                  : record[record::weights + row_slots * head + members[m].expert]);
+      z[head] += factor * mixed;
+    }
+  }
+
   bool is_frequent(const double* f) const { return mass_ >= 1.0 && 2.0 * (f[record::count] + 1.0) > mass_ + 1.0; }
   bool is_rare(const double* f) const { return 4.0 * f[record::count] < mass_ + 1.0; }
 
-  void make_dense(double* f, double* constant) const {
-    if (f[record::count] > 0.0) change(f, constant, sparse_form(f), dense_form(f, mass_));
-    f[record::density] = 1.0;
-  }
-  void make_sparse(double* f, double* constant) const {
-    change(f, constant, dense_form(f, mass_), sparse_form(f));
-    f[record::density] = 0.0;
-  }
   // From one form to the other, with the same margins whatever x is.
-  void change(double* f, double* constant, const Form& from, const Form& to) const {
-    for (int k = record::weights; k < static_cast<int>(stride()); ++k) {
-      const double slope = from.scale > 0.0 ? f[k] / from.scale : 0.0;
-      constant[k] += slope * (to.centre - from.centre);
-      f[k] = slope * to.scale;
+  struct Change {
+    Form from{}, to{};
+
+    void convert(double* w, double* constant, std::size_t count) const {
+      for (std::size_t k = 0; k < count; ++k) {
+        const double slope = from.scale > 0.0 ? w[k] / from.scale : 0.0;
+        constant[k] += slope * (to.centre - from.centre);
+        w[k] = slope * to.scale;
+      }
     }
+  };
+  Change make_dense(double* f, double* constant) const {
+    Change change;
+    if (f[record::count] > 0.0) change = {sparse_form(f), dense_form(f, mass_)};
+    return changed(f, constant, change, 1.0);
   }
+  Change make_sparse(double* f, double* constant) const {
+    return changed(f, constant, {dense_form(f, mass_), sparse_form(f)}, 0.0);
+  }
+  Change changed(double* f, double* constant, const Change& change, double density) const {
+    change.convert(f + record::weights, constant + record::weights, stride() - record::weights);
+    f[record::density] = density;
+    return change;
+  }
+  void change_average(std::int64_t feature, const Change& change) {
+    change.convert(average_of(feature), constant_average_.data(), average_stride());
+  }
+  void merge_feature(std::int64_t j, const FeatureTable& here, std::int64_t there, const FeatureTable& other,
+                     struct Merger& of_weights, struct Merger& of_averages);
+  // Of all events, those without the feature too.
+  static double mean_value(const double* f, double events) {
+    return events > 0.0 ? f[record::count] / events * f[record::mean] : 0.0;
+  }
+
   double* copy(const double* record, ScaledRow& out) const {
     out.changed.push_back(std::make_unique<double[]>(stride()));
     std::copy(record, record + stride(), out.changed.back().get());
@@ -321,7 +497,7 @@ class FeatureTable {
         make_dense(changed, constant);
         f = changed;
       }
-      out.record[n] = f, out.x[n] = row.value[i];
+      out.record[n] = f, out.feature[n] = j, out.x[n] = row.value[i];
       out.count[n] = f[record::count], out.mean[n] = f[record::mean], out.square[n] = f[record::square];
       out.is_dense[n] = f[record::density];
       ++n;
@@ -369,7 +545,8 @@ class FeatureTable {
   int heads_;
   double mass_ = 0.0, norms_ = 0.0;  // total weight of all events, and of |h|^2 times weight
   ModelVector table_, constant_, blank_;
-  std::vector<std::int64_t> dense_;  // the dense features, in order
+  ModelVector averages_, constant_average_;  // [head][average slot] of each feature
+  std::vector<std::int64_t> dense_;          // the dense features, in order
 };
 
 }  // namespace odca::experts

@@ -14,12 +14,22 @@
 
 namespace odca::experts {
 
+// Sums of two streams, by the memory of label expert b: over all events they add; what fades is averaged, with `part` of the other.
+inline double merged_sum(int b, double here, double there, double part) {
+  return memories_of<Kind::mean_label>[b] == 1.0 ? here + there : here + part * (there - here);
+}
+inline double share_of(int b, double share) { return memories_of<Kind::mean_label>[b] == 1.0 ? share : 1.0; }
+
 // A mean of which every new value leaves a part.
 struct FadingMean {
   double sum = 0.0, mass = 0.0;
 
   void add(double value, double c, double memory) { sum = sum * memory + c * value, mass = mass * memory + c; }
   double mean() const { return mass > 0.0 ? sum / mass : 0.0; }
+  void add(const FadingMean& other) { sum += other.sum, mass += other.mass; }
+  void merge(const FadingMean& other, double part) {
+    sum += part * (other.sum - sum), mass += part * (other.mass - mass);
+  }
   bool is_sound() const { return sum >= 0.0 && mass >= 0.0; }
 };
 
@@ -44,12 +54,16 @@ class ClassLabels {
 
   // The log probability of class c of several by each label expert.
   void write_logs(int c, double* out) const {
-    for (int b = 0; b < label_experts; ++b) out[b] = log((count_[place(b, c)] + 0.5 / classes_) / (mass_[b] + 0.5));
+    for (int b = 0; b < label_experts; ++b) out[b] = log_probability(b, count_[place(b, c)]);
   }
   // The same over all events, cautiously, relative to a uniform guess.
-  double base_log(int c) const {
-    return log((count_[place(mean_of_all, c)] + 2.0) / (mass_[mean_of_all] / classes_ + 2.0));
+  double base_log(int c) const { return base_log(count_[place(mean_of_all, c)], classes_); }
+
+  // The same of a class that never came.
+  void write_logs_of_unseen(double* out) const {
+    for (int b = 0; b < label_experts; ++b) out[b] = log_probability(b, 0.0);
   }
+  double base_log_of_unseen(int classes) const { return base_log(0.0, classes); }
 
   void learn(int y, double c, const Pace& pace) {
     unseen_ -= is_unseen(y);
@@ -62,6 +76,21 @@ class ClassLabels {
 
   bool is_unseen(int c) const { return count_[place(mean_of_all, c)] == 0.0; }
   bool some_are_unseen() const { return unseen_ > 0; }
+
+  void merge(const ClassLabels& other, double part) {
+    for (int b = 0; b < label_experts; ++b) {
+      for (int c = 0; c < classes_; ++c)
+        count_[place(b, c)] = merged_sum(b, count_[place(b, c)], other.count_[place(b, c)], part);
+      mass_[b] = merged_sum(b, mass_[b], other.mass_[b], part);
+    }
+    count_unseen();
+  }
+  void keep_share(double share) {
+    for (int b = 0; b < label_experts; ++b) {
+      for (int c = 0; c < classes_; ++c) count_[place(b, c)] *= share_of(b, share);
+      mass_[b] *= share_of(b, share);
+    }
+  }
 
   ClassLabels with_classes(const std::vector<int>& source) const {
     ClassLabels out(static_cast<int>(source.size()));
@@ -88,6 +117,8 @@ class ClassLabels {
  private:
   std::size_t place(int b, int c) const { return static_cast<std::size_t>(b * classes_ + c); }
   double second(int b) const { return count_[place(b, 1)]; }
+  double log_probability(int b, double count) const { return log((count + 0.5 / classes_) / (mass_[b] + 0.5)); }
+  double base_log(double count, int classes) const { return log((count + 2.0) / (mass_[mean_of_all] / classes + 2.0)); }
   void count_unseen() {
     unseen_ = 0;
     for (int c = 0; c < classes_; ++c) unseen_ += is_unseen(c);
@@ -121,6 +152,24 @@ class NumberLabels {
     const double d = y - mean_;
     mean_ += c / mass_ * d;  // the first mean is the label itself, and rounding makes no negative square
     square_ += c * std::max(d * (y - mean_), 0.0);
+  }
+
+  void merge(const NumberLabels& other, double part) {
+    if (other.mass_ == 0.0) return;
+    for (int b = 0; b < label_experts; ++b) {
+      sum_[b] = merged_sum(b, sum_[b], other.sum_[b], part);
+      sum_mass_[b] = merged_sum(b, sum_mass_[b], other.sum_mass_[b], part);
+    }
+    low_ = mass_ > 0.0 ? std::min(low_, other.low_) : other.low_;
+    high_ = mass_ > 0.0 ? std::max(high_, other.high_) : other.high_;
+    const double total = mass_ + other.mass_, apart = other.mean_ - mean_;
+    square_ += other.square_ + apart * apart * (mass_ * other.mass_ / total);
+    mean_ = (mass_ * mean_ + other.mass_ * other.mean_) / total;
+    mass_ = total;
+  }
+  void keep_share(double share) {
+    for (int b = 0; b < label_experts; ++b) sum_[b] *= share_of(b, share), sum_mass_[b] *= share_of(b, share);
+    mass_ *= share, square_ *= share;
   }
 
   template <class Self, class Visit>

@@ -31,6 +31,14 @@ inline void share_with_prior(PerExpert& w, double share) {
   for (int k = 0; k < expert_count; ++k) w[k] = std::max(keep * w[k] + share * prior_weights[k], least_weight);
 }
 
+// From weights a to the weighted geometric mean a^(1 - part) b^part, which sums to one again.
+template <std::size_t Size>
+void merge_weights(std::array<double, Size>& a, const std::array<double, Size>& b, double part, int count) {
+  double total = 0.0;
+  for (int k = 0; k < count; ++k) total += a[k] = exp((1.0 - part) * log(a[k]) + part * log(b[k]));
+  for (int k = 0; k < count; ++k) a[k] = std::max(a[k] / total, least_weight);
+}
+
 // Bayes' rule over the experts' likelihoods, with a fixed share.
 struct Bayes {
   PerExpert weight = prior_weights;
@@ -68,6 +76,12 @@ struct Simplex {
 struct Kalman {
   PerExpert weight = prior_weights;
   std::array<double, expert_count * slots> covariance = initial_covariance();  // [expert][slot]
+
+  // Weighted means of both.
+  void merge(const Kalman& other, double part) {
+    for (int k = 0; k < expert_count; ++k) weight[k] += part * (other.weight[k] - weight[k]);
+    for (std::size_t k = 0; k < covariance.size(); ++k) covariance[k] += part * (other.covariance[k] - covariance[k]);
+  }
 
   // Symmetric, with positive variances and possible correlations.
   bool is_sound() const {

@@ -47,7 +47,8 @@ Experts::Workspace::Workspace(int heads)
       of_mixers(static_cast<std::size_t>(heads * mixers)),
       mixed(static_cast<std::size_t>(heads)),
       lambda(static_cast<std::size_t>(heads * row_slots)),
-      slopes(static_cast<std::size_t>(heads * count_of<Kind::proportionate>)) {}
+      slopes(static_cast<std::size_t>(heads * count_of<Kind::proportionate>)),
+      said(static_cast<std::size_t>(heads * said_width)) {}
 
 Experts::Experts(Task task, int classes)
     : task_(task),
@@ -68,7 +69,7 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
   if (batch.rows > 0 && !batch.widens) features_.grow(batch.features());
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
-  Workspace work(heads());
+  Workspace work(heads()), earlier(events.asked ? heads() : 0);
   LongCall call(mutex_, interrupted);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
     const double y = events.y[row];
@@ -76,46 +77,56 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
       const int before = classes_;
       add_classes(static_cast<int>(y) + 1);
       out = with_more_classes(out, before, classes_);
-      work = Workspace(heads());
+      work = Workspace(heads()), earlier = Workspace(events.asked ? heads() : 0);
     }
     const Row h = batch.row(row, work.row);
     batch.peek(row + 1, [&](std::int64_t feature) { features_.prefetch(feature); });
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
     if (!events.weight || events.weight[row] > 0.0) features_.update_density(h);
     evaluate(h, work);
-    append_prediction(work, out);
+    append_answer(h, work, false, out);
     if (margins)
       for (auto z = work.margin.begin(); z != work.margin.end(); z += slots)
         margins->insert(margins->end(), z, z + expert_count);
-    learn_one(work, y, events.weight ? events.weight[row] : 1.0, events.time ? events.time[row] : std::nan(""));
+    const Late late = late_event(events, row, work);
+    const bool was_informed = late.delay > 0.0 && late.informed;
+    if (was_informed) write_asked(late, earlier.margin.data()), mix(earlier);
+    learn_one(h, work, was_informed ? earlier : work, late, y, events.weight ? events.weight[row] : 1.0,
+              events.time ? events.time[row] : std::nan(""));
     if (call.should_stop((h.size + constant_work) * row_experts)) break;
   }
   return out;
 }
 
-std::vector<double> Experts::predict(const Batch& batch, const Interrupted& interrupted) const {
+std::vector<double> Experts::predict(const Batch& batch, Answer answer, const Interrupted& interrupted,
+                                     Asked* asked) const {
   const std::lock_guard inside(mutex_);
+  if (asked) *asked = {{}, heads(), learned_from()};
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
   Workspace work(heads());
   int known = classes_;
   LongCall call(mutex_, interrupted);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
-    if (classes_ != known) {  // another call added some while the mutex was open
-      out = with_more_classes(out, known, classes_);
-      work = Workspace(heads());
-      known = classes_;
+    if (classes_ != known) {  // another call added some while the mutex was open: all events are to have as many heads
+      known = classes_, row = 0;
+      out.clear(), work = Workspace(heads());
+      if (asked) *asked = {{}, heads(), learned_from()};
     }
     const Row h = batch.row(row, work.row);
     require_numbers(h, row);
-    evaluate(h, work);
-    append_prediction(work, out);
+    if (answer == Answer::steady)
+      append_steady_prediction(h, out);
+    else
+      evaluate(h, work), append_answer(h, work, asked != nullptr, out);
+    if (asked) asked->said.insert(asked->said.end(), work.said.begin(), work.said.end());
     if (call.should_stop((h.size + constant_work) * row_experts)) break;
   }
   return out;
 }
 
 void Experts::require_valid(const Events& events) const {
+  if (events.asked) require_fitting(*events.asked, events.batch.rows);
   Batch::Scratch scratch;
   double known = classes_;
   for (std::int64_t row = 0; row < events.batch.rows; ++row) {
@@ -142,6 +153,10 @@ void Experts::append_prediction(const Workspace& work, std::vector<double>& out)
 void Experts::evaluate(const Row& row, Workspace& work) const {
   features_.standardise(row, work.scaled);
   write_margins(work);
+  mix(work);
+}
+
+void Experts::mix(Workspace& work) const {
   switch (task_) {
     case Task::two_classes: return mix_two(work);
     case Task::classes: return mix_classes(work);
@@ -152,12 +167,7 @@ void Experts::evaluate(const Row& row, Workspace& work) const {
 // Experts that read rows predict base + h'w. The label experts' margins are written last: the sums over the row run over whole
 // packs, beyond the last of the others.
 void Experts::write_margins(Workspace& work) const {
-  for (int c = 0; c < heads(); ++c) {
-    const double base = task_ == Task::numbers       ? number_labels_.mean()
-                        : task_ == Task::two_classes ? class_labels_.base_odds()
-                                                     : class_labels_.base_log(c);
-    std::fill_n(&work.margin[c * slots], row_slots, base);
-  }
+  for (int c = 0; c < heads(); ++c) std::fill_n(&work.margin[c * slots], row_slots, base_of(c));
   features_.add_margins(work.scaled, work.margin.data());
   for (int c = 0; c < heads(); ++c) {
     double* const of_labels = &work.margin[c * slots + row_experts];
@@ -167,24 +177,70 @@ void Experts::write_margins(Workspace& work) const {
   }
 }
 
-void Experts::learn_one(Workspace& work, double y, double c, double time) {
+// Where the experts that read rows begin: at what is known of the labels alone.
+double Experts::base_of(int head) const {
+  if (task_ == Task::numbers) return number_labels_.mean();
+  return task_ == Task::two_classes ? class_labels_.base_odds() : class_labels_.base_log(head);
+}
+
+// Two classes: log odds of the second. Classes: logits, as of any linear model. Numbers: the number.
+void Experts::append_steady_prediction(const Row& row, std::vector<double>& out) const {
+  std::vector<double> z = bases();
+  features_.add_steady_margins(row, steady_.weight(), z.data());
+  for (const double each : z) out.push_back(within_numbers(each));
+}
+
+LinearModel Experts::linear() const {
+  const std::lock_guard inside(mutex_);
+  const auto features = static_cast<std::size_t>(features_.size()), count = static_cast<std::size_t>(heads());
+  const PerMember& weight = steady_.weight();
+  const auto mixed = [&](const double* of_members) {
+    double sum = 0.0;
+    for (int m = 0; m < row_members; ++m) sum += weight[m] * of_members[m];
+    return sum;
+  };
+  LinearModel out{std::vector<double>(count * features), std::vector<double>(count)};
+  const std::vector<double> constant = features_.each_slope([&](std::int64_t j, const double* slope) {
+    for (std::size_t c = 0; c < count; ++c)
+      out.weight[c * features + static_cast<std::size_t>(j)] = mixed(slope + c * member_slots);
+  });
+  for (std::size_t c = 0; c < count; ++c)
+    out.intercept[c] = base_of(static_cast<int>(c)) + mixed(&constant[c * member_slots]);
+  out.curvature = features_.mean_curvature();
+  return out;
+}
+
+void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const Late& late, double y, double c,
+                        double time) {
   ++count_;
   if (c > 0.0) {
     event_weights_.add(c, 1.0, 1.0);
-    c /= event_weights_.mean();  // only the ratios of weights matter
+    c = std::max(c / event_weights_.mean(), tiny);  // only the ratios of weights matter
     const Pace pace = pace_at(time);
     const bool first = features_.mass() == 0.0;  // before it, no scale is known
+    steady_.judge(learned_from(), row, y, c, task_ == Task::numbers);
+    judge_answers(late, y, c, pace);
     features_.count_row(work.scaled, c);
+    measure_slope(work, y);
     switch (task_) {
-      case Task::two_classes: learn_two(work, y, c, pace); break;
-      case Task::classes: learn_classes(work, static_cast<int>(y), c, pace); break;
-      case Task::numbers: learn_number(work, y, c, pace); break;
+      case Task::two_classes: learn_two(asked, y, c, pace); break;
+      case Task::classes: learn_classes(asked, static_cast<int>(y), c, pace); break;
+      case Task::numbers: learn_number(asked, y, c, pace); break;
     }
     if (!first) step_experts(work, y, c, pace);
+    if (steady_.is_due(learned_from())) freeze_members();
   }
-  history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(work, y),
+  history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(asked, y),
                [&]() -> const PerExpert& { return bayes_.weight; });
 }
+
+std::vector<double> Experts::bases() const {
+  std::vector<double> out(static_cast<std::size_t>(heads()));
+  for (int head = 0; head < heads(); ++head) out[head] = base_of(head);
+  return out;
+}
+
+void Experts::freeze_members() { steady_.freeze(learned_from(), features_, bases()); }
 
 double Experts::loss_of(const Workspace& work, double y) const {
   switch (task_) {
@@ -219,7 +275,7 @@ void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace) {
     solve(logistic_, row_slots, t.margin.data(), s, y, t.lambda.data());
   else
     solve_classes(t, static_cast<int>(y), sd, s);
-  features_.step(t.scaled, t.lambda.data(), sd);
+  features_.step(t.scaled, t.lambda.data(), sd, c);
 }
 
 // Each class against all others, at the log odds of its probability.
@@ -250,13 +306,23 @@ void Experts::declare(int classes) {
 
 void Experts::add_classes(int classes) {
   std::vector<int> source(static_cast<std::size_t>(classes), -1);
-  std::vector<double> factor(source.size(), 1.0);
   for (int c = 0; c < classes_; ++c) source[c] = c;
+  arrange_classes(std::move(source));
+}
+
+void Experts::arrange_classes(std::vector<int> source) {
+  const auto classes = static_cast<int>(source.size());
   class_labels_ = class_labels_.with_classes(source);
-  if (task_ == Task::two_classes)
-    source[0] = source[1] = 0, factor[0] = -0.5, factor[1] = 0.5;  // z is the logits -z/2, z/2
+  std::vector<double> factor(source.size(), 1.0);
+  if (classes == 2) {  // there were two before, too: the log odds of the second, or of the first
+    factor = {source[1] == 1 ? 1.0 : -1.0};
+    source = {0};
+  } else if (task_ == Task::two_classes) {
+    for (int c = 0; c < classes; ++c)  // z is the logits -z/2, z/2
+      if (source[c] >= 0) factor[c] = source[c] == 0 ? -0.5 : 0.5, source[c] = 0;
+  }
   features_ = features_.with_heads(source, factor);
-  task_ = Task::classes;
+  task_ = classes == 2 ? Task::two_classes : Task::classes;
   classes_ = classes;
 }
 
@@ -275,6 +341,11 @@ std::int64_t Experts::features() const {
 std::vector<double> Experts::weights() const {
   const std::lock_guard inside(mutex_);
   return {bayes_.weight.begin(), bayes_.weight.begin() + expert_count};
+}
+
+std::vector<double> Experts::steady_weights() const {
+  const std::lock_guard inside(mutex_);
+  return {steady_.weight().begin(), steady_.weight().begin() + member_count};
 }
 
 double Experts::mean_norm() const {

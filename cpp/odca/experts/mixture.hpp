@@ -2,7 +2,7 @@
 // has to be tuned. experts.hpp declares the experts; docs/auto.md derives everything.
 //
 // An event's row is standardised, every expert predicts, three mixers combine the predictions, and a mixture of the mixers is the
-// prediction. Then mixers and experts learn, each by the scalar problem of the loss. The state depends on the order of events
+// live prediction. Then mixers and experts learn, each by the scalar problem of the loss. The state depends on the order of events
 // alone: however they are split into calls, it has the same bits. An event costs O(non-zeros x experts).
 #pragma once
 
@@ -15,9 +15,11 @@
 #include "odca/experts/feature_table.hpp"
 #include "odca/experts/history.hpp"
 #include "odca/experts/label_means.hpp"
+#include "odca/experts/late.hpp"
 #include "odca/experts/mixers.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/experts/saved_state.hpp"
+#include "odca/experts/steady.hpp"
 #include "odca/math/batch.hpp"
 #include "odca/problem/losses.hpp"
 #include "odca/sync/fair_mutex.hpp"
@@ -29,18 +31,47 @@ enum class Task { two_classes, classes, numbers };
 
 inline constexpr double margin_bound = 10.0, probability_bound = 30.0, least_probability = 1e-15;
 
+// What was said of events, to be kept until their labels come.
+struct Asked {
+  std::vector<double> said;  // [event][head][expert, live answer, steady answer]
+  int heads = 0;             // as many as there were then
+  std::int64_t after = 0;    // so many events, of weight above 0, had been learned
+};
+inline constexpr int said_width = expert_count + 2, live_said = expert_count, steady_said = expert_count + 1;
+
 // The events of a call. Labels are 0 and 1, indices of classes, or numbers. Without weights all are one; without times each event
-// comes a tick after the one before.
+// comes a tick after the one before. With `asked` the labels came later.
 struct Events {
   const Batch& batch;
   const double* y = nullptr;
   const double* weight = nullptr;
   const double* time = nullptr;
+  const Asked* asked = nullptr;
+};
+
+// Which answer a prediction gives: the live one, for when the labels of the events before are known, or the steady one, for when no
+// labels are coming in.
+enum class Answer { live, steady };
+
+// w and b of z = b + w'x, [head][feature] and [head], and how much was learned about them: the sum of x_j^2 over all events, which is
+// the curvature along weight j, as a mean over the features and the constant.
+struct LinearModel {
+  std::vector<double> weight, intercept;
+  double curvature = 0.0;
+};
+
+// A prediction as a linear model of x near one row, see explain.cpp: labels + intercept + the sum of slope x over the row's features.
+struct Explanation {
+  std::vector<std::int64_t> feature;
+  std::vector<double> slope;  // [feature][head]
+  std::vector<double> labels,
+      intercept;  // [head]: what the experts add that know the previous labels alone, and the rest
 };
 
 class Experts {
  public:
   Experts(Task task, int classes);
+  Experts(const Experts& other);  // as it is between two events
 
   Task task() const { return task_; }
   int classes() const { return classes_; }
@@ -51,17 +82,36 @@ class Experts {
   // learned: all, unless the call was interrupted. A label one above the known classes is a new class, which has a head from its
   // event on. Invalid input is refused before anything changes.
   // `margins`, if given, receives those of every expert, [event][head][expert]; no new class may appear then.
+  // Of events that were asked about before, the mixers learn from what the experts said then; the experts learn from where they are
+  // now. late.cpp says more.
   std::vector<double> learn(const Events& events, const Interrupted& interrupted = {},
                             std::vector<double>* margins = nullptr);
-  std::vector<double> predict(const Batch& batch, const Interrupted& interrupted = {}) const;
+  // `asked`, if given, receives what is to be kept until the labels of the events come.
+  std::vector<double> predict(const Batch& batch, Answer answer = Answer::live, const Interrupted& interrupted = {},
+                              Asked* asked = nullptr) const;
+  // The steady answer as a linear model of x. Of several classes it gives logits.
+  LinearModel linear() const;
+  // Why the first row of a batch is predicted as it is.
+  Explanation explain(const Batch& batch, Answer answer) const;
+
+  // Throws InputError if that cannot be what these experts said of so many events.
+  void require_fitting(const Asked& asked, std::int64_t rows) const;
 
   // Makes room for classes that may appear later.
   void declare(int classes);
+
+  // Becomes the model of its own events and those of another one of the same task, in which feature j is places[j] here (without
+  // places, j) and class c is classes[c] here (without classes, c). InputError if the places do not fit. See merging.cpp.
+  void merge(const Experts& other, const std::vector<std::int64_t>& places, const std::vector<int>& classes);
+  // Becomes one of so many parts, whose merge is the model of now: the same answers, a share of all that counts events.
+  void become_part(int part, int parts);
 
   std::int64_t count() const;
   std::int64_t features() const;
   // The weight of each expert by Bayes' rule, in the order of the table; they sum to one.
   std::vector<double> weights() const;
+  // The weight of each member of the steady answer; they sum to one.
+  std::vector<double> steady_weights() const;
   std::vector<double> history() const;
   double mean_norm() const;
 
@@ -83,6 +133,7 @@ class Experts {
     std::vector<double> slopes;     // [proportionate expert][head]
     double simplex_margin = 0.0, kalman_margin = 0.0;
     double slope = 0.0, curvature = 0.0;  // of the loss at the prediction: g^2 and q
+    std::vector<double> said;             // [head][said_width], if it is kept or the answers are mixed
 
     explicit Workspace(int heads);
   };
@@ -91,14 +142,39 @@ class Experts {
   void add_classes(int classes);
 
   void evaluate(const Row& row, Workspace& work) const;
+  void mix(Workspace& work) const;
   void write_margins(Workspace& work) const;
+  double base_of(int head) const;
+  void append_steady_prediction(const Row& row, std::vector<double>& out) const;
   void append_prediction(const Workspace& work, std::vector<double>& out) const;
+  void append_answer(const Row& row, Workspace& work, bool is_kept, std::vector<double>& out) const;
+  void explain_steady(const Row& row, Explanation& out) const;
+  void explain_live(const Row& row, Explanation& out) const;
+  void differentiate(const Workspace& work, const double* direction, double* out) const;
+  void differentiate_two(const Workspace& work, const double* direction, double* out) const;
+  void differentiate_classes(const Workspace& work, const double* direction, double* out) const;
+  void differentiate_softmax(const Workspace& work, int mixer, double* change, const double* of_bayes) const;
+  void differentiate_number(const Workspace& work, const double* direction, double* out) const;
   void mix_two(Workspace& work) const;
   void mix_classes(Workspace& work) const;
   void use_bayes_for_unseen_classes(Workspace& work) const;
+  // Which numbers the mixers may tell from each other: those within this distance of the leading expert's.
+  struct Reach {
+    std::size_t leader;
+    double centre, distance;
+  };
+  Reach reach_of(const Workspace& work) const;
   void mix_number(Workspace& work) const;
 
-  void learn_one(Workspace& work, double y, double c, double time);
+  // An event that is learned: what was said of it when it was asked about, and how many events were learned since.
+  struct Late {
+    const double* said;
+    int heads;
+    double delay;
+    bool informed;  // something had been learned by then
+  };
+  // `work` is what the experts say now, `asked` what they said when they were asked; the same, if the label comes at once.
+  void learn_one(const Row& row, Workspace& work, Workspace& asked, const Late& late, double y, double c, double time);
   void learn_two(Workspace& work, double y, double c, const Pace& pace);
   void learn_classes(Workspace& work, int y, double c, const Pace& pace);
   void learn_number(Workspace& work, double y, double c, const Pace& pace);
@@ -106,8 +182,21 @@ class Experts {
   void step_experts(Workspace& work, double y, double c, const Pace& pace);
   void solve_classes(Workspace& work, int y, double sd, double* s) const;
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
+  void measure_slope(Workspace& work, double y) const;
   double loss_of(const Workspace& work, double y) const;
   Pace pace_at(double time);
+
+  std::vector<double> bases() const;
+  void freeze_members();
+  // Class c becomes that of source[c], or a new one if that is -1.
+  void arrange_classes(std::vector<int> source);
+
+  std::int64_t learned_from() const { return static_cast<std::int64_t>(event_weights_.mass); }
+  Late late_event(const Events& events, std::int64_t row, const Workspace& work) const;
+  void write_said(const Row& row, Workspace& work) const;
+  void write_asked(const Late& event, double* margin) const;
+  void write_asked_of_two(const double* said, double* margin) const;
+  void judge_answers(const Late& event, double y, double c, const Pace& pace);
 
   int class_count() const { return task_ == Task::numbers ? 0 : classes_; }
   void read_parts(const SavedState::Parts& parts);
@@ -119,10 +208,13 @@ class Experts {
     ClassLabels::each_part(self.class_labels_, visit);
     NumberLabels::each_part(self.number_labels_, visit);
     History::each_part(self.history_, visit);
+    SteadyMixer::each_part(self.steady_, visit);
     visit("bayes", self.bayes_.weight), visit("simplex", self.simplex_.weight), visit("top", self.top_.weight);
     visit("kalman", self.kalman_.weight), visit("covariance", self.kalman_.covariance);
     visit("residual", self.residual_.sum), visit("residual_mass", self.residual_.mass);
     visit("kalman_residual", self.kalman_residual_.sum), visit("kalman_residual_mass", self.kalman_residual_.mass);
+    visit("late_steady", self.late_.steady);
+    visit("late_residual", self.late_.residual.sum), visit("late_residual_mass", self.late_.residual.mass);
     visit("weights", self.event_weights_.sum), visit("weighed", self.event_weights_.mass);
     visit("count", self.count_), visit("timed", self.timed_);
     visit("first_time", self.first_time_), visit("last_time", self.last_time_);
@@ -137,6 +229,8 @@ class Experts {
   Simplex simplex_;
   Kalman kalman_;
   Top top_;
+  SteadyMixer steady_;
+  LateMixer late_;
   FadingMean residual_, kalman_residual_;  // squared errors, of numbers
   FadingMean event_weights_;
   std::int64_t count_ = 0, timed_ = 0;

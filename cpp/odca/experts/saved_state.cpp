@@ -27,6 +27,16 @@ Columns experts_of(const Layout& layout) {
   return out;
 }
 
+// [head][key], padded.
+Columns by_head(const Columns& keys, int padding, int heads) {
+  Columns out;
+  for (int c = 0; c < heads; ++c) {
+    for (const std::string& key : keys) out.push_back(std::to_string(c) + " " + key);
+    out.insert(out.end(), static_cast<std::size_t>(padding), nobody);
+  }
+  return out;
+}
+
 // A feature's record: see `record` in feature_table.hpp.
 Columns record_of(const Layout& layout, int heads) {
   const auto recents = static_cast<int>(layout.recent.size());
@@ -34,10 +44,8 @@ Columns record_of(const Layout& layout, int heads) {
   out[record::count] = "count", out[record::mean] = "mean", out[record::square] = "square";
   out[record::slopes] = "slopes", out[record::curvatures] = "curvatures", out[record::density] = "density";
   for (int n = 0; n < recents; ++n) out[record::recent(n)] = "recent " + layout.recent[n];
-  for (int c = 0; c < heads; ++c) {
-    for (const std::string& key : layout.row) out.push_back(std::to_string(c) + " " + key);
-    out.insert(out.end(), static_cast<std::size_t>(layout.row_padding), nobody);
-  }
+  const Columns weights = by_head(layout.row, layout.row_padding, heads);
+  out.insert(out.end(), weights.begin(), weights.end());
   return out;
 }
 
@@ -93,18 +101,15 @@ double prior_of(const std::string& key) {
   return 0.0;
 }
 
-bool same_experts(const Columns& from, const Columns& to) {
-  const auto all_in = [](const Columns& a, const Columns& b) {
-    return std::all_of(a.begin(), a.end(), [&](const std::string& key) {
-      return key.empty() || std::find(b.begin(), b.end(), key) != b.end();
-    });
-  };
-  return all_in(from, to) && all_in(to, from);
+bool all_in(const Columns& a, const Columns& b) {
+  return std::all_of(a.begin(), a.end(), [&](const std::string& key) {
+    return key.empty() || std::find(b.begin(), b.end(), key) != b.end();
+  });
 }
 
 // Weights on the simplex: new experts take their prior weight, and the others share what is left.
 void fill_in_priors(std::vector<double>& weights, const Columns& from, const Columns& to) {
-  if (same_experts(from, to)) return;
+  if (all_in(from, to) && all_in(to, from)) return;
   const std::vector<std::int64_t> source = sources(from, to);
   double kept = 0.0, fresh = 0.0;
   for (std::size_t k = 0; k < to.size(); ++k)
@@ -143,6 +148,10 @@ Layout of_table() {
     (each.reads_rows() ? out.row : out.label).emplace_back(each.key);
     if (each.kind == Kind::recent_newton) out.recent.emplace_back(each.key);
   }
+  for (const int k : averaged) out.average.emplace_back(table[k].key);
+  for (const Member& each : members)
+    out.steady.push_back((each.averaged ? "average of " : "") + std::string(table[each.expert].key));
+  out.steady.emplace_back("base rate");
   return out;
 }
 
@@ -153,6 +162,7 @@ Layout Layout::in_files() { return of_table(); }
 Layout Layout::in_memory() {
   Layout out = of_table();
   out.row_padding = row_slots - row_experts, out.padding = slots - expert_count;
+  out.average_padding = average_slots - averaged_experts, out.steady_padding = member_slots - member_count;
   return out;
 }
 
@@ -160,21 +170,24 @@ Layout Layout::of_version_0() {
   return {{"isotropic_1/64", "isotropic_1/2", "isotropic_8", "adagrad", "proportionate", "newton_0.2", "newton_4",
            "newton_recent"},
           {"newton_recent"},
-          {"last_label", "mean_label_0.7", "mean_label_0.95", "mean_label"}};
+          {"last_label", "mean_label_0.7", "mean_label_0.95", "mean_label"},
+          {},
+          {}};
 }
 
 std::string Layout::text() const {
   std::string out;
-  for (const std::string& key : row) out += "row " + key + "\n";
-  for (const std::string& key : recent) out += "recent " + key + "\n";
-  for (const std::string& key : label) out += "label " + key + "\n";
+  const auto add = [&](const char* word, const Columns& keys) {
+    for (const std::string& key : keys) out += std::string(word) + " " + key + "\n";
+  };
+  add("row", row), add("recent", recent), add("label", label), add("average", average), add("steady", steady);
   return out;
 }
 
 Layout Layout::of(const SavedState& state) {
   if (state.version == 0.0 && state.experts.empty()) return of_version_0();
-  if (state.version != SavedState::newest)
-    throw InputError("its state has version " + show(state.version) + ", and this odca reads version " +
+  if (state.version != 1.0 && state.version != SavedState::newest)
+    throw InputError("its state has version " + show(state.version) + ", and this odca reads versions up to " +
                      show(SavedState::newest));
   Layout out;
   const std::string_view text = state.experts;
@@ -183,7 +196,12 @@ Layout Layout::of(const SavedState& state) {
     const std::string_view line = text.substr(begin, end - begin);
     const std::size_t space = line.find(' ');
     const std::string_view word = line.substr(0, space);
-    auto* keys = word == "row" ? &out.row : word == "recent" ? &out.recent : word == "label" ? &out.label : nullptr;
+    auto* keys = word == "row"       ? &out.row
+                 : word == "recent"  ? &out.recent
+                 : word == "label"   ? &out.label
+                 : word == "average" ? &out.average
+                 : word == "steady"  ? &out.steady
+                                     : nullptr;
     if (!keys || end == std::string_view::npos || space + 1 >= line.size() ||
         std::find(keys->begin(), keys->end(), line.substr(space + 1)) != keys->end())
       throw InputError("its experts are not named");
@@ -192,8 +210,68 @@ Layout Layout::of(const SavedState& state) {
   return out;
 }
 
-SavedState::Parts rearranged(SavedState::Parts parts, const Layout& from, const Layout& to, int heads, int classes) {
+namespace {
+
+bool has(const SavedState::Parts& parts, std::string_view name) {
+  return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
+}
+
+std::vector<double>& values_of(SavedState::Parts& parts, std::string_view name) {
+  const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
+  if (found == parts.end()) throw InputError("it has no array '" + std::string(name) + "'");
+  return found->second;
+}
+
+// What a file from before the steady answer would have held.
+void begin_steady_answer(SavedState::Parts& parts) {
+  for (const char* name : {"averages", "constant_average", "steady_sum", "frozen", "frozen_constant", "frozen_base"})
+    parts.emplace_back(name, std::vector<double>());
+  for (const char* name : {"steady_mass", "steady_residual", "steady_residual_mass", "frozen_at"})
+    parts.emplace_back(name, std::vector<double>{0.0});
+}
+
+// Averages that the file does not have begin at the weights that they are of. Then every expert that reads rows has one.
+void begin_averages(SavedState::Parts& parts, Layout& from, int heads) {
+  const Columns record = record_of(from, heads), weights = by_head(from.row, 0, heads);
+  const Columns averages = by_head(from.average, from.average_padding, heads);
+  const std::vector<std::int64_t> source = sources(averages, weights);
+  for (const auto& [whole, part] : {std::pair{"table", "averages"}, {"constant", "constant_average"}}) {
+    std::vector<double> begun = with_columns(values_of(parts, whole), record, weights), &mean = values_of(parts, part);
+    if (mean.size() * weights.size() != begun.size() * averages.size())
+      throw InputError("its parts do not fit together");
+    for (std::size_t k = 0, row = 0; k < begun.size(); ++k, row = k / weights.size())
+      if (const std::int64_t at = source[k % weights.size()]; at >= 0)
+        begun[k] = mean[row * averages.size() + static_cast<std::size_t>(at)];
+    mean = std::move(begun);
+  }
+  from.average = from.row, from.average_padding = 0;
+}
+
+// A member that the file does not have knows no more than the base rate, and did as well.
+void fill_in_members(std::vector<double>& sum, const std::vector<double>& before, const Columns& from,
+                     const Columns& to) {
+  const std::vector<std::int64_t> source = sources(from, to);
+  const auto base = std::find(from.begin(), from.end(), "0 base rate");
+  sum.resize(to.size());
+  for (std::size_t m = 0; m < to.size(); ++m)
+    if (source[m] < 0 && !to[m].empty() && base != from.end())
+      sum[m] = before[static_cast<std::size_t>(base - from.begin())];
+}
+
+// A file from before labels could come late.
+void begin_late_answer(SavedState::Parts& parts) {
+  for (const char* name : {"late_steady", "late_residual", "late_residual_mass"})
+    parts.emplace_back(name, std::vector<double>{0.0});
+}
+
+}  // namespace
+
+SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout& to, int heads, int classes) {
+  if (!has(parts, "late_steady")) begin_late_answer(parts);
   if (from == to) return parts;
+  if (from.steady.empty()) begin_steady_answer(parts);
+  if (!all_in(to.average, from.average)) begin_averages(parts, from, heads);
+  const auto frozen_heads = static_cast<int>(values_of(parts, "frozen_base").size());
   const Columns experts = experts_of(from), wanted = experts_of(to);
   for (auto& [name, values] : parts) {
     if (name == "table" || name == "constant")
@@ -210,6 +288,20 @@ SavedState::Parts rearranged(SavedState::Parts parts, const Layout& from, const 
       if (values.size() != pairs.size()) throw InputError("its parts do not fit together");
       values = with_columns(values, pairs, covariance_of(to));
       fill_in_variances(values, experts, wanted);
+    }
+    if (name == "averages" || name == "constant_average")
+      values = with_columns(values, by_head(from.average, from.average_padding, heads),
+                            by_head(to.average, to.average_padding, heads));
+    if (name == "frozen" || name == "frozen_constant")
+      values = with_columns(values, by_head(from.steady, from.steady_padding, frozen_heads),
+                            by_head(to.steady, to.steady_padding, frozen_heads));
+    if (name == "steady_sum") {
+      const Columns steady = by_head(from.steady, from.steady_padding, 1),
+                    members = by_head(to.steady, to.steady_padding, 1);
+      if (values.size() != steady.size()) throw InputError("its parts do not fit together");
+      const std::vector<double> before = values;
+      values = with_columns(values, steady, members);
+      fill_in_members(values, before, steady, members);
     }
     if (name == "history") {
       const Columns columns = history_of(from), kept = history_of(to);

@@ -6,6 +6,8 @@
 //     with the initial variance. In Bayes and simplex it takes its prior weight, for which all others are scaled down.
 //   - an expert that this code does not have is dropped with its weights; Bayes, simplex and history of the others are scaled up to
 //     sum to what they did.
+//   - the members of the steady answer are found by name in the same way. One that the file does not have weighs what the base rate
+//     weighs. An average that the file does not have begins at the weights that it is of.
 #pragma once
 
 #include <string>
@@ -16,9 +18,9 @@ namespace odca::experts {
 
 struct SavedState {
   using Parts = std::vector<std::pair<std::string, std::vector<double>>>;
-  static constexpr double newest = 1.0;
+  static constexpr double newest = 2.0;
 
-  double version = newest;  // 0: files from before there was one, which name no experts
+  double version = newest;  // 0: files from before there was one, which name no experts; before 2: no steady answer
   std::string experts;      // see Layout
   Parts parts;
 };
@@ -27,21 +29,23 @@ struct SavedState {
 struct Layout {
   // Keys, in the order of the columns. Those that read rows have a weight for each feature and head; some of them a sum of recent
   // curvatures for each feature; label experts have means of labels.
-  std::vector<std::string> row, recent, label;
-  int row_padding = 0, padding = 0;  // columns without an expert, after those in `row`, and after all experts
+  // And the experts whose weights are averaged, and the members of the steady answer.
+  std::vector<std::string> row, recent, label, average, steady;
+  // Columns without an expert, after those in `row`, after all experts, after averages, and after members.
+  int row_padding = 0, padding = 0, average_padding = 0, steady_padding = 0;
 
   static Layout in_memory();  // of the table, padded as it is in memory
   static Layout in_files();   // of the table, as it is written
   static Layout of_version_0();
   static Layout of(const SavedState& state);  // InputError for what is none
 
-  // As a file holds it: a line for each expert, "row", "recent" or "label" and its key.
+  // As a file holds it: a line for each expert, "row", "recent", "label", "average" or "steady" and its key.
   std::string text() const;
 
   bool operator==(const Layout&) const = default;
 };
 
 // The parts with the columns of another layout. The arrays `table` and `constant` have so many heads, `counts` so many classes.
-SavedState::Parts rearranged(SavedState::Parts parts, const Layout& from, const Layout& to, int heads, int classes);
+SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout& to, int heads, int classes);
 
 }  // namespace odca::experts

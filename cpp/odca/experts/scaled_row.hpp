@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,7 @@ inline constexpr int curved_experts = count_of<Kind::newton> + count_of<Kind::re
 // more number, so that they can be read in pairs.
 struct ScaledRow {
   std::vector<const double*> record;
+  std::vector<std::int64_t> feature;               // not of the constant
   std::vector<std::unique_ptr<double[]>> changed;  // records of features that would become dense or sparse by this row
   std::vector<double> x, h;
   std::vector<double> count, mean, square, is_dense;  // of the feature, this row included
@@ -27,7 +29,7 @@ struct ScaledRow {
 
   void reserve(std::size_t n) {
     if (record.size() >= n + 2) return;
-    record.resize(n + 2), rate.resize(row_slots * (n + 2));
+    record.resize(n + 2), feature.resize(n + 2), rate.resize(row_slots * (n + 2));
     for (auto* each : {&x, &h, &count, &mean, &square, &is_dense, &root, &curvature}) each->resize(n + 2);
     for (auto& each : inverse) each.resize(n + 2);
   }

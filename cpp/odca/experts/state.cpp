@@ -69,7 +69,10 @@ void Experts::read_parts(const SavedState::Parts& parts) {
       throw InputError(std::string("its array '") + name + "' has the wrong length, or numbers that cannot be");
     ++count;
   });
-  if (count != parts.size() || !features_.complete() || !class_labels_.complete() || !history_.fits())
+  const double learned = event_weights_.mass;  // of so many events, of the count: the others had weight 0
+  if (count != parts.size() || !(learned >= 0.0 && learned <= static_cast<double>(count_)) ||
+      learned != std::floor(learned) || !features_.complete() || !class_labels_.complete() || !history_.fits() ||
+      !steady_.complete(learned_from(), features_))
     throw InputError("its parts do not fit together");
 }
 
@@ -86,7 +89,7 @@ void Experts::restore(const SavedState& state) {
 
 void Experts::require_possible() const {
   if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() || !residual_.is_sound() ||
-      !kalman_residual_.is_sound() || !event_weights_.is_sound())
+      !kalman_residual_.is_sound() || !event_weights_.is_sound() || !late_.is_sound())
     throw InputError("invalid state: negative sums, or a covariance that is none");
   if (!on_the_simplex(bayes_.weight) || !on_the_simplex(simplex_.weight) || !on_the_simplex(top_.weight))
     throw InputError("its mixing weights are not positive, or do not sum to one");

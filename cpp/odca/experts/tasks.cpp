@@ -31,6 +31,21 @@ void raise_to(double c, int n, double* likelihood) {
 
 }  // namespace
 
+// g^2 and q of the loss, at what the mixture says now: there the experts take their steps.
+void Experts::measure_slope(Workspace& t, double y) const {
+  if (task_ == Task::numbers) {
+    const double r = number_labels_.empty() ? 0.0 : y - t.mixed[0];
+    t.slope = r * r, t.curvature = 1.0;
+    return;
+  }
+  const int n = heads();
+  t.slope = t.curvature = 0.0;
+  for (int k = 0; k < n; ++k) {
+    const double g = t.mixed[k] - (n == 1 ? y : k == y ? 1.0 : 0.0);
+    t.slope += g * g / n, t.curvature += t.mixed[k] * (1.0 - t.mixed[k]) / n;
+  }
+}
+
 // Two classes
 
 void Experts::mix_two(Workspace& t) const {
@@ -65,7 +80,6 @@ void Experts::learn_two(Workspace& t, double y, double c, const Pace& pace) {
   const double q = c * std::max(t.of_mixers[2] * (1.0 - t.of_mixers[2]), 1e-6);
   kalman_.learn(gain, c * lambda[1], q / (1.0 + q * gain.variance), pace.kalman_memory);
   class_labels_.learn(static_cast<int>(y), c, pace);
-  t.slope = (t.mixed[0] - y) * (t.mixed[0] - y), t.curvature = t.mixed[0] * (1.0 - t.mixed[0]);
 }
 
 // Classes
@@ -150,19 +164,19 @@ void Experts::learn_classes(Workspace& t, int y, double c, const Pace& pace) {
   kalman_.learn(gain, c * logistic_.lambda(margin, c * gain.variance, 1.0), q / (1.0 + q * gain.variance),
                 pace.kalman_memory);
   class_labels_.learn(y, c, pace);
-  t.slope = t.curvature = 0.0;
-  for (int k = 0; k < n; ++k) {
-    const double g = t.mixed[k] - (k == y ? 1.0 : 0.0);
-    t.slope += g * g / n, t.curvature += t.mixed[k] * (1.0 - t.mixed[k]) / n;
-  }
 }
 
 // Numbers
 
+Experts::Reach Experts::reach_of(const Workspace& t) const {
+  const auto leader =
+      static_cast<std::size_t>(std::max_element(bayes_.weight.begin(), bayes_.weight.end()) - bayes_.weight.begin());
+  const double distance = reach_in_deviations * std::sqrt(std::min(residual_.mean(), kalman_residual_.mean()));
+  return {leader, number_labels_.within_range(t.margin[leader]), distance};
+}
+
 void Experts::mix_number(Workspace& t) const {
-  const auto leader = std::max_element(bayes_.weight.begin(), bayes_.weight.end()) - bayes_.weight.begin();
-  const double centre = number_labels_.within_range(t.margin[static_cast<std::size_t>(leader)]);
-  const double reach = reach_in_deviations * std::sqrt(std::min(residual_.mean(), kalman_residual_.mean()));
+  const auto [_, centre, reach] = reach_of(t);
   for (int k = 0; k < expert_count; ++k) {
     const double z = number_labels_.within_range(t.margin[k]);
     t.likely[k] = reach > 0.0 ? clip(z, centre - reach, centre + reach) : z;
@@ -176,13 +190,13 @@ void Experts::mix_number(Workspace& t) const {
 }
 
 void Experts::learn_number(Workspace& t, double y, double c, const Pace& pace) {
-  const bool first = number_labels_.empty();  // nothing was known before it, so it says nothing about the experts
-  const double r = first ? 0.0 : y - t.mixed[0];
-  if (!first) residual_.add(r * r, c, pace.residual_memory);
+  if (!number_labels_.empty()) {  // else nothing was known before it, so it says nothing about the experts
+    const double r = y - t.mixed[0];
+    residual_.add(r * r, c, pace.residual_memory);
+  }
   const double variance = residual_.mean();
   if (variance > least_variance) mixers_learn_number(t, y, c, variance, pace);
   number_labels_.learn(y, c, pace);
-  t.slope = r * r, t.curvature = 1.0;
 }
 
 void Experts::mixers_learn_number(Workspace& t, double y, double c, double variance, const Pace& pace) {

@@ -18,61 +18,53 @@ bool is_date_part(std::string_view name, std::string_view date) {
          std::find(date_part_names.begin(), date_part_names.end(), name.substr(date.size())) != date_part_names.end();
 }
 
-bool among(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 }  // namespace
 
 Builder::Builder(const FeatureOptions& options, Block& block, bool paths, std::int32_t first)
     : options_(options), block_(block), paths_(paths), alike_(options.treats_all_alike()), first_(first) {
   for (const auto& interaction : options.interactions) {
     auto& slots = interactions_.emplace_back();
-    for (const std::string& name : interaction) {
-      if (!among(crossed_, name)) crossed_.push_back(name);
-      slots.push_back(static_cast<std::size_t>(std::find(crossed_.begin(), crossed_.end(), name) - crossed_.begin()));
-    }
+    for (const std::string& name : interaction) slots.push_back(static_cast<std::size_t>(crossed_.add(name)));
     std::sort(slots.begin(), slots.end());  // a field that is crossed with itself stands beside itself
     if (std::find(interactions_.begin(), interactions_.end() - 1, slots) != interactions_.end() - 1)
       interactions_.pop_back();
   }
-  factors_.resize(crossed_.size());
+  factors_.resize(static_cast<std::size_t>(crossed_.size()));
 }
 
-// The one of these names that means the field, or the whole of which it is a part; if several do, the most specific.
-const std::string* Builder::meant(const std::vector<std::string>& names, std::string_view field,
-                                  std::string_view whole) const {
-  const std::string* best = nullptr;
-  for (const std::string& name : names) {
-    const bool above = paths_ && field.starts_with(name) && field.substr(name.size()).starts_with('.');
-    const bool named = name == field || (!whole.empty() && name == whole) || above;
-    if (named && (!best || name.size() > best->size())) best = &name;
-  }
-  return best;
+// The number of the one of these names that means the field, or the whole of which it is a part; if several do, of the most
+// specific; -1 if none does. The hash is that of the field's name.
+std::int32_t Builder::meant(const FieldNames& names, std::string_view field, FeatureHash hash,
+                            std::string_view whole) const {
+  const std::int32_t found = names.find(field, hash);
+  if (found >= 0 || names.empty()) return found;
+  if (paths_) return names.find_above(field);  // the whole is above its parts
+  return whole.empty() ? -1 : names.find(whole, FeatureHash().add(whole));
 }
 
-bool Builder::wanted(std::string_view field, std::string_view whole) const {
-  return (options_.keep.empty() || meant(options_.keep, field, whole)) && !meant(options_.ignore, field, whole);
+bool Builder::wanted(std::string_view field, FeatureHash hash, std::string_view whole) const {
+  return (options_.keep.empty() || meant(options_.keep, field, hash, whole) >= 0) &&
+         meant(options_.ignore, field, hash, whole) < 0;
 }
 
 // A date is, if one of its parts is.
 bool Builder::is_kept(const Field& field, std::string_view whole) const {
-  if (wanted(field.name, whole)) return true;
+  if (wanted(field.name, field.hash, whole)) return true;
   if (field.kind != Kind::date) return false;
   const std::string name(field.name);
-  return std::any_of(date_part_names.begin(), date_part_names.end(),
-                     [&](const char* part) { return wanted(name + part, name); });
+  return std::any_of(date_part_names.begin(), date_part_names.end(), [&](const char* part) {
+    FeatureHash hash = field.hash;
+    return wanted(name + part, hash.add(part), name);
+  });
 }
 
-Field Builder::described(std::string_view name, std::string_view whole) const {
-  Field field;
-  field.name = name;
-  field.hash.add(name);
-  if (alike_) return field;
+// By what the options say of it.
+void Builder::describe(Field& field, std::string_view whole) const {
+  const std::string_view name = field.name;
   std::size_t most = 0;
-  const auto declare = [&](const std::vector<std::string>& names, Kind kind) {
-    const std::string* const found = meant(names, name, {});
-    if (found && found->size() >= most) field.kind = kind, most = found->size();
+  const auto declare = [&](const FieldNames& names, Kind kind) {
+    const std::int32_t found = meant(names, name, field.hash, {});
+    if (found >= 0 && names[found].size() >= most) field.kind = kind, most = names[found].size();
   };
   declare(options_.numeric, Kind::number);
   declare(options_.categorical, Kind::category);
@@ -80,11 +72,10 @@ Field Builder::described(std::string_view name, std::string_view whole) const {
   declare(options_.dates, Kind::date);
   declare(options_.booleans, Kind::boolean);
   // An event may name the parts of a date itself: what makes "when" a date makes "when.hour" a category.
-  if (field.kind == Kind::date && is_date_part(name, *meant(options_.dates, name, {}))) field.kind = Kind::category;
+  if (field.kind == Kind::date && is_date_part(name, options_.dates[meant(options_.dates, name, field.hash, {})]))
+    field.kind = Kind::category;
   field.kept = is_kept(field, whole);
-  if (const std::string* const found = meant(crossed_, name, whole); found && field.kept)
-    field.slot = static_cast<int>(found - crossed_.data());
-  return field;
+  if (const std::int32_t found = meant(crossed_, name, field.hash, whole); field.kept) field.slot = found;
 }
 
 NamedField& Builder::field(std::string_view name, std::string_view whole) {
@@ -97,6 +88,7 @@ NamedField& Builder::field(std::string_view name, std::string_view whole) {
   made.name = made.text;
   made.prefix = name.empty() ? "" : made.text + "^";
   made.prefix_hash.add(made.prefix);
+  made.lasting = true;
   return made;
 }
 
@@ -245,6 +237,7 @@ void Builder::finish_row(std::string_view line) {
   if (block_.rows.index.size() > most) throw Fault{"these events have too many features to be read at once", line};
   if (maker_.finish(block_.rows)) check_sums(line);
   names_before_ = block_.names.size();
+  numbered_before_ = numbered_.size();
 }
 
 void Builder::finish(std::string_view line) {
@@ -262,33 +255,26 @@ void Builder::forget() {
   block_.rows.forget();
   for (auto& each : factors_) each.clear();
   block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
-  forget_indices();
+  for (; numbered_.size() > numbered_before_; numbered_.pop_back()) numbered_.back()->index = -1;
   for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
   if (block_.tag.size() > row()) block_.tag.resize(row() <= first_tag_ ? 0 : row());
   label_ = Block::none, label_text_ = -1;
 }
 
-// Of numbers whose names are not there any more.
-void Builder::forget_indices() {
-  if (options_.space != Space::names) return;
-  for (const auto& field : fields_)
-    if (field->index >= new_from_ + block_.names.size()) field->index = -1;
+void Builder::find_index(Field& field, std::string_view where) {
+  field.index = index_of(field.hash, field.name, field, {}, where);
+  if (field.lasting && options_.space == Space::names && field.index >= new_from_) numbered_.push_back(&field);
 }
 
 void Builder::restart() {
-  // Mostly the last event is complete and brought no new name: then there is nothing to undo, which saves a few per cent of an event.
-  const bool is_complete = static_cast<std::size_t>(block_.rows.start.back()) == block_.rows.index.size();
-  if (is_complete && pending_.empty() && block_.names.size() == 0 && interactions_.empty() && block_.label.empty()) {
-    block_.rows.clear();
-    new_from_ = first_ + block_.n_known();
-    return;
-  }
-  forget();
   block_.rows.clear();
+  new_from_ = first_ + block_.n_known();
+  if (block_.names.size() == 0) return;
   block_.names.cut(0);
   names_before_ = 0;
-  new_from_ = first_ + block_.n_known();
-  forget_indices();
+  for (Field* const field : numbered_)
+    if (field->index >= new_from_) field->index = -1;
+  numbered_.clear(), numbered_before_ = 0;
 }
 
 void Builder::close() {

@@ -32,19 +32,24 @@ inline constexpr std::array<const char*, 3> date_part_names = {".hour", ".weekda
 
 struct NamedField;
 
-// A field as the builder treats it. Its name lies with whoever asked for the field.
-struct Field {
+// What it takes to add a feature to an event, and to multiply it with others.
+struct Feature {
+  FeatureHash hash;
+  std::int32_t index = -1;  // once that was seen
+  int slot = -1;            // among the fields that interact, or -1
+};
+
+// A field as the builder treats it; as a feature it is that of its number. Its name lies with whoever asked for the field.
+struct Field : Feature {
   // The fields that a date is split into.
   struct DateParts {
     NamedField *hour, *weekday, *month;
   };
 
   std::string_view name;
-  FeatureHash hash;
   Kind kind = Kind::any;
   bool kept = true;                  // else nothing of it becomes a feature
-  int slot = -1;                     // among the fields that interact, or -1
-  std::int32_t index = -1;           // of its number, once that was seen
+  bool lasting = false;              // whether it lies with the builder
   const DateParts* parts = nullptr;  // once they were needed
 
   // Whether a number in it is a feature, and there is nothing else to find out about it.
@@ -76,11 +81,17 @@ class Builder {
   // The same of a column whose kind is known.
   NamedField& field(std::string_view name, Kind kind);
   // The same for a single use: the builder does not keep it, and the name must stay where it is.
-  Field described(std::string_view name, std::string_view whole = {}) const;
+  Field described(std::string_view name, std::string_view whole = {}) const {
+    Field field;
+    field.name = name;
+    field.hash.add(name);
+    if (!alike_) describe(field, whole);
+    return field;
+  }
 
   std::size_t named_fields() const { return fields_.size(); }
 
-  // A value of the event at hand becomes features, as the kind of its field says: the one door that all values of tables, JSON
+  // A value of the event at hand becomes features, as the kind of its field says: the one way that all values of tables, JSON
   // and dictionaries go through.
   void value(Field& field, const Value& value);
   // Whether an element of an array is one of several names that belong to the array as a whole; else it has a field of its own.
@@ -88,9 +99,11 @@ class Builder {
 
   // Features of the event at hand. `where` is the part of the line to which a fault points.
   void number(Field& field, double value, std::string_view where) {
-    if (field.index < 0) field.index = index_of(field.hash, field.name, field, {}, where);
-    add(field.hash, field.index, value, field.slot);
+    if (field.index < 0) find_index(field, where);
+    add(field, value);
   }
+  // A number again, whose field has got an index from an event before.
+  void add(const Feature& feature, double value) { add(feature.hash, feature.index, value, feature.slot); }
   // The name must stay where it is until the event is complete.
   void named(const NamedField& field, std::string_view name, double value) {
     FeatureHash hash = field.prefix_hash;
@@ -137,7 +150,8 @@ class Builder {
   void forget();                           // there was none
   void close();                            // there is no other
 
-  // For a builder that outlives its block: the block is empty again, and what was new in it is known by now, or forgotten.
+  // For a builder of rows that outlives its block, whose last row is complete: the block is empty again, and what was new in it is
+  // known by now, or forgotten.
   void restart();
 
  private:
@@ -184,13 +198,14 @@ class Builder {
   }
 
   void look_up_names();
-  bool wanted(std::string_view field, std::string_view whole) const;
+  void describe(Field& field, std::string_view whole) const;
+  bool wanted(std::string_view field, FeatureHash hash, std::string_view whole) const;
   bool is_kept(const Field& field, std::string_view whole) const;
-  const std::string* meant(const std::vector<std::string>& names, std::string_view field, std::string_view whole) const;
+  std::int32_t meant(const FieldNames& names, std::string_view field, FeatureHash hash, std::string_view whole) const;
   void text_value(Field& field, const Value& value);
   void date(Field& field, const Value& value);
   const Field::DateParts& parts_of(Field& field);
-  void forget_indices();
+  void find_index(Field& field, std::string_view where);
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
                 std::string_view line);
@@ -204,11 +219,13 @@ class Builder {
   Block& block_;
   bool paths_, alike_;
   std::int32_t first_;                                  // the index of the first feature
-  std::vector<std::string> crossed_;                    // the fields that interact
+  FieldNames crossed_;                                  // the fields that interact
   std::vector<std::vector<std::size_t>> interactions_;  // their places in `crossed_`
   std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
   NameTable field_names_;
   std::vector<std::unique_ptr<NamedField>> fields_;
+  std::vector<Field*> numbered_;     // those of `fields_` whose index is that of a name that is new in the block
+  std::size_t numbered_before_ = 0;  // the event
   std::deque<Field::DateParts> parts_;
   std::string key_, word_;
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up

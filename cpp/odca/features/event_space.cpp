@@ -43,6 +43,7 @@ void EventReader::finish_known_event() {
   const auto begin = static_cast<std::size_t>(rows.start[rows.start.size() - 2]);
   std::size_t size = rows.index.size();
   while (size > begin && rows.index[size - 1] >= known_width_) --size;
+  if (size == rows.index.size()) return;
   rows.cut(size);
   rows.start.back() = static_cast<std::int32_t>(size);
 }

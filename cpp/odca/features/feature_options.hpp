@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "odca/features/field_names.hpp"
+
 namespace odca::text {
 
 enum class Space {
@@ -19,13 +21,13 @@ enum class Missing { ignore, indicate, error };
 struct FeatureOptions {
   Space space = Space::names;
   int bits = 18;                                       // of hashed ones
-  std::vector<std::string> keep, ignore;               // fields; all but the ignored ones if none is to be kept
+  FieldNames keep, ignore;                             // all but the ignored ones if none is to be kept
   std::vector<std::vector<std::string>> interactions;  // fields whose features are multiplied with each other
-  std::vector<std::string> text;                       // fields whose strings are split into words
-  std::vector<std::string> categorical;                // fields whose numbers are names of categories
-  std::vector<std::string> numeric;                    // fields that hold numbers and nothing else
-  std::vector<std::string> dates;                      // fields that hold dates
-  std::vector<std::string> booleans;                   // fields that hold true and false
+  FieldNames text;                                     // fields whose strings are split into words
+  FieldNames categorical;                              // fields whose numbers are names of categories
+  FieldNames numeric;                                  // fields that hold numbers and nothing else
+  FieldNames dates;                                    // fields that hold dates
+  FieldNames booleans;                                 // fields that hold true and false
   int ngrams = 1;                                      // of words: up to so many in a row
   Missing missing = Missing::indicate;
   // Whether what is said of "user" holds for "user.age" too, in JSON and dictionaries; not where columns of a table are meant.

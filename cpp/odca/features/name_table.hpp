@@ -9,6 +9,20 @@
 
 namespace odca::text {
 
+// The first eight bytes of a name, zeros behind them: of a short name all of it. It is read in pieces that overlap, so that nothing
+// beyond the name is read.
+[[gnu::always_inline]] inline std::uint64_t head_of(std::string_view name) {
+  const auto word = [&]<class Word>(std::size_t at, Word out) -> std::uint64_t {
+    std::memcpy(&out, name.data() + at, sizeof out);
+    return out;
+  };
+  const std::size_t size = name.size();
+  if (size >= 8) return word(0, std::uint64_t{});
+  if (size >= 4) return word(0, std::uint32_t{}) | word(size - 4, std::uint32_t{}) << 8 * (size - 4);
+  if (size >= 2) return word(0, std::uint16_t{}) | word(size - 2, std::uint16_t{}) << 8 * (size - 2);
+  return size ? word(0, std::uint8_t{}) : 0;
+}
+
 class NameTable {
  public:
   std::int32_t size() const { return static_cast<std::int32_t>(hashes_.size()); }
@@ -73,7 +87,7 @@ class NameTable {
 
  private:
   struct Slot {
-    std::uint64_t head = 0;  // the first bytes of the name, zeros behind them
+    std::uint64_t head = 0;  // of the name
     std::uint32_t tag = 0;   // upper bits of its hash, and its length if that is below 255
     std::int32_t number = -1;
   };
@@ -82,23 +96,6 @@ class NameTable {
   static std::uint32_t tag(std::uint64_t hash, std::string_view name) {
     const std::size_t length = name.size() < 255 ? name.size() : 255;
     return (static_cast<std::uint32_t>(hash >> 32) & 0xffffff00) | static_cast<std::uint32_t>(length);
-  }
-
-  template <class Word>
-  static std::uint64_t word(const char* from) {
-    Word out;
-    std::memcpy(&out, from, sizeof out);
-    return out;
-  }
-
-  // Read in pieces that overlap, so that nothing beyond the name is read.
-  static std::uint64_t head_of(std::string_view name) {
-    const std::size_t size = name.size();
-    const char* const from = name.data();
-    if (size >= 8) return word<std::uint64_t>(from);
-    if (size >= 4) return word<std::uint32_t>(from) | word<std::uint32_t>(from + size - 4) << 8 * (size - 4);
-    if (size >= 2) return word<std::uint16_t>(from) | word<std::uint16_t>(from + size - 2) << 8 * (size - 2);
-    return size ? word<std::uint8_t>(from) : 0;
   }
 
   // Where the name is, or the free slot where it would be.

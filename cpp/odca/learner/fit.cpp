@@ -94,8 +94,8 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   require_events("refine");
   require_value();
   const std::vector<double> tolerances(tolerance > 0.0 ? config_.lanes : 0, tolerance);
-  if (passes == 0 || (!tolerances.empty() && within(duality_gap(), tolerances))) return;
   Learner refined(*this);  // other threads see the old model until this one is done
+  if (passes == 0 || (!tolerances.empty() && within(refined.duality_gap_unlocked(), tolerances))) return;
   FairMutex nobody;
   const std::scoped_lock nobody_waits(nobody);
   LongCall call(nobody, interrupted);
@@ -213,7 +213,7 @@ void Learner::standardise_events() {
 // Relative to the mean size of the losses before anything is learned.
 std::vector<double> Learner::tolerances(double relative) const {
   std::vector<double> sums(config_.lanes, 0.0);
-  pass_->add_losses(weights_unlocked(false), true, sums.data());
+  pass_->add_losses(weights_of(all_lanes(), false), true, sums.data());
   for (int l = 0; l < config_.lanes; ++l)
     sums[l] = state_.lane.mass[l] > 0.0 ? relative * (sums[l] / state_.lane.mass[l]) : 0.0;
   return sums;
@@ -226,7 +226,7 @@ void Learner::become_the_end_of_the_stream(std::size_t events) {
     const LaneState& s = state_.lane;
     if (config_.kappa > 0.0 && s.q[l] > 1e300)
       throw InputError("with smoothing the strength rho * mass + prior_strength must be at least 1e-300; here it is " +
-                       show(config_.strength(l, s.mass[l])) + ". Choose a larger rho or prior_strength");
+                       show(config_.strength(l, s)) + ". Choose a larger rho or prior_strength");
     bool fits = std::isfinite(s.conjugate[l] + s.squared_mass[l]);
     for (std::size_t at = l; at < state_.dual.size(); at += config_.lanes) fits &= std::fabs(state_.dual[at]) < 1e300;
     if (!fits) throw InputError("fitting would overflow the model; scale the features, labels or weights");
@@ -244,7 +244,7 @@ void Learner::become_the_end_of_the_stream(std::size_t events) {
     if (next == state_.smooth_mass) break;
     state_.smooth_mass = next;
   }
-  const std::vector<double> w = weights_unlocked(false);
+  const std::vector<double> w = weights_of(all_lanes(), false);
   for (std::size_t at = 0; at < w.size(); ++at) state_.smooth[at] = w[at] * state_.smooth_mass;
 }
 

@@ -84,7 +84,7 @@ class JointStep {
     for (std::size_t j = 0; j < features_; ++j) {
       const std::size_t at = j * config_.lanes + l;
       const double r = config_.shape.inverse_weight_of(j);
-      stiffness_[j] = config_.strength(l, state_.lane.mass[l]) / r;
+      stiffness_[j] = config_.strength(l, state_.lane) / r;
       change_[j] = state_.lane.q[l] * state_.dual[at] * r;
       w[j] = config_.shape.mean_of(at) + change_[j];
     }

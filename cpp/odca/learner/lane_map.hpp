@@ -11,8 +11,9 @@ struct LaneMap {
   int lanes;                       // in the source
   const std::vector<int>& source;  // source of each new lane; negative for a blank one
   const std::vector<bool>& mirrored;
+  int candidates;  // lanes of one model
 
-  // values[..][lane], copied: a blank lane gets the value of lane 0.
+  // values[..][lane], copied: a blank lane gets the value that the first model's lane has.
   template <class Vector>
   void copy(Vector& values) const {
     each(values, [](double value, int, bool) { return value; });
@@ -31,7 +32,7 @@ struct LaneMap {
     out.reserve(values.size() / lanes * source.size());
     for (std::size_t first = 0; first < values.size(); first += lanes)
       for (std::size_t l = 0; l < source.size(); ++l)
-        out.push_back(become(values[first + (source[l] < 0 ? 0 : source[l])], source[l], mirrored[l]));
+        out.push_back(become(values[first + (source[l] < 0 ? l % candidates : source[l])], source[l], mirrored[l]));
     values = std::move(out);
   }
 };

@@ -15,34 +15,47 @@ namespace {
 
 bool knows_signs(const Config& config) {
   const auto* separable = std::get_if<Separable>(&config.penalty);
-  return std::holds_alternative<KL>(config.penalty) || (separable && separable->lo != -separable->hi) ||
-         std::any_of(config.shape.mean.begin(), config.shape.mean.end(), [](double w0) { return w0 != 0.0; });
+  return std::holds_alternative<KL>(config.penalty) || (separable && separable->lo != -separable->hi);
 }
 
 }  // namespace
 
 std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, const std::vector<bool>& mirrored) const {
   const std::scoped_lock hold(mutex_);
-  const auto differ = [](const std::vector<double>& values) {
-    return std::any_of(values.begin(), values.end(), [&](double value) { return value != values[0]; });
+  const int candidates = config_.candidates;
+  const auto differ = [candidates](const std::vector<double>& values) {  // from one model to another
+    for (std::size_t l = candidates; l < values.size(); ++l)
+      if (values[l] != values[l - candidates]) return true;
+    return false;
   };
   if (differ(config_.rho) || differ(config_.prior_strength) || differ(config_.window.parameter))
     throw InputError("lanes can be rearranged only if all have the same rho, prior_strength and window");
   if (source.empty() || source.size() != mirrored.size())
     throw InputError("there must be at least one lane, and one value of mirrored for each");
   for (const int from : source)
-    if (from >= config_.lanes) throw InputError("there is no lane " + std::to_string(from));
+    if (from >= config_.models()) throw InputError("there is no lane " + std::to_string(from));
   if (knows_signs(config_) && std::find(mirrored.begin(), mirrored.end(), true) != mirrored.end())
-    throw InputError("a lane cannot be mirrored under a penalty or a prior_mean that is not symmetric in the sign");
+    throw InputError("a lane cannot be mirrored under a penalty that is not symmetric in the sign");
 
-  const LaneMap map{config_.lanes, source, mirrored};
-  const auto lanes = static_cast<int>(source.size());
+  std::vector<int> lane_source;  // of each new lane
+  std::vector<bool> lane_mirrored;
+  for (std::size_t m = 0; m < source.size(); ++m)
+    for (int k = 0; k < candidates; ++k) {
+      lane_source.push_back(source[m] < 0 ? -1 : source[m] * candidates + k);
+      lane_mirrored.push_back(mirrored[m]);
+    }
+  const LaneMap map{config_.lanes, lane_source, lane_mirrored, candidates};
+  const auto lanes = static_cast<int>(lane_source.size());
   Config config = config_;
   config.lanes = lanes;
-  config.rho.assign(lanes, config_.rho[0]);
-  config.prior_strength.assign(lanes, config_.prior_strength[0]);
+  config.rho.resize(lanes);
+  config.prior_strength.resize(lanes);
+  for (int l = 0; l < lanes; ++l) {
+    config.rho[l] = config_.rho[l % candidates];
+    config.prior_strength[l] = config_.prior_strength[l % candidates];
+  }
   config.window.parameter.resize(1);
-  map.copy(config.shape.mean);
+  map.negate(config.shape.mean);
 
   auto out = std::make_unique<Learner>(std::move(config));
   State& state = out->state_;
@@ -50,9 +63,11 @@ std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, con
   state.lanes = lanes;
   state.lane.each_field([&](auto, auto& field) { map.copy(field); });
   for (int l = 0; l < lanes; ++l)
-    if (source[l] < 0)
+    if (lane_source[l] < 0) {
       for (auto* sum : {&state.lane.conjugate, &state.lane.saturated, &state.lane.bound, &state.lane.peak_bound})
         (*sum)[l] = 0.0;
+      if (state.lane.scored) state.lane.loss[l] = 0.0;
+    }
   map.negate(state.dual);
   map.negate(state.smooth);
   state.timeline.take_lanes(map);

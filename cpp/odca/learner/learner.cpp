@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "odca/errors.hpp"
+#include "odca/step/choice.hpp"
 #include "odca/step/solve.hpp"
 
 namespace odca {
@@ -83,12 +85,12 @@ bool is_finite(const Row& row) {
   return std::all_of(row.value, row.value + row.size, [](double x) { return std::isfinite(x); });
 }
 
-void add_offset(const Columns& offset, std::int64_t i, int lanes, bool finite, double* margin) {
-  for (int l = 0; l < lanes; ++l) {
-    if (!std::isfinite(offset.at(i, l)))
-      throw InputError("offset must be finite; ", at_row(i), " is " + show(offset.at(i, l)));
-    margin[l] += offset.at(i, l);
-    if (!finite || !std::isfinite(margin[l]))
+void add_offset(const Columns& offset, std::int64_t i, int models, bool finite, double* margin) {
+  for (int m = 0; m < models; ++m) {
+    if (!std::isfinite(offset.at(i, m)))
+      throw InputError("offset must be finite; ", at_row(i), " is " + show(offset.at(i, m)));
+    margin[m] += offset.at(i, m);
+    if (!finite || !std::isfinite(margin[m]))
       throw InputError("the prediction for ", at_row_of_x(i),
                        " is not finite; look for nan, inf or huge values in that row");
   }
@@ -103,15 +105,15 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
   const bool as_of_many = batch.stored() >= state_.features;
   const bool lacks_zeros = config_.scale && state_.scaling.kind == Scaling::centred && batch.is_sparse();
   const bool all_at_once = (as_of_many && batch.rows > 1) || lacks_zeros || std::holds_alternative<KL>(config_.penalty);
-  const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
+  const std::vector<double> all = all_at_once ? weights_of(chosen(), smoothed) : std::vector<double>();
   const Units units = all_at_once ? Units(state_.scaling, config_.intercept) : Units();
   const std::int64_t features = state_.features;
-  const int lanes = config_.lanes;
+  const int models = config_.models();
   if (all_at_once) hold.unlock();
   // The margin of a row of zeros if rows are centred, which a sparse row leaves implicit.
-  std::vector<double> of_zeros(lacks_zeros ? static_cast<std::size_t>(lanes) : 0, 0.0);
+  std::vector<double> of_zeros(lacks_zeros ? static_cast<std::size_t>(models) : 0, 0.0);
   for (std::size_t at = 0; lacks_zeros && at < all.size(); ++at)
-    of_zeros[at % lanes] -= units.centres[at / lanes] * units.factors[at / lanes] * all[at];
+    of_zeros[at % models] -= units.centres[at / models] * units.factors[at / models] * all[at];
   FairMutex nobody;
   nobody.lock();
   LongCall call(nobody, interrupted);
@@ -119,7 +121,7 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
   std::vector<double> standardised;
   for (std::int64_t i = 0; i < batch.rows; ++i) {
     Row h = batch.row(i, scratch);
-    if (call.should_stop(h.size * lanes + 16)) return;
+    if (call.should_stop(h.size * models + 16)) return;
     bool finite = cut_unknown(h, features);
     if (config_.scale) {
       finite &= is_finite(h);
@@ -127,18 +129,19 @@ void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, 
           : all_at_once ? standardise(units, h, config_.intercept, standardised)
                         : standardise(state_.scaling, h, config_.intercept, standardised);
     }
-    double* margin = out + i * lanes;
+    double* margin = out + i * models;
     if (!all_at_once)
       predict_row(h, as_of_many, smoothed, margin);
     else
-      lanes == 1 ? dot<1>(h, all.data(), 1, margin) : dot<0>(h, all.data(), lanes, margin);
-    for (int l = 0; lacks_zeros && l < lanes; ++l) margin[l] += of_zeros[l];
-    add_offset(offset, i, lanes, finite, margin);
+      models == 1 ? dot<1>(h, all.data(), 1, margin) : dot<0>(h, all.data(), models, margin);
+    for (int m = 0; lacks_zeros && m < models; ++m) margin[m] += of_zeros[m];
+    add_offset(offset, i, models, finite, margin);
   }
 }
 
 bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* out) const {
-  if (!LongCall::ends_before_first_check(row.size * config_.lanes + config_.fixed_features)) return false;
+  const int models = config_.models();
+  if (!LongCall::ends_before_first_check(row.size * models + config_.fixed_features)) return false;
   const std::unique_lock hold(mutex_, std::try_to_lock);
   if (!hold || (config_.scale && state_.scaling.kind == Scaling::centred)) return false;
   Row h = row;
@@ -148,70 +151,99 @@ bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* 
     h = standardise(state_.scaling, h, config_.intercept, standardised_);
   }
   if (std::holds_alternative<KL>(config_.penalty)) {
-    const std::vector<double> all = weights_unlocked(smoothed);
-    config_.lanes == 1 ? dot<1>(h, all.data(), 1, out) : dot<0>(h, all.data(), config_.lanes, out);
+    const std::vector<double> all = weights_of(chosen(), smoothed);
+    models == 1 ? dot<1>(h, all.data(), 1, out) : dot<0>(h, all.data(), models, out);
   } else
     predict_row(h, row.size >= state_.features, smoothed, out);
-  add_offset({nullptr, 0, 0, offset}, 0, config_.lanes, finite, out);
+  add_offset({nullptr, 0, 0, offset}, 0, models, finite, out);
   return true;
+}
+
+// Calls use(weight), where weight(j, lane) is one weight under a penalty that is a sum over coordinates. What is the same for all
+// weights is decided before.
+template <class Use>
+void Learner::with_weights(bool smoothed, Use&& use) const {
+  const int lanes = config_.lanes;
+  const bool bar = shows_smoothed(smoothed);
+  if (bar && state_.timeline.now() == 0)
+    return use([smooth = state_.smooth.data(), mass = state_.smooth_mass, lanes](std::int64_t j, int l) {
+      return smooth[j * lanes + l] / mass;
+    });
+  const auto by = [this, bar, lanes](std::int64_t j, int l, const auto& own) {
+    const std::size_t at = j * lanes + l;
+    const double v = state_.dual[at] * config_.shape.inverse_weight_of(j), w0 = config_.shape.mean_of(at);
+    if (!bar) return own.map(state_.lane.q[l] * v, w0);
+    return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], l, v, w0, own) / state_.smooth_mass;
+  };
+  if (const auto* separable = std::get_if<Separable>(&config_.penalty))
+    return use([&](std::int64_t j, int l) {
+      return with_penalty_of(config_, *separable, j, [&](const auto& own) { return by(j, l, own); });
+    });
+  use([&](std::int64_t j, int l) { return by(j, l, L2{}); });
 }
 
 // Computes only the weights that the row needs. A row that has every feature is summed in the same order as many such
 // rows: its prediction does not depend on the other rows of a call.
 void Learner::predict_row(const Row& h, bool as_of_many, bool smoothed, double* margin) const {
-  const int lanes = config_.lanes;
-  const auto predict_by = [&](auto weight) {
-    if (lanes == 1 && as_of_many) {
-      *margin = detail::sum_in_four(h.size, [&](std::int64_t i) { return h.value[i] * weight(h.feature(i), 0); });
+  const int models = config_.models();
+  const int* lane = chosen().data();
+  with_weights(smoothed, [&](auto weight) {
+    if (models == 1 && as_of_many) {
+      *margin = detail::sum_in_four(h.size, [&](std::int64_t i) { return h.value[i] * weight(h.feature(i), *lane); });
       return;
     }
-    std::fill_n(margin, lanes, 0.0);
+    if (models == 1) {  // the sum stays in a register
+      double sum = 0.0;
+      h.each([&](std::int64_t j, double value) { sum += value * weight(j, *lane); });
+      *margin = sum;
+      return;
+    }
+    std::fill_n(margin, models, 0.0);
     h.each([&](std::int64_t j, double value) {
-      for (int l = 0; l < lanes; ++l) margin[l] += value * weight(j, l);
+      for (int m = 0; m < models; ++m) margin[m] += value * weight(j, lane[m]);
     });
-  };
-  if (shows_smoothed(smoothed) && state_.timeline.now() == 0)  // then a weight is a single division
-    predict_by([smooth = state_.smooth.data(), mass = state_.smooth_mass, lanes](std::int64_t j, int l) {
-      return smooth[j * lanes + l] / mass;
-    });
-  else
-    predict_by([&](std::int64_t j, int l) { return weight_of(j, l, smoothed); });
+  });
 }
 
 bool Learner::shows_smoothed(bool smoothed) const { return smoothed && state_.smoothing && state_.smooth_mass > 0.0; }
 
-// One weight under a penalty that is a sum over coordinates.
-double Learner::weight_of(std::int64_t j, int lane, bool smoothed) const {
-  const bool bar = shows_smoothed(smoothed);
-  const std::size_t at = j * config_.lanes + lane;
-  const double v = state_.dual[at] * config_.shape.inverse_weight_of(j), w0 = config_.shape.mean_of(at);
-  const auto weight = [&](const auto& own) {
-    if (!bar) return own.map(state_.lane.q[lane] * v, w0);
-    if (state_.timeline.now() == 0) return state_.smooth[at] / state_.smooth_mass;
-    return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], lane, v, w0, own) / state_.smooth_mass;
-  };
-  const auto* separable = std::get_if<Separable>(&config_.penalty);
-  return separable ? with_penalty_of(config_, *separable, j, weight) : weight(L2{});
+const std::vector<int>& Learner::chosen() const {
+  choice::choose(config_, state_.lane, chosen_);
+  return chosen_;
 }
 
-std::vector<double> Learner::weights_unlocked(bool smoothed) const {
-  const int lanes = config_.lanes;
-  std::vector<double> w(state_.dual.size());
+std::vector<double> Learner::of_chosen(const std::vector<double>& values) const {
+  std::vector<double> out;
+  for (const int l : chosen()) out.push_back(values[l]);
+  return out;
+}
+
+std::vector<int> Learner::all_lanes() const {
+  std::vector<int> lanes(config_.lanes);
+  std::iota(lanes.begin(), lanes.end(), 0);
+  return lanes;
+}
+
+// [feature][k]: the weights of the lane lanes[k].
+std::vector<double> Learner::weights_of(const std::vector<int>& lanes, bool smoothed) const {
+  const std::size_t n = lanes.size();
+  std::vector<double> w(static_cast<std::size_t>(state_.features) * n);
   const auto* simplex = std::get_if<KL>(&config_.penalty);
-  if (!simplex) {
-    for (std::int64_t j = 0; j < state_.features; ++j)
-      for (int l = 0; l < lanes; ++l) w[j * lanes + l] = weight_of(j, l, smoothed);
-  } else if (shows_smoothed(smoothed)) {
-    for (std::size_t at = 0; at < w.size(); ++at) w[at] = state_.smooth[at] / state_.smooth_mass;
-  } else {
-    for (int l = 0; l < lanes; ++l) softmax(*simplex, state_, l, state_.lane.q[l], w.data() + l, lanes);
+  if (simplex && !shows_smoothed(smoothed)) {
+    for (std::size_t k = 0; k < n; ++k)
+      softmax(*simplex, state_, lanes[k], state_.lane.q[lanes[k]], w.data() + k, static_cast<int>(n));
+    return w;
   }
+  with_weights(smoothed, [&](auto weight) {
+    for (std::int64_t j = 0; j < state_.features; ++j)
+      for (std::size_t k = 0; k < n; ++k) w[j * n + k] = weight(j, lanes[k]);
+  });
   return w;
 }
 
 std::vector<double> Learner::weights(bool smoothed) const {
   const std::scoped_lock hold(mutex_);
-  return weights_unlocked(smoothed);
+  return weights_of(chosen(), smoothed);
 }
 
 Units Learner::units() const {
@@ -221,24 +253,32 @@ Units Learner::units() const {
 
 std::vector<double> Learner::weights_at(std::span<const std::int32_t> features, bool smoothed) const {
   const std::scoped_lock hold(mutex_);
-  const int lanes = config_.lanes;
-  const bool all_at_once = std::holds_alternative<KL>(config_.penalty);
-  const std::vector<double> all = all_at_once ? weights_unlocked(smoothed) : std::vector<double>();
-  std::vector<double> out(features.size() * static_cast<std::size_t>(lanes), 0.0);
-  for (std::size_t k = 0; k < features.size(); ++k) {
-    const std::int64_t j = features[k];
-    if (j < 0 || j >= state_.features) continue;
-    const double unit = config_.scale && !(config_.intercept && j == 0) ? state_.scaling.of(j)[Scaling::unit] : 1.0;
-    for (int l = 0; l < lanes; ++l)
-      out[k * lanes + l] = unit * (all_at_once ? all[j * lanes + l] : weight_of(j, l, smoothed));
-  }
+  const std::vector<int>& lanes = chosen();
+  const std::size_t n = lanes.size();
+  std::vector<double> out(features.size() * n, 0.0);
+  const auto fill = [&](auto weight) {
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      const std::int64_t j = features[k];
+      if (j < 0 || j >= state_.features) continue;
+      const double unit = config_.scale && !(config_.intercept && j == 0) ? state_.scaling.of(j)[Scaling::unit] : 1.0;
+      for (std::size_t m = 0; m < n; ++m) out[k * n + m] = unit * weight(j, lanes[m]);
+    }
+  };
+  if (!std::holds_alternative<KL>(config_.penalty))
+    with_weights(smoothed, fill);
+  else
+    fill([all = weights_of(all_lanes(), smoothed), width = config_.lanes](std::int64_t j, int l) {
+      return all[j * width + l];
+    });
   return out;
 }
 
 std::vector<double> Learner::dual_sum() const {
   const std::scoped_lock hold(mutex_);
-  std::vector<double> sum(state_.dual.begin(), state_.dual.end());
-  for (std::size_t at = 0; at < sum.size(); ++at) sum[at] *= state_.lane.scale[at % config_.lanes];
+  std::vector<double> sum;
+  sum.reserve(static_cast<std::size_t>(state_.features) * chosen().size());
+  for (std::int64_t j = 0; j < state_.features; ++j)
+    for (const int l : chosen_) sum.push_back(state_.dual[j * config_.lanes + l] * state_.lane.scale[l]);
   return sum;
 }
 
@@ -281,7 +321,10 @@ bool Learner::same_state(const Learner& other) const {
 
 Learner::Scalars Learner::scalars() const {
   const std::scoped_lock hold(mutex_);
-  return {state_.count, state_.clock, state_.features, state_.buffer.size(), state_.lane};
+  Scalars out{state_.count, state_.clock, state_.features, state_.buffer.size(), state_.lane};
+  out.lane.each_field([this](auto, auto& field) { field = of_chosen(field); });
+  for (const int l : chosen()) out.strength.push_back(config_.strength(l, state_.lane));
+  return out;
 }
 
 State Learner::state() const {

@@ -19,6 +19,7 @@ struct Delta {
   State gain;
   std::vector<double> factor;  // [lane]
   double smooth_factor = 1.0;
+  double loss_factor = 1.0;  // of the losses by which a lane is chosen
 };
 
 class Learner {
@@ -34,23 +35,23 @@ class Learner {
   // happened.
   bool try_learn(const Events& events, const Report& report);
 
-  // out[row][lane] = offset + h'w, or h'w-bar
+  // out[row][model] = offset + h'w, or h'w-bar, of the lane that is chosen for the model
   void predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
                const Interrupted& interrupted) const;
   // One row, with the intercept in front if there is one; the non-blocking variant, as above.
   bool try_predict(const Row& row, double offset, bool smoothed, double* out) const;
 
-  std::vector<double> weights(bool smoothed) const;  // [feature][lane], the intercept first if there is one
+  std::vector<double> weights(bool smoothed) const;  // [feature][model], the intercept first if there is one
   std::vector<double> dual_sum() const;              // S, in the same order
   // Weights of some features, in the units of the original rows; 0 for features never seen (such as -1).
   std::vector<double> weights_at(std::span<const std::int32_t> features, bool smoothed) const;
   Units units() const;  // of the rows, where they are standardised
 
-  // A learner whose lane k is this one's lane source[k], mirrored (as if all labels had been negated) if requested.
-  // If source[k] is negative, lane k is one whose labels were all -1 and whose duals are still zero.
+  // A learner whose model k is this one's model source[k], mirrored (as if all labels had been negated) if requested.
+  // If source[k] is negative, model k is one whose labels were all -1 and whose duals are still zero.
   std::unique_ptr<Learner> with_lanes(const std::vector<int>& source, const std::vector<bool>& mirrored) const;
 
-  // (1/mass) (-sum delta Q*(-lambda) - A R*(S/A)); 0 if there is no mass.
+  // [model] (1/mass) (-sum delta Q*(-lambda) - A R*(S/A)); 0 if there is no mass.
   std::vector<double> dual_objective() const;
   // (1/mass) (sum delta Q(z) + A R(w)) over the events of a sliding window.
   std::vector<double> primal_objective() const;
@@ -94,7 +95,8 @@ class Learner {
     double clock;
     std::int64_t features;
     std::size_t events;  // in the window
-    LaneState lane;
+    LaneState lane;      // of the lanes that are chosen
+    std::vector<double> strength = {};
   };
   Scalars scalars() const;
 
@@ -105,8 +107,12 @@ class Learner {
   std::int64_t learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted);
   void predict_row(const Row& row, bool as_of_many, bool smoothed, double* margin) const;
   bool shows_smoothed(bool smoothed) const;  // whether there are smoothed weights yet
-  double weight_of(std::int64_t j, int lane, bool smoothed) const;
-  std::vector<double> weights_unlocked(bool smoothed) const;
+  template <class Use>
+  void with_weights(bool smoothed, Use&& use) const;
+  const std::vector<int>& chosen() const;  // the lane that answers for each model, until the next call
+  std::vector<double> of_chosen(const std::vector<double>& values) const;  // [lane] to [model]
+  std::vector<double> weights_of(const std::vector<int>& lanes, bool smoothed) const;
+  std::vector<int> all_lanes() const;
   std::vector<double> dual_objective_unlocked() const;
   std::vector<double> primal_objective_unlocked() const;
   std::vector<double> duality_gap_unlocked() const;
@@ -129,12 +135,13 @@ class Learner {
   State level(State state, double clock) const;
   void join_buffers(State& into, const State& other, std::uint64_t shift) const;
   void finish_sums(State& state) const;
-  void absorb(const State& other, const std::vector<double>& factor, double smooth_factor);
+  void absorb(const Delta& delta);
 
   Config config_;
   State state_;
   Transaction transaction_{state_};
   mutable std::vector<double> standardised_;  // scratch, used under the mutex
+  mutable std::vector<int> chosen_;           // the same
   std::unique_ptr<Pass> pass_;                // of this configuration, on this state
   mutable FairMutex writing_;                 // held during a whole mutation
   mutable FairMutex mutex_;                   // held while the state is read or changed

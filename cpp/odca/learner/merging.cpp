@@ -7,6 +7,7 @@
 
 #include "odca/errors.hpp"
 #include "odca/learner/learner.hpp"
+#include "odca/step/choice.hpp"
 
 namespace odca {
 
@@ -35,6 +36,13 @@ void fade(State& state, int lane, double factor) {
   s.bound[lane] *= factor;
 }
 
+// The same for what decays with every event, whatever the window.
+void fade_by_events(State& state, double smooth_factor, double loss_factor) {
+  for (double& sum : state.smooth) sum *= smooth_factor;
+  state.smooth_mass *= smooth_factor;
+  for (double& loss : state.lane.loss) loss *= loss_factor;
+}
+
 // Multiplies the scale into v, so that two sums can be added.
 void unscale(State& state) {
   for (int l = 0; l < state.lanes; ++l) {
@@ -57,6 +65,8 @@ void add_sums(State& into, const State& gain, double sign) {
   add_vectors(into.lane.saturated, gain.lane.saturated, sign);
   add_vectors(into.lane.bound, gain.lane.bound, 1.0);  // still a bound
   for (double& bound : into.lane.bound) bound = std::min(bound, 1e308);
+  add_vectors(into.lane.loss, gain.lane.loss, sign);
+  add_vectors(into.lane.constant, gain.lane.constant, sign);
   add_vectors(into.smooth, gain.smooth, sign);
   into.smooth_mass += sign * gain.smooth_mass;
 }
@@ -69,7 +79,7 @@ bool is_sound(const State& state) {
   for (int l = 0; l < state.lanes; ++l)
     if (!std::isfinite(state.lane.mass[l] + state.lane.squared_mass[l] + state.lane.conjugate[l] + state.lane.q[l]))
       return false;
-  return true;
+  return std::all_of(state.lane.loss.begin(), state.lane.loss.end(), [](double loss) { return std::isfinite(loss); });
 }
 
 // A delta of a sliding window is its new events; it cannot describe old events whose duals were refined or unlearned.
@@ -118,22 +128,22 @@ void Learner::finish_sums(State& state) const {
     return;
   }
   for (int l = 0; l < state.lanes; ++l) {
-    const double strength = config_.strength(l, state.lane.mass[l]);
+    const double strength = config_.strength(l, state.lane);
     state.lane.q[l] = strength > 0.0 ? 1.0 / strength : 0.0;
   }
 }
 
-// Decays the past by `factor` (and `smooth_factor`), and adds the other's sums. On an exception the model is unchanged.
-void Learner::absorb(const State& other, const std::vector<double>& factor, double smooth_factor) {
+// Decays the past by the factors of a delta, and adds its gain. On an exception the model is unchanged.
+void Learner::absorb(const Delta& delta) {
+  const State& other = delta.gain;
   const std::scoped_lock only_writer(writing_);
   const std::scoped_lock hold(mutex_);
   const double clock = std::max(state_.clock, other.clock);
   config_.shape.resize(std::max(state_.features, other.features), config_.lanes);
   State merged = level(state_, clock);
   const State gain = level(other, clock);
-  for (int l = 0; l < merged.lanes; ++l) fade(merged, l, factor[l]);
-  for (double& sum : merged.smooth) sum *= smooth_factor;
-  merged.smooth_mass *= smooth_factor;
+  for (int l = 0; l < merged.lanes; ++l) fade(merged, l, delta.factor[l]);
+  fade_by_events(merged, delta.smooth_factor, delta.loss_factor);
   add_sums(merged, gain, 1.0);
   if (config_.window.keeps_events()) join_buffers(merged, gain, merged.count);
   merged.count += gain.count;
@@ -147,7 +157,7 @@ void Learner::absorb(const State& other, const std::vector<double>& factor, doub
 
 void Learner::merge(const Learner& other) {
   require_mergeable(config_);
-  absorb(other.state(), std::vector<double>(config_.lanes, 1.0), 1.0);
+  absorb({.gain = other.state(), .factor = std::vector<double>(config_.lanes, 1.0)});
 }
 
 Delta Learner::delta(const Learner& base) const {
@@ -164,13 +174,13 @@ Delta Learner::delta(const Learner& base) const {
   delta.gain = frozen.level(mine, mine.clock);
   State faded = frozen.level(before, mine.clock);
   delta.smooth_factor = power(config_.kappa, events);
+  delta.loss_factor = power(choice::forgetting, events);
   for (int l = 0; l < mine.lanes; ++l) {
     const bool by_events = config_.window.kind == Window::Kind::decay;
     delta.factor.push_back(by_events ? power(config_.window.of_lane(l), events) : 1.0);
     fade(faded, l, delta.factor[l]);
   }
-  for (double& sum : faded.smooth) sum *= delta.smooth_factor;
-  faded.smooth_mass *= delta.smooth_factor;
+  fade_by_events(faded, delta.smooth_factor, delta.loss_factor);
   add_sums(delta.gain, faded, -1.0);
   delta.gain.count = events;
   if (config_.window.keeps_events()) {
@@ -189,7 +199,7 @@ void Learner::apply(const Delta& delta) {
   if (delta.gain.lanes != config_.lanes)
     throw InputError("the delta has " + std::to_string(delta.gain.lanes) + " lanes, this learner " +
                      std::to_string(config_.lanes));
-  absorb(delta.gain, delta.factor, delta.smooth_factor);
+  absorb(delta);
 }
 
 }  // namespace odca

@@ -16,7 +16,7 @@ void Learner::require_value() const {
 // A R(w)
 double Learner::penalty_value(const std::vector<double>& weights, int lane) const {
   const int lanes = config_.lanes;
-  const double strength = config_.strength(lane, state_.lane.mass[lane]);
+  const double strength = config_.strength(lane, state_.lane);
   return std::visit(
       [&](const auto& penalty) {
         if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>) {
@@ -36,7 +36,7 @@ double Learner::penalty_value(const std::vector<double>& weights, int lane) cons
 
 // A R*(S / A)
 double Learner::penalty_conjugate(int lane) const {
-  const double q = state_.lane.q[lane], strength = config_.strength(lane, state_.lane.mass[lane]);
+  const double q = state_.lane.q[lane], strength = config_.strength(lane, state_.lane);
   return std::visit(
       [&](const auto& penalty) {
         if constexpr (std::is_same_v<std::decay_t<decltype(penalty)>, KL>) {
@@ -68,7 +68,7 @@ std::vector<double> Learner::dual_objective_unlocked() const {
 
 std::vector<double> Learner::primal_objective_unlocked() const {
   require_value();
-  const std::vector<double> w = weights_unlocked(false);
+  const std::vector<double> w = weights_of(all_lanes(), false);
   std::vector<double> value(config_.lanes, 0.0);
   pass_->add_losses(w, false, value.data());
   for (int l = 0; l < config_.lanes; ++l) {
@@ -87,30 +87,30 @@ std::vector<double> Learner::duality_gap_unlocked() const {
 
 std::vector<double> Learner::dual_objective() const {
   const std::scoped_lock hold(mutex_);
-  return dual_objective_unlocked();
+  return of_chosen(dual_objective_unlocked());
 }
 
 std::vector<double> Learner::primal_objective() const {
   const std::scoped_lock hold(mutex_);
   require_events("the primal objective");
-  return primal_objective_unlocked();
+  return of_chosen(primal_objective_unlocked());
 }
 
 std::vector<double> Learner::duality_gap() const {
   const std::scoped_lock hold(mutex_);
   require_events("the duality gap");
-  return duality_gap_unlocked();
+  return of_chosen(duality_gap_unlocked());
 }
 
 std::vector<double> Learner::penalty_term(bool smoothed) const {
   const std::scoped_lock hold(mutex_);
-  const std::vector<double> w = weights_unlocked(smoothed);
+  const std::vector<double> w = weights_of(all_lanes(), smoothed);
   std::vector<double> value(config_.lanes, 0.0);
   for (int l = 0; l < config_.lanes; ++l) {
     const double mass = state_.lane.mass[l];
     if (mass > 0.0) value[l] = penalty_value(w, l) / mass;
   }
-  return value;
+  return of_chosen(value);
 }
 
 }  // namespace odca

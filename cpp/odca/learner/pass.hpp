@@ -20,7 +20,7 @@ struct Events {
   const double* time = nullptr;
 };
 
-// The output for each event: one column per lane, row-major; any pointer may be null.
+// The output for each event: one column per model, row-major; any pointer may be null.
 struct Report {
   double *margin = nullptr, *dual = nullptr, *slope = nullptr;
   std::uint8_t* saturated = nullptr;

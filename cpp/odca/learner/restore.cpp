@@ -92,6 +92,8 @@ State Learner::checked(State state, const EventBuffer::Table& table, Sums sums) 
   if (sums == Sums::of_events) {
     require(state.smooth_mass >= 0.0, "the smoothed mass must not be negative");
     for (const double mass : state.lane.mass) require(mass >= 0.0, "a mass must not be negative");
+    for (std::size_t l = 0; l < state.lane.constant.size(); ++l)
+      require(state.lane.constant[l] >= config_.prior_strength[l], "a strength is less than that of the options");
   }
   for (const Timeline::Position position : state.seen)
     require(position <= state.timeline.now(), "a feature was seen in the future");
@@ -117,7 +119,8 @@ Delta Learner::checked(Delta delta, const EventBuffer::Table& table) const {
   delta.gain = checked(std::move(delta.gain), table, Sums::of_a_delta);
   const auto is_factor = [](double factor) { return factor >= 0.0 && factor <= 1.0; };
   require(delta.factor.size() == static_cast<std::size_t>(config_.lanes), "there must be a factor for each lane");
-  require(std::all_of(delta.factor.begin(), delta.factor.end(), is_factor) && is_factor(delta.smooth_factor),
+  require(std::all_of(delta.factor.begin(), delta.factor.end(), is_factor) && is_factor(delta.smooth_factor) &&
+              is_factor(delta.loss_factor),
           "a factor must lie between 0 and 1");
   return delta;
 }
@@ -125,7 +128,7 @@ Delta Learner::checked(Delta delta, const EventBuffer::Table& table) const {
 void Learner::set_state(State given, const EventBuffer::Table& table) {
   State state = checked(std::move(given), table, Sums::of_events);
   for (int l = 0; l < config_.lanes; ++l) {
-    const double strength = config_.strength(l, state.lane.mass[l]);
+    const double strength = config_.strength(l, state.lane);
     state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
     require(std::isfinite(state.lane.q[l]), "the strength is out of range");
   }

@@ -19,8 +19,8 @@ class Transaction {
   explicit Transaction(State& state) : state_(state) {}
 
   void begin(std::int64_t work) {
-    logging_ =
-        4 * work < state_.features + state_.buffer.stored();  // a copied coordinate costs a quarter of a logged one
+    // A copied coordinate costs a quarter of a logged one, the many parts of a state as much as some hundred coordinates.
+    logging_ = 4 * work < state_.features + state_.buffer.stored() + 500;
     if (!logging_) {
       before_ = state_;
       return;
@@ -60,10 +60,11 @@ class Transaction {
     const std::size_t moments = moments_.size();
     if (state_.scaling.on) moments_.resize(moments + Scaling::sums_per_feature * size);
     double* moment = moments_.data() + moments;
+    const double* const dual = state_.dual.data();
     row.each([&](std::int64_t j, double) {
       const std::size_t at = static_cast<std::size_t>(j) * lanes;
       *feature++ = j;
-      for (std::size_t l = 0; l < lanes; ++l) *value++ = state_.dual[at + l];
+      for (std::size_t l = 0; l < lanes; ++l) *value++ = dual[at + l];
       if (state_.scaling.on) moment = std::copy_n(state_.scaling.of(j), Scaling::sums_per_feature, moment);
       if (!state_.smoothing) return;
       for (std::size_t l = 0; l < lanes; ++l) *value++ = state_.smooth[at + l];

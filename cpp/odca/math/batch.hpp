@@ -1,13 +1,19 @@
 // The caller's arrays, read row by row.
 //
-// Each row is delivered as a Row: doubles, with 32-bit indices that strictly increase and lie inside the matrix. Where
-// the caller's memory already has this form nothing is copied. Rows with unsorted indices are sorted, and the values of
-// equal indices are added (as SciPy does).
+// Each row is delivered as a Row: doubles, with 32-bit indices that strictly increase and lie inside the matrix. Rows with
+// unsorted indices are sorted, and the values of equal indices are added (as SciPy does).
+//
+// Another thread, or a loss in Python, may write to the caller's arrays during a call. So a sparse row is copied first, and
+// the copy is checked and used. (This takes no longer than checking it in place would, as the rows that follow are prefetched.)
+// A dense row of doubles is used in place: whatever it holds, it has no indices.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,6 +44,12 @@ using AnyMatrix = std::variant<DenseMatrix<double>, DenseMatrix<float>, SparseMa
                                SparseMatrix<std::int32_t, float>, SparseMatrix<std::int64_t, double>,
                                SparseMatrix<std::int64_t, float>>;
 
+// Reads a number of the caller's exactly once: it may change at any time.
+template <class T>
+T read_once(const T& number) {
+  return *static_cast<const volatile T*>(&number);
+}
+
 class Batch {
  public:
   AnyMatrix matrix;
@@ -52,16 +64,32 @@ class Batch {
     return std::visit([this](const auto& m) { return stored_in(m) + (intercept ? rows : 0); }, matrix);
   }
 
-  // Valid until the next call with the same scratch.
+  // Where a row is copied to; the row is valid until the next call with the same scratch.
   struct Scratch {
     std::vector<std::int32_t> index;
     std::vector<double> value;
     std::vector<std::pair<std::int32_t, double>> pairs;
+
+    void make_room(std::int64_t n) {
+      const auto size = static_cast<std::size_t>(n);
+      if (index.size() < size) index.resize(size);
+      if (value.size() < size) value.resize(size);
+    }
   };
 
   [[gnu::always_inline]] Row row(std::int64_t i, Scratch& scratch) const {
     if (const auto* csr = std::get_if<SparseMatrix<std::int32_t, double>>(&matrix)) return read(*csr, i, scratch);
     return std::visit([&](const auto& m) { return read(m, i, scratch); }, matrix);
+  }
+
+  // The same, in the scratch in any case.
+  Row own_row(std::int64_t i, Scratch& scratch) const {
+    Row h = row(i, scratch);
+    if (h.value != scratch.value.data()) {
+      scratch.make_room(h.size);
+      h.value = std::copy_n(h.value, h.size, scratch.value.data()) - h.size;
+    }
+    return h;
   }
 
   // Calls visit(feature) for the features of a sparse row, unchecked and in any order, to prefetch them. It may visit
@@ -70,8 +98,10 @@ class Batch {
   [[gnu::always_inline]] void peek(std::int64_t i, Visit&& visit) const {
     const auto* csr = std::get_if<SparseMatrix<std::int32_t, double>>(&matrix);
     if (!csr || i >= rows) return;
-    const std::int64_t shift = intercept ? 1 : 0, end = std::min<std::int64_t>(csr->start[i + 1], csr->stored);
-    for (std::int64_t k = std::max<std::int64_t>(csr->start[i], 0); k < end; ++k) visit(csr->index[k] + shift);
+    const std::int64_t shift = intercept ? 1 : 0,
+                       end = std::min<std::int64_t>(read_once(csr->start[i + 1]), csr->stored);
+    for (std::int64_t k = std::max<std::int64_t>(read_once(csr->start[i]), 0); k < end; ++k)
+      visit(csr->index[k] + shift);
   }
 
  private:
@@ -90,7 +120,7 @@ class Batch {
       if (!intercept && m.column_stride == sizeof(double))
         return {nullptr, reinterpret_cast<const double*>(m.data + i * m.row_stride), width};
     const std::int64_t first = intercept ? 1 : 0;
-    scratch.value.resize(static_cast<std::size_t>(width + first));
+    scratch.make_room(width + first);
     if (intercept) scratch.value[0] = 1.0;
     for (std::int64_t j = 0; j < width; ++j) scratch.value[j + first] = static_cast<double>(m.at(i, j));
     return {nullptr, scratch.value.data(), width + first};
@@ -98,52 +128,101 @@ class Batch {
 
   template <class I, class V>
   [[gnu::always_inline]] Row read(const SparseMatrix<I, V>& m, std::int64_t i, Scratch& scratch) const {
-    const std::int64_t from = m.start[i], to = m.start[i + 1], n = to - from;
+    const std::int64_t from = read_once(m.start[i]), to = read_once(m.start[i + 1]), n = to - from;
     if (from < 0 || to < from || to > m.stored) refuse_span(i, from, to, m.stored);
-    const I* index = m.index + from;
-    const V* value = m.value + from;
-    I disorder = 0;  // as wide as an index, so that the comparisons vectorise
-    for (std::int64_t k = 1; k < n; ++k) disorder |= index[k - 1] >= index[k];
-    if (disorder) return sorted(i, index, value, n, scratch);
-    if (n > 0 && (index[0] < 0 || index[n - 1] >= width)) refuse_column(i, index[0] < 0 ? index[0] : index[n - 1]);
-    if constexpr (std::is_same_v<I, std::int32_t> && std::is_same_v<V, double>)
-      if (!intercept) return {index, value, n};
-    return converted(index, value, n, scratch);
+    const std::int64_t first = intercept ? 1 : 0;
+    scratch.make_room(first + n + 3);  // it is written in fours
+    std::int32_t* const index = scratch.index.data();
+    double* const value = scratch.value.data();
+    if (intercept) index[0] = 0, value[0] = 1.0;
+    if (!copy(m, from, n, index + first, value + first)) return sorted(m, i, from, n, scratch);
+    if (n > 0 && index[first + n - 1] >= width) refuse_column(i, read_once(m.index[to - 1]));
+    if (intercept)
+      for (std::int64_t k = first; k <= n; ++k) ++index[k];
+    return {index, value, first + n};
   }
 
+  template <class T>
+  struct FourOf {
+    typedef T type __attribute__((vector_size(4 * sizeof(T))));
+  };
+  template <class T>
+  using Four = typename FourOf<T>::type;
+
+  // Copies a row. False if the indices in the copy do not strictly increase from 0 on. What does not fit into 32 bits is -1 there.
   template <class I, class V>
-  [[gnu::noinline]] Row converted(const I* index, const V* value, std::int64_t n, Scratch& scratch) const {
-    const std::int32_t first = intercept ? 1 : 0;
-    resize(scratch, n + first);
-    if (first) scratch.index[0] = 0, scratch.value[0] = 1.0;
-    for (std::int64_t k = 0; k < n; ++k) {
-      scratch.index[k + first] = static_cast<std::int32_t>(index[k]) + first;
-      scratch.value[k + first] = static_cast<double>(value[k]);
+  [[gnu::always_inline]] static bool copy(const SparseMatrix<I, V>& m, std::int64_t from, std::int64_t n,
+                                          std::int32_t* index, double* value) {
+    using Indices = Four<std::int32_t>;
+    constexpr std::int64_t ahead = 256;  // what is prefetched
+    const I* const indices = m.index + from;
+    const V* const values = m.value + from;
+    Indices last{-1, -1, -1, -1}, increases = last, of_last = last;
+    std::int64_t k = 0;
+    for (const std::int64_t end = std::min(n, m.stored - from - 3); k < end; k += 4) {
+      __builtin_prefetch(indices + k + ahead), __builtin_prefetch(values + k + ahead);
+      const Four<I> read = read_four_once(indices + k);
+      Indices now = __builtin_convertvector(read, Indices);
+      if constexpr (sizeof(I) > 4)
+        now |= __builtin_convertvector(__builtin_convertvector(now, Four<I>) != read, Indices);
+      const Indices between = __builtin_shufflevector(last, now, 3, 3, 4, 4);
+      increases &= of_last;
+      of_last = __builtin_shufflevector(between, now, 0, 2, 5, 6) < now;
+      std::memcpy(index + k, &now, sizeof now);
+      copy_four(values + k, value + k);
+      last = now;
     }
-    return {scratch.index.data(), scratch.value.data(), n + first};
+    // The last four may reach into the next row, where they do not count.
+    increases &= of_last | (Indices{0, 1, 2, 3} >= static_cast<std::int32_t>(n - k + 4));
+    bool sorted = (increases[0] & increases[1]) & (increases[2] & increases[3]);
+    for (std::int32_t before = last[3]; k < n; ++k) {  // the end of the arrays
+      const I read = read_once(indices[k]);
+      index[k] = std::in_range<std::int32_t>(read) ? static_cast<std::int32_t>(read) : -1;
+      value[k] = static_cast<double>(values[k]);
+      sorted &= before < index[k];
+      before = index[k];
+    }
+    return sorted;
   }
 
+  // Sorts the row in the scratch, and adds the values of equal indices.
   template <class I, class V>
-  [[gnu::noinline]] Row sorted(std::int64_t i, const I* index, const V* value, std::int64_t n, Scratch& scratch) const {
+  [[gnu::noinline]] Row sorted(const SparseMatrix<I, V>& m, std::int64_t i, std::int64_t from, std::int64_t n,
+                               Scratch& scratch) const {
     const std::int32_t first = intercept ? 1 : 0;
     scratch.pairs.clear();
-    if (first) scratch.pairs.emplace_back(0, 1.0);
+    if (intercept) scratch.pairs.emplace_back(0, 1.0);
     for (std::int64_t k = 0; k < n; ++k) {
-      if (index[k] < 0 || index[k] >= width) refuse_column(i, index[k]);
-      scratch.pairs.emplace_back(static_cast<std::int32_t>(index[k]) + first, static_cast<double>(value[k]));
+      const std::int32_t j = scratch.index[first + k];
+      if (j < 0 || j >= width) refuse_column(i, read_once(m.index[from + k]));
+      scratch.pairs.emplace_back(j + first, scratch.value[first + k]);
     }
     std::stable_sort(scratch.pairs.begin(), scratch.pairs.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    resize(scratch, 0);
+    std::int64_t size = 0;
     for (const auto& [j, h] : scratch.pairs) {
-      if (!scratch.index.empty() && scratch.index.back() == j) {
-        scratch.value.back() += h;
+      if (size > 0 && scratch.index[size - 1] == j) {
+        scratch.value[size - 1] += h;
       } else {
-        scratch.index.push_back(j);
-        scratch.value.push_back(h);
+        scratch.index[size] = j;
+        scratch.value[size++] = h;
       }
     }
-    return {scratch.index.data(), scratch.value.data(), static_cast<std::int64_t>(scratch.index.size())};
+    return {scratch.index.data(), scratch.value.data(), size};
+  }
+
+  static void copy_four(const double* from, double* to) {
+    const Pack ab = load(from), cd = load(from + 2);
+    std::memcpy(to, &ab, sizeof ab), std::memcpy(to + 2, &cd, sizeof cd);
+  }
+  static void copy_four(const float* from, double* to) {
+    for (int k = 0; k < 4; ++k) to[k] = from[k];
+  }
+
+  template <class I>
+  static Four<I> read_four_once(const I* from) {
+    typedef I Unaligned __attribute__((vector_size(4 * sizeof(I)), aligned(sizeof(I)), may_alias));
+    return *reinterpret_cast<const volatile Unaligned*>(from);
   }
 
   [[noreturn, gnu::noinline]] static void refuse_span(std::int64_t i, std::int64_t from, std::int64_t to,
@@ -155,11 +234,6 @@ class Batch {
   [[noreturn, gnu::noinline]] void refuse_column(std::int64_t i, std::int64_t j) const {
     throw InputError("X is not a valid CSR matrix: ", at_row(i),
                      " has column index " + std::to_string(j) + ", outside 0.." + std::to_string(width - 1));
-  }
-
-  static void resize(Scratch& scratch, std::int64_t n) {
-    scratch.index.resize(static_cast<std::size_t>(n));
-    scratch.value.resize(static_cast<std::size_t>(n));
   }
 };
 

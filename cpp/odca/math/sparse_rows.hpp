@@ -19,7 +19,7 @@ struct Rows {
   void forget() { cut(static_cast<std::size_t>(start.back())); }
 
   void cut(std::size_t entries) { index.resize(entries), value.resize(entries); }
-  void clear() { start.resize(1), cut(0); }
+  void clear() { start.erase(start.begin() + 1, start.end()), index.clear(), value.clear(); }
   std::int64_t size() const { return static_cast<std::int64_t>(start.size()) - 1; }
   Row first() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
 };
@@ -33,10 +33,10 @@ class RowMaker {
     const auto first = static_cast<std::size_t>(rows.start.back());
     const std::size_t size = rows.in_the_making();
     std::int32_t* const index = rows.index.data() + first;
-    bool disorder = false;
-    for (std::size_t k = 1; k < size; ++k) disorder |= index[k - 1] >= index[k];
+    std::size_t in_order = size ? 1 : 0;
+    while (in_order < size && index[in_order - 1] < index[in_order]) ++in_order;
     std::size_t kept = size;
-    if (disorder) {
+    if (in_order < size) {
       sort(index, size);
       values_.assign(rows.value.data() + first, rows.value.data() + first + size);
       kept = add_up(index, rows.value.data() + first);

@@ -35,6 +35,7 @@ struct Config {
   AnyPenalty penalty;
   Window window;
   int lanes = 1;
+  int candidates = 1;  // lanes that learn one model in different ways, of which the best answers: step/choice.hpp
   std::vector<double> rho, prior_strength;  // [lane]
   double kappa = 0.0;
   bool intercept = false;
@@ -44,17 +45,26 @@ struct Config {
   std::int64_t shaped_features = 0;  // how many features the shape was given for
 
   State empty_state() const {
-    return State(lanes, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events(), scale);
+    State state(lanes, candidates > 1, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events(), scale);
+    if (state.lane.scored) state.lane.constant = prior_strength;
+    return state;
   }
+
+  int models() const { return lanes / candidates; }
 
   // The smallest strength A for which sums of 1 / A do not overflow: smoothing adds many of them.
   double least_strength() const { return kappa > 0.0 ? 1e-300 : 1e-305; }
 
   // Whether a lane's mass is so small that 1 / A would soon overflow; the past is then forgotten.
-  bool has_decayed(int lane, double mass) const { return mass < tiny || strength(lane, mass) < least_strength(); }
+  bool has_decayed(int lane, double mass) const {
+    const auto l = static_cast<std::size_t>(lane);
+    return mass < tiny || rho[l] * mass + prior_strength[l] < least_strength();
+  }
 
-  double strength(int lane, double mass) const {
-    return rho[static_cast<std::size_t>(lane)] * mass + prior_strength[static_cast<std::size_t>(lane)];
+  // A. Candidates keep their constant part in the state, because it adds when learners are merged.
+  double strength(int lane, const LaneState& state) const {
+    const auto l = static_cast<std::size_t>(lane);
+    return rho[l] * state.mass[l] + (state.scored ? state.constant[l] : prior_strength[l]);
   }
 };
 

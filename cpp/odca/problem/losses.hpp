@@ -206,7 +206,9 @@ struct Logistic {
     }
   }
 
-  double value(double z, double y) const { return log1p(exp(-std::fabs(z))) + std::max(z, 0.0) - std::max(y, 0.0) * z; }
+  double value(double z, double y) const {  // the same bits for (-z, -y), and exact where the loss is small
+    return log1p(exp(-std::fabs(z))) + (std::max(z, 0.0) - std::max(y, 0.0) * z);
+  }
   double conjugate(double l, double y) const {
     const double t = std::max(y, 0.0);
     const Pack ab = {t - l, 1.0 - t + l};

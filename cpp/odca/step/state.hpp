@@ -24,8 +24,11 @@ struct LaneState {
   std::vector<double> peak_bound;    // the largest `bound` and `mass` since the sums were last rebuilt: show when
   std::vector<double> peak_mass;     // so much has left a sliding window that rounding errors matter
   std::vector<double> q;             // scale / A, and 0 if A = 0: x_j = q v_j / a_j
+  bool scored = false;               // whether what follows is kept: for lanes of which one is chosen (choice.hpp)
+  std::vector<double> loss;          // of its predictions, the recent ones counting more
+  std::vector<double> constant;      // the part of A that does not depend on the mass
 
-  explicit LaneState(int lanes = 1) {
+  explicit LaneState(int lanes = 1, bool scores = false) : scored(scores) {
     each_field([lanes](auto, auto& field) { field.assign(static_cast<std::size_t>(lanes), 0.0); });
     scale.assign(static_cast<std::size_t>(lanes), 1.0);
   }
@@ -35,11 +38,15 @@ struct LaneState {
     visit("scale", scale), visit("mass", mass), visit("squared_mass", squared_mass);
     visit("conjugate", conjugate), visit("saturated", saturated);
     visit("bound", bound), visit("peak_bound", peak_bound), visit("peak_mass", peak_mass), visit("q", q);
+    if (scored) visit("loss", loss), visit("constant", constant);
   }
 
   void forget(int lane) {
-    each_field([lane](auto, auto& field) { field[static_cast<std::size_t>(lane)] = 0.0; });
-    scale[static_cast<std::size_t>(lane)] = 1.0;
+    const auto l = static_cast<std::size_t>(lane);
+    const double strength = scored ? constant[l] : 0.0;
+    each_field([l](auto, auto& field) { field[l] = 0.0; });
+    scale[l] = 1.0;
+    if (scored) constant[l] = strength;
   }
 
   bool operator==(const LaneState&) const = default;
@@ -68,11 +75,11 @@ struct State {
   std::int64_t evicted_work = 0;  // non-zeros that left since S was last rebuilt: decides when it is again
 
   State() = default;
-  State(int lane_count, double kappa, bool pieces, bool slides, bool scales)
+  State(int lane_count, bool scores, double kappa, bool pieces, bool slides, bool scales)
       : lanes(lane_count),
         smoothing(kappa > 0.0),
         sliding(slides),
-        lane(lane_count),
+        lane(lane_count, scores),
         timeline(kappa, lane_count, pieces),
         buffer(lane_count, scales && slides) {
     scaling.on = scales;

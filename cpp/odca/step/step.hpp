@@ -432,7 +432,7 @@ class Step {
 
   // q = scale / A; returns 1 / A. Both are 0 if A = 0.
   double refresh_q(int l) {
-    const double strength = config_.strength(l, lane().mass[l]);
+    const double strength = config_.strength(l, lane());
     const double inverse = strength > 0.0 ? 1.0 / strength : 0.0;
     lane().q[l] = lane().scale[l] * inverse;
     return inverse;
@@ -459,9 +459,9 @@ class Step {
   }
 
   [[noreturn, gnu::noinline]] void refuse_strength(int l, const Event& event) const {
-    throw InputError(
-        "with smoothing the strength rho * mass + prior_strength must be at least 1e-300; at ", at_row(event.row),
-        " it is " + show(config_.strength(l, state_.lane.mass[l])) + ". Choose a larger rho or prior_strength");
+    throw InputError("with smoothing the strength rho * mass + prior_strength must be at least 1e-300; at ",
+                     at_row(event.row),
+                     " it is " + show(config_.strength(l, state_.lane)) + ". Choose a larger rho or prior_strength");
   }
 
   [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {

@@ -3,19 +3,23 @@
 A command is a module with the attributes of `Command`; to add one, add a line to `COMMANDS`. Only the module of the
 requested command is imported, so that no command waits for imports that only another one needs.
 
-A command fails by raising ValueError, OSError or ImportError. The user sees only the message, with the options that it names
-written as flags (see `flags`), or with ODCA_DEBUG=1 the traceback too. Invalid arguments that are found after parsing are raised
-as argparse.ArgumentTypeError.
+A command fails by raising ValueError, OSError, ImportError or MemoryError. The user sees only the message, with the options that
+it names written as flags (see `flags`), or with ODCA_DEBUG=1 the traceback too. Invalid arguments that are found after parsing are
+raised as argparse.ArgumentTypeError.
 """
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
 from odca import __version__
+from odca.cli import standard_streams
+from odca.cli.interrupts import INTERRUPTS
 
 REFUSED = 1
 INTERRUPTED = 130
@@ -31,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "inspect": ("odca.cli.commands.inspect", "show a model's settings, its history, and its weights by feature name"),
     "merge": ("odca.cli.commands.merge", "merge models that were trained on different data into one"),
+    "freeze": ("odca.cli.commands.freeze", "save the steady answer of an automatic model as one small linear model"),
     "convert": ("odca.cli.commands.convert", "convert data to another format, or a model to JSON or ONNX"),
     "demo": (
         "odca.cli.commands.demo",
@@ -50,7 +55,7 @@ exit codes:
   0    success
   1    failure: bad data or a bad model file, for example (ODCA_DEBUG=1 shows the traceback)
   2    invalid arguments
-  130  interrupted with Ctrl-C
+  130  interrupted with Ctrl-C or SIGTERM
   141  the program that read the output has closed the pipe
 """
 
@@ -62,6 +67,8 @@ class Command(Protocol):
     SUMMARY: str
     EPILOG: str
     """Notes and examples, shown below the help."""
+    FINISHES: bool
+    """Whether an interrupted command finishes by itself (see `odca.cli.interrupts`); False if it is left out."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the command's own arguments."""
@@ -76,16 +83,30 @@ def command(name: str) -> Command:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code. Wrong arguments leave through SystemExit(2), as argparse does."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if words and words[0] in COMMANDS:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that have nothing to do
+    """Run one command; return its exit code. Wrong arguments leave through SystemExit(2), as argparse does.
+
+    Without arguments it runs as the program: on `sys.argv`, and with the standard streams and signals for itself.
+    """
+    is_program = arguments is None
+    with INTERRUPTS.handled(at_exit=signal.SIG_IGN if is_program else None):
+        if is_program:
+            standard_streams.prepare()
         try:
-            return _run(command(words[0]), words[1:])
+            return _main(list(sys.argv[1:] if arguments is None else arguments))
         except KeyboardInterrupt:
             # The terminal has echoed ^C: write over it.
-            print("\rInterrupted." if sys.stderr.isatty() else "Interrupted.", file=sys.stderr)
+            from odca.cli.views.console import Output  # noqa: PLC0415 - most commands end well
+
+            Output().write_line("\rInterrupted." if sys.stderr.isatty() else "Interrupted.", stream=sys.stderr)
             return INTERRUPTED
+        finally:
+            standard_streams.flush_output()
+
+
+def _main(words: list[str]) -> int:
+    if words and words[0] in COMMANDS:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that have nothing to do
+        return _run(command(words[0]), words[1:])
     top = top_parser()
     if words and not words[0].startswith("-"):
         top.error(_unknown(words[0]))
@@ -140,15 +161,17 @@ def _run(command: Command, words: Sequence[str]) -> int:
     parser = prepare(_Parser(prog=f"odca {command.NAME}"), command)
     parsed = parser.parse_args(words)
     try:
-        code = command.run(parsed)
+        from odca.cli.files import refuse_overwriting  # noqa: PLC0415 - the help does not need it
+
+        refuse_overwriting(parser, parsed)
+        with nullcontext() if getattr(command, "FINISHES", False) else INTERRUPTS.raised():
+            code = command.run(parsed)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes stdout once more at exit, which must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except argparse.ArgumentTypeError as error:
         parser.error(str(error))
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, MemoryError) as error:
         return _refuse(parser, parsed, error)
     return code
 
@@ -164,6 +187,8 @@ def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: 
     message = explain(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        message = "there is not enough memory. Fewer features (--bits), fewer classes or a shorter window need less."
     Output.of(parsed).error(f"{parser.prog}: {message}")
     return REFUSED
 

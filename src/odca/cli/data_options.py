@@ -4,14 +4,14 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.flag_spelling import explain
-from odca.cli.option_types import takes_file, whole_number
+from odca.cli.option_types import reads_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
 
 if TYPE_CHECKING:
     from odca.stream import Features, Schema, Stream
     from odca.stream.model import StreamModel
-    from odca.stream.read.chunks import Position
+    from odca.stream.read.positions import Position
     from odca.stream.read.stream import BadLines
 
 ROLES = ("label", "weight", "offset", "time", "group", "tag")
@@ -21,7 +21,7 @@ COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 
 def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add DATA, --format, --compression, --label, ..., --on-error, --threads. DATA may be left out unless `required`."""
-    takes_file(
+    reads_file(
         parser.add_argument(
             "data",
             nargs="+" if required else "*",
@@ -82,6 +82,17 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) 
     )
 
 
+FIELD_OPTIONS = {
+    "ignore": "leave out these fields",
+    "keep": "use only these fields",
+    "text": "fields that hold text: each lower-cased word is a feature",
+    "categorical": "fields whose numbers are codes of categories",
+    "numeric": "fields that must hold numbers",
+    "dates": "fields that hold dates, such as 2024-07-31: their month, weekday and hour become categories",
+    "booleans": "fields that hold true or false, also where they are text",
+}
+
+
 def add_feature_options(parser: argparse.ArgumentParser) -> None:
     """Add --bits, --interact, --ignore, ..."""
     group = parser.add_argument_group(
@@ -101,13 +112,7 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD",
         help="add the products of these fields' features; may be repeated",
     )
-    for option, what in (
-        ("ignore", "leave out these fields"),
-        ("keep", "use only these fields"),
-        ("text", "fields that hold text: each lower-cased word is a feature"),
-        ("categorical", "fields whose numbers are codes of categories"),
-        ("numeric", "fields that must hold numbers"),
-    ):
+    for option, what in FIELD_OPTIONS.items():
         group.add_argument(f"--{option}", nargs="+", action="extend", default=[], metavar="FIELD", help=what)
     group.add_argument(
         "--ngrams",
@@ -131,14 +136,10 @@ def features_of(arguments: argparse.Namespace) -> "Features":
     try:
         return Features(
             bits=arguments.bits,
-            keep=tuple(arguments.keep),
-            ignore=tuple(arguments.ignore),
             interactions=tuple(tuple(each) for each in arguments.interact),
-            text=tuple(arguments.text),
             ngrams=arguments.ngrams,
-            categorical=tuple(arguments.categorical),
-            numeric=tuple(arguments.numeric),
             missing=arguments.missing,
+            **{option: tuple(getattr(arguments, option)) for option in FIELD_OPTIONS},
         )
     except ValueError as error:
         raise argparse.ArgumentTypeError(explain(error)) from error
@@ -158,10 +159,11 @@ def open_stream(
 ) -> "Stream":
     """The stream that the arguments name."""
     from odca import _core, stream  # noqa: PLC0415 - after parsing
+    from odca.stream.read.errors import listed  # noqa: PLC0415 - the same
 
     _core.keep_freed_memory()
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
-    if delimiter is not None and len(delimiter.encode()) != 1:
+    if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii()):
         raise argparse.ArgumentTypeError(f"argument --delimiter: must be one character; got {arguments.delimiter!r}")
     opened = stream.open(
         arguments.data,
@@ -194,23 +196,23 @@ def open_stream(
             raise
     if opened.absent:
         Output.of(arguments).warn(
-            f"the model was trained on columns that are missing from these data: {', '.join(opened.absent)}."
+            f"the model was trained on columns that are missing from these data: {listed(opened.absent)}."
         )
     return opened
 
 
 def _require_fields(features: "Features", schema: "Schema") -> None:
     """ArgumentTypeError for a field that a table does not have. In text and JSON, fields may appear at any time."""
-    columns = [column.name for column in schema.columns]
-    wanted = {
-        "--ignore": features.ignore, "--keep": features.keep, "--text": features.text, "--categorical": features.categorical,
-        "--numeric": features.numeric, "--interact": [name for each in features.interactions for name in each],
-    }  # fmt: skip
+    from odca.stream.read.errors import listed  # noqa: PLC0415 - after parsing
+
+    columns = dict.fromkeys(column.name for column in schema.columns)
+    wanted = {f"--{option}": getattr(features, option) for option in FIELD_OPTIONS}
+    wanted["--interact"] = [name for each in features.interactions for name in each]
     for option, names in wanted.items():
         for name in names if columns else ():
             if name not in columns and name.rpartition(".")[0] not in columns:  # at.hour is a part of the date at
                 raise argparse.ArgumentTypeError(
-                    f"argument {option}: there is no column {name!r}. The columns are {', '.join(columns)}"
+                    f"argument {option}: there is no column {name!r}. The columns are {listed(columns)}"
                 )
 
 

@@ -4,35 +4,47 @@ import argparse
 import glob
 import io
 import os
+import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from odca.cli.option_types import takes_file
+from odca.cli.option_types import files_named, reads_file, writes_file
 from odca.cli.views.console import Output
 from odca.io.atomic import replacing
 
 if TYPE_CHECKING:
     from odca.stream.model import StreamModel
 
-STANDARD_OUTPUT = "-"
+STANDARD_STREAM = "-"
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
     """Add MODEL."""
-    takes_file(parser.add_argument("model", metavar="MODEL", help="a model or checkpoint written by `odca train`"))
+    reads_file(parser.add_argument("model", metavar="MODEL", help="a model or checkpoint written by `odca train`"))
+
+
+def add_answer_option(parser: argparse.ArgumentParser) -> None:
+    """Add --answer."""
+    parser.add_argument(
+        "--answer",
+        choices=("live", "steady"),
+        default="steady",
+        help="for an automatic model: steady, if it is used while no labels are coming in; live, if the data continue those that it "
+        "learned from (default: steady)",
+    )
 
 
 def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
     """Add -o, for data that go to standard output by default."""
-    takes_file(
+    writes_file(
         parser.add_argument(
             "-o",
             "--output",
             metavar="FILE",
-            default=STANDARD_OUTPUT,
+            default=STANDARD_STREAM,
             help=f"the file to write {what} to (default: -, standard output)",
         )
     )
@@ -62,24 +74,44 @@ def load_stream_model(path: str, output: Output) -> "StreamModel":
     return model
 
 
-def refuse_overwriting(options: Mapping[str, str | None], read: Sequence[str]) -> None:
-    """ArgumentTypeError if an output file is also one of the input files."""
-    paths = [path for each in read for path in glob.glob(each, recursive=True) or [each]]  # noqa: PTH207 - as `expand` does
-    for option, path in options.items():
-        is_file = path not in {None, STANDARD_OUTPUT} and (Path(str(path)).is_file() or not Path(str(path)).exists())
-        if is_file and any(same_file(str(path), each) for each in paths):
-            raise argparse.ArgumentTypeError(f"argument {option}: {path} is an input file. Name another file")
+def refuse_overwriting(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """ArgumentTypeError if a command would write onto one of its input files, or write two things to one file."""
+    read = {}
+    for _, name in files_named(parser, arguments, "read"):
+        for path in glob.glob(name, recursive=True) or [name]:  # noqa: PTH207 - as `expand` does
+            read[_identity(0 if path == STANDARD_STREAM else path)] = path
+    read.pop(None, None)
+    for number, stream in ((1, "standard output"), (2, "standard error")):
+        if (file := _identity(number)) in read:
+            path = "standard input" if read[file] == STANDARD_STREAM else read[file]
+            raise argparse.ArgumentTypeError(f"{stream} goes to an input file: {path}")
+    written: dict[Any, str] = {}
+    for argument, path in files_named(parser, arguments, "written"):
+        file = _identity(path)
+        if path == STANDARD_STREAM or file is None:
+            continue
+        if file in read:
+            raise argparse.ArgumentTypeError(f"argument {argument}: {path} is an input file. Name another file")
+        if file in written:
+            raise argparse.ArgumentTypeError(
+                f"argument {argument}: is the same file as {written[file]}. Name another file"
+            )
+        written[file] = argument
 
 
-def same_file(one: str, other: str) -> bool:
-    """Whether two paths name the same file, which need not exist."""
-    return os.path.realpath(one) == os.path.realpath(other)
+def _identity(file: str | int) -> Any:
+    """What all names of a file have in common, through links too; None for devices, pipes and folders, which may be named twice."""
+    try:
+        about = os.stat(file)  # noqa: PTH116 - it may be the number of a standard stream
+    except OSError:  # there is no such file yet
+        return os.path.realpath(file) if isinstance(file, str) else None
+    return (about.st_dev, about.st_ino) if stat.S_ISREG(about.st_mode) else None
 
 
 @contextmanager
 def open_output(path: str) -> Iterator[TextIO]:
     """Open a text file that is replaced only once it is complete; "-" is standard output."""
-    if path == STANDARD_OUTPUT:
+    if path == STANDARD_STREAM:
         yield sys.stdout
         return
     with replacing(Path(path)) as file:

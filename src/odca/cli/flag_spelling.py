@@ -6,11 +6,13 @@ from typing import Any
 from odca.errors import InputError, as_keyword
 
 FLAGS = {
+    "answer": "--answer",
     "auto": "--auto",
     "bits": "--bits",
     "classes": "--classes",
     "ignore": "--ignore",
     "label": "--label",
+    "loss": "--loss",
     "scale": "--scale",
     "start": "--resume",
     "task": "--task",

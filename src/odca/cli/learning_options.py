@@ -39,25 +39,53 @@ class LearningOptions:
     scale: bool | Literal["auto"]
 
 
+class _Given(argparse.Action):
+    """Stores a value, and remembers that it was given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        del parser
+        setattr(namespace, self.dest, values)
+        namespace.given = [*getattr(namespace, "given", []), option_string]
+
+
+def given_options(arguments: argparse.Namespace) -> list[str]:
+    """The options of `add_learning_options` that the user has given."""
+    flags = list(dict.fromkeys(getattr(arguments, "given", [])))
+    if not arguments.intercept:
+        flags.append("--no-intercept")
+    if arguments.scale is not None:
+        flags.append("--scale" if arguments.scale else "--no-scale")
+    return flags
+
+
 def add_learning_options(parser: argparse.ArgumentParser) -> None:
     """--loss, --penalty, --rho, --window, --smoothing, --prior-strength, --no-intercept, --scale."""
     group = parser.add_argument_group("how to learn")
-    group.add_argument("--loss", metavar="LOSS[:X]", help=f"{LOSSES} (default: chosen from the labels)")
+    group.add_argument("--loss", action=_Given, metavar="LOSS[:X]", help=f"{LOSSES} (default: chosen from the labels)")
     group.add_argument(
         "--penalty",
+        action=_Given,
         metavar="PENALTY",
         default="l2",
         help="l2, elasticnet, elasticnet:0.2, nonnegative, box:-1,1 (default: l2)",
     )
     group.add_argument(
         "--rho",
+        action=_Given,
         type=or_auto(number(least=0.0)),
         metavar="X",
         default=AUTO,
-        help="the strength of the penalty (default: auto)",
+        help="the strength of the penalty (default: auto, the one of six strengths that has predicted best so far)",
     )
     group.add_argument(
         "--window",
+        action=_Given,
         metavar="WINDOW",
         default="infinite",
         help="infinite: all events count alike; 0.9999: the weight of past events shrinks by this factor at each new event; 5000: only "
@@ -66,14 +94,16 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--smoothing",
+        action=_Given,
         type=or_auto(number(least=0.0, most=1.0)),
         metavar="X",
         default=AUTO,
         help="predict with a moving average of the weights: from 0, no averaging, to 1, the mean over all events "
-        "(default: chosen to suit the window)",
+        "(default: 0, or chosen to suit the window if --rho is given)",
     )
     group.add_argument(
         "--prior-strength",
+        action=_Given,
         type=or_auto(number(least=0.0)),
         metavar="X",
         default=AUTO,

@@ -2,17 +2,45 @@
 
 import argparse
 import math
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, TypeAlias
 
 AUTO: Literal["auto"] = "auto"
 OrAuto: TypeAlias = float | Literal["auto"]
 FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}  # shtab's names for file completion
+FileUse: TypeAlias = Literal["read", "written"]
 
 
-def takes_file(argument: argparse.Action) -> argparse.Action:
-    """Mark an argument as a file name, which shells can complete."""
+class FileArgument(NamedTuple):
+    """An argument that names a file: its own name, and the file's."""
+
+    argument: str
+    path: str
+
+
+def reads_file(argument: argparse.Action) -> argparse.Action:
+    """Mark an argument as the name of a file that is read. Shells can complete it, and no command writes onto it."""
+    return _names_file(argument, "read")
+
+
+def writes_file(argument: argparse.Action) -> argparse.Action:
+    """Mark an argument as the name of a file (or folder) that is written, and perhaps read before."""
+    return _names_file(argument, "written")
+
+
+def files_named(parser: argparse.ArgumentParser, arguments: argparse.Namespace, use: FileUse) -> Iterator[FileArgument]:
+    """The files that the arguments name for this use."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way
+        value = getattr(arguments, action.dest, None)
+        if getattr(action, "file_use", None) == use and value is not None:
+            name = action.option_strings[-1] if action.option_strings else str(action.metavar)
+            for path in value if isinstance(value, list) else [value]:
+                yield FileArgument(name, str(path))
+
+
+def _names_file(argument: argparse.Action, use: FileUse) -> argparse.Action:
     argument.complete = FILES  # type: ignore[attr-defined] # an attribute that shtab reads
+    argument.file_use = use  # type: ignore[attr-defined] # an attribute that `files_named` reads
     return argument
 
 

@@ -1,5 +1,6 @@
 """What of an event becomes a feature."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
@@ -85,8 +86,8 @@ class Features:
         both = sorted({*self.keep} & {*self.ignore})
         if both:
             raise ValueError(f"{both[0]!r} is to be kept and to be ignored. Name it once.")
-        named = [name for option in KINDS.values() for name in getattr(self, option)]
-        twice = sorted({name for name in named if named.count(name) > 1})
+        times = Counter(name for option in KINDS.values() for name in getattr(self, option))
+        twice = sorted(name for name, count in times.items() if count > 1)
         if twice:
             raise ValueError(f"{twice[0]!r} has two kinds: {', '.join(KINDS.values())} exclude each other.")
 
@@ -115,7 +116,7 @@ class Features:
 
     def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
         """With the kinds of fields that are known, as those of the columns of a table are."""
-        named = {name for option in KINDS.values() for name in getattr(self, option)}
+        named = self.kinds()
         more: dict[str, Any] = {
             option: (
                 *getattr(self, option),
@@ -125,9 +126,9 @@ class Features:
         }
         return replace(self, **more)
 
-    def kind_of(self, name: str) -> Kind | None:
-        """What the values of a field were said to be."""
-        return next((kind for kind, option in KINDS.items() if name in getattr(self, option)), None)
+    def kinds(self) -> dict[str, Kind]:
+        """What the values of fields were said to be, by the names of the fields."""
+        return {name: kind for kind, option in KINDS.items() for name in getattr(self, option)}
 
     def as_options(self) -> dict[str, Any]:
         """For a model file."""
@@ -146,7 +147,17 @@ class Features:
 def _strings(what: str, names: Any) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{what} must be names of fields, as strings in a list; got {names!r}.")
+    for name in names:
+        require_unicode(name)
     return tuple(names)
+
+
+def require_unicode(name: str) -> None:
+    """ValueError for a name that is no Unicode text, as arguments of a command may be: it cannot be in any data."""
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the name {name!r} is not UTF-8.") from error
 
 
 PRODUCT, MISSING, CATEGORY = b"\xfd", b"\xfe", b"\xff"

@@ -1,45 +1,39 @@
 """Model files: named arrays and a description, in the safetensors format. Reading one executes nothing.
 
-A safetensors file is a length (8 bytes), a header in JSON that names every array with its type, shape and place, and
-the arrays' bytes. Any tool that reads safetensors can look at the arrays. Ours adds to the header's `__metadata__`
-the format's version, the kind of model, its options as JSON, and a SHA-256 checksum of the whole file (with the
-checksum itself taken as zeros), so that no damaged file is taken for a model.
+Any tool that reads safetensors can look at the arrays. The description (the kind of model, its options, its parts) is JSON
+in the header's `__metadata__`. A long one, with the names of many classes or columns, is an array, `description`:
+headers have a limit.
 
 Files are written beside their destination and then renamed: whoever reads sees the old file or the new one.
 """
 
-import hashlib
+import io
 import itertools
 import json
 import math
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, BinaryIO, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from odca.io import container
 from odca.io.atomic import replacing
 from odca.losses import LOSSES, Loss
 from odca.penalties import PENALTIES
 from odca.windows import WINDOWS
 
-VERSION = 1
-LONGEST_HEADER = 16_000_000  # names and everything else that grows are arrays
-DTYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "I64": np.dtype("<i8"),
-    "U64": np.dtype("<u8"),
-    "I32": np.dtype("<i4"),
-    "U32": np.dtype("<u4"),
-    "U8": np.dtype("u1"),
-}
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
+LONGEST_IN_HEADER = 100_000
+LONGEST_DESCRIPTION = 1_000_000_000
+DESCRIPTION = "description"
 VOCABULARY: dict[str, Any] = {kind.__name__: kind for kind in (*LOSSES, *PENALTIES, *WINDOWS)}
 OF_THE_USER = "a loss of the user's own"
-NO_CHECKSUM = "0" * 64
+FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
+"""What a file may raise that nobody wrote like this."""
 Model = TypeVar("Model")
 
 
@@ -88,7 +82,7 @@ def encode(value: Any) -> Any:
     if VOCABULARY.get(type(value).__name__) is type(value):
         return {type(value).__name__: {each.name: encode(getattr(value, each.name)) for each in fields(value)}}
     if isinstance(value, tuple | list):
-        return [encode(each) for each in value]
+        return list(value) if _is_plain(value) else [encode(each) for each in value]
     if isinstance(value, dict):
         return {"map": [[encode(key), encode(each)] for key, each in value.items()]}
     if value is None or isinstance(value, str | bool | np.bool_ | int | np.integer):
@@ -103,7 +97,9 @@ def encode(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """The reverse; sequences become tuples. ValueError for what `encode` cannot have written."""
     if isinstance(value, list):
-        return tuple(decode(each) for each in value)
+        return tuple(value if _is_plain(value) else map(decode, value))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("an option is too large for a number.")
     if not isinstance(value, dict):
         return value
     if len(value) != 1:
@@ -122,6 +118,12 @@ def decode(value: Any) -> Any:
         return VOCABULARY[name](**{each: parameter for each, parameter in given.items() if parameter is not None})
     except TypeError as error:
         raise ValueError(f"{name} does not take {', '.join(given)}.") from error
+
+
+def _is_plain(values: Sequence[Any]) -> bool:
+    """Whether each of these is its own code: what may be a million names or numbers is not looked at one by one."""
+    types = set(map(type, values))
+    return types <= {str, int, bool} or (types == {float} and all(map(math.isfinite, values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,94 +157,84 @@ def unpack_texts(arrays: Mapping[str, npt.NDArray[Any]]) -> list[str]:
 
 
 def write(path: str | os.PathLike[str], model: ModelFile) -> None:
-    """Write a model to `path`, all of it or nothing."""
+    """Write a model to `path`, all of it or nothing. ValueError if it could not be read again."""
+    chunks = to_chunks(model)
     with replacing(Path(path)) as file:
-        file.writelines(to_chunks(model))
+        file.writelines(chunks)
 
 
-def to_chunks(model: ModelFile) -> list[bytes]:
-    """The bytes of a model's file: its header, and each of its arrays."""
-    place, header = 0, dict[str, Any]()
-    header["__metadata__"] = {
-        "checksum": NO_CHECKSUM,  # first: what follows may hold as many zeros
-        "format": "odca",
-        "version": str(VERSION),
-        **{
-            name: text if name == "kind" else json.dumps(text, allow_nan=False)
-            for name, text in model.described().items()
-        },
-    }
-    chunks = []
-    for name, array in model.all_arrays().items():
-        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        chunk = np.ascontiguousarray(little).tobytes()
-        end = place + len(chunk)
-        header[name] = {"dtype": NAMES[little.dtype], "shape": list(array.shape), "data_offsets": [place, end]}
-        chunks.append(chunk)
-        place = end
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    head = len(text).to_bytes(8, "little") + text
-    digest = _digest(head, *chunks)
-    return [head.replace(NO_CHECKSUM.encode(), digest.encode(), 1), *chunks]
+def to_chunks(model: ModelFile) -> list[container.Bytes]:
+    """The bytes of a model's file, in parts. ValueError if they could not be read again."""
+    described, arrays = model.described(), model.all_arrays()
+    texts = {name: text if name == "kind" else json.dumps(text, allow_nan=False) for name, text in described.items()}
+    try:
+        if sum(map(len, texts.values())) > LONGEST_IN_HEADER:
+            kind = texts.pop("kind")
+            text = "{" + ", ".join(f'"{name}": {text}' for name, text in texts.items()) + "}"
+            arrays, texts = {DESCRIPTION: np.frombuffer(text.encode(), np.uint8), **arrays}, {"kind": kind}
+            _require_readable(arrays[DESCRIPTION])
+        return container.pack(texts, arrays)
+    except ValueError as error:
+        raise ValueError(f"the model cannot be saved: {error} {_largest_of(model)}") from error
 
 
-def _digest(*parts: bytes) -> str:
-    sha = hashlib.sha256()
-    for part in parts:
-        sha.update(part)
-    return sha.hexdigest()
+def _require_readable(description: npt.NDArray[Any]) -> None:
+    if description.nbytes > LONGEST_DESCRIPTION:
+        raise ValueError(f"its description has {description.nbytes} bytes, and may have {LONGEST_DESCRIPTION}.")
+
+
+def _largest_of(model: ModelFile) -> str:
+    """What takes the most room beside the arrays' contents, in words."""
+    sizes = {name: len(json.dumps(encode(value))) for name, value in model.options.items()}
+    for name, part in model.parts.items():
+        sizes[name] = len(json.dumps(part.described())) + sum(100 + len(each) for each in part.all_arrays())
+    name = max(sizes, key=sizes.__getitem__, default="")
+    return f"The most room, about {sizes.get(name, 0)} bytes, takes {name!r}."
 
 
 # Reading
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
-    """Read a model; ValueError, which names the file and the fault, if it is not one that `write` wrote."""
-    return from_bytes(Path(path).read_bytes(), os.fspath(path))
+    """Read a model; ValueError, which names the file and the fault, if it is not one that `write` wrote.
+
+    Of a file that is no model only the beginning is read. A pipe or a device is refused unread.
+    """
+    descriptor = os.open(
+        path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    )  # opening a pipe must not wait for its writer
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise _refusal(os.fspath(path), ValueError("it is not a file, but a pipe or a device."))
+        return _read(file, found.st_size, os.fspath(path))
 
 
 def from_bytes(data: bytes, name: str) -> ModelFile:
     """The reverse of `to_chunks`; ValueError, which names the data and the fault, for bytes that it cannot have made."""
+    return _read(io.BytesIO(data), len(data), name)
 
-    def refuse(fault: str) -> NoReturn:
-        raise ValueError(f"{name} is not a model of odca that can be read: {fault}")
 
-    if len(data) < 8:
-        refuse(f"it has {len(data)} bytes. Was it cut short?")
-    length = int.from_bytes(data[:8], "little")
-    if length > min(len(data) - 8, LONGEST_HEADER):
-        if data[8:9] != b"{":
-            refuse("it does not begin as one. It is of another kind, or damaged.")
-        refuse(f"its header should have {length} bytes, which it has not. Was it cut short?")
+def _read(file: BinaryIO, size: int, name: str) -> ModelFile:
     try:
-        header = json.loads(data[8 : 8 + length], object_pairs_hook=without_repeats)
-    except (ValueError, RecursionError):
-        refuse("its header is not JSON. It is of another kind, or damaged.")
-    about = header.pop("__metadata__", None) if isinstance(header, dict) else None
-    if not isinstance(about, dict) or about.get("format") != "odca":
-        refuse("it is of another kind, or damaged.")
-    version = about.get("version")
-    if version != str(VERSION):
-        refuse(
-            f"it has version {version!r} of the format; this odca reads version {VERSION}. A newer odca may read it."
-        )
-    checksum = about.get("checksum")
-    if not isinstance(checksum, str) or len(checksum) != len(NO_CHECKSUM):
-        refuse("it has no checksum.")
-    head = data[: 8 + length].replace(checksum.encode(), NO_CHECKSUM.encode(), 1)
-    if _digest(head, data[8 + length :]) != checksum:
-        refuse("its checksum is wrong: it was damaged or changed after it was saved.")
-    try:
-        arrays = _arrays(header, memoryview(data)[8 + length :])
-        texts = {
-            name: json.loads(about[name], object_pairs_hook=without_repeats)
-            for name in ("options", "parts")
-            if name in about
+        texts, arrays = container.unpack(file, size)
+        about: dict[str, Any] = {
+            part: container.from_json(texts[part]) for part in ("options", "parts") if part in texts
         }
-        return ModelFile.from_description({"kind": about["kind"], **texts}, arrays)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
-        refuse(str(error))
+        if not about:
+            _require_readable(arrays[DESCRIPTION])
+            about = container.from_json(arrays.pop(DESCRIPTION).tobytes())
+        return ModelFile.from_description({**about, "kind": texts["kind"]}, arrays)
+    except FAULTS as error:
+        raise _refusal(name, error) from error
+
+
+def _refusal(name: str, error: Exception) -> ValueError:
+    return ValueError(f"{name} is not a model of odca that can be read: {_in_words(error)}")
+
+
+def _in_words(error: Exception) -> str:
+    return f"it has no {error}." if isinstance(error, KeyError) else str(error)
 
 
 def load(path: str | os.PathLike[str], kinds: Mapping[str, Callable[[ModelFile], Model]]) -> Model:
@@ -256,8 +248,8 @@ def rebuild(saved: ModelFile, kinds: Mapping[str, Callable[[ModelFile], Model]],
         if saved.kind not in kinds:
             raise ValueError(f"it holds a {saved.kind}.")
         return kinds[saved.kind](saved)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"{name} cannot be loaded: {error}") from error
+    except FAULTS as error:
+        raise ValueError(f"{name} cannot be loaded: {_in_words(error)}") from error
 
 
 class Savable:
@@ -290,27 +282,3 @@ class Savable:
         of a newer version is refused with a ValueError.
         """
         return load(path, {cls.kind: lambda saved: cls.restored(saved, loss)})
-
-
-def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object as a dictionary; one that names something twice is refused."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name is given twice.")
-    return found
-
-
-def _arrays(header: Mapping[str, Any], data: memoryview) -> dict[str, npt.NDArray[Any]]:
-    """Every array that the header names. Their places must fill the data, one behind the other."""
-    place, arrays = 0, {}
-    for name, entry in header.items():
-        dtype, shape, (begin, end) = DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
-        if not all(type(number) is int and number >= 0 for number in itertools.chain(shape, (begin, end))):
-            raise ValueError(f"array {name!r} has a shape or place that is no number.")
-        if begin != place or end > len(data) or end - begin != math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"array {name!r} is not where its header says.")
-        arrays[name] = np.frombuffer(data[begin:end], dtype).reshape(shape).astype(dtype.newbyteorder("="))
-        place = end
-    if place != len(data):
-        raise ValueError(f"{len(data) - place} bytes belong to no array.")
-    return arrays

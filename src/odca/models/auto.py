@@ -1,5 +1,7 @@
 """The automatic mode: experts with many strengths and memories, mixed by how well they predict. See docs/auto.md."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -7,11 +9,41 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.io import model_file
+from odca.learner import Learner
+from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
+from odca.models.options import Answer, is_steady
 from odca.validation.arrays import Array, as_columns, as_matrix, as_times
 from odca.validation.numbers import whole
 
 Task: TypeAlias = Literal["classes", "numbers"]
+
+
+STEADY = -1
+"""The place of the steady answer in what was said of an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an `AutoLearner` said of events when it was asked about them, to be kept until their labels come.
+
+    `asked[rows]` is the same of some of the events: a slice, or an array of indices.
+    """
+
+    answers: Array
+    """The live answers, in the form of `AutoLearner.predict`."""
+    said: Array
+    """The margins of every expert, the live answer and the steady one: (n, heads, experts + 2)."""
+    after: int
+    """How many events had been learned from."""
+
+    def __getitem__(self, rows: Any) -> "Asked":
+        return Asked(self.answers[rows], self.said[rows], self.after)
+
+    @property
+    def native(self) -> tuple[Array, int]:
+        """In the form of the core."""
+        return np.ascontiguousarray(self.said), self.after
 
 
 class AutoLearner(model_file.Savable):
@@ -27,7 +59,7 @@ class AutoLearner(model_file.Savable):
         event on.
 
     What `learn` and `predict` return is, for each event, the log odds of class 1 where there are two classes, the log probabilities of all where
-    there are more, or the number. Features may appear at any time. Any split of a stream into calls gives the same model. A call that raises
+    there are more (the steady answer: logits, of which `probabilities` makes probabilities), or the number. Features may appear at any time. Any split of a stream into calls gives the same model. A call that raises
     ValueError leaves the model as it was. Several threads may use one learner.
 
     >>> rng = np.random.default_rng(0)
@@ -54,29 +86,90 @@ class AutoLearner(model_file.Savable):
         *,
         sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
+        asked: Asked | None = None,
     ) -> Array:
         """Learn from events in order; return the prediction for each, made before it was learned.
 
-        With event times, memories are measured in time, in units of the mean time between two events.
+        With event times, memories are measured in time, in units of the mean time between two events. For labels that come later,
+        `asked` is what `ask` returned for these events.
         """
         matrix, rows, _ = as_matrix(X)
         weight = None if sample_weight is None else as_columns(sample_weight, "sample_weight", rows, 1)[:, 0].copy()
         moments = None if time is None else as_times(time, rows)
         labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
-        return self.shaped(self._core.learn(matrix, labels, weight, moments))
+        return self.shaped(self._core.learn(matrix, labels, weight, moments, None if asked is None else asked.native))
 
-    def predict(self, X: Any) -> Array:
-        """The prediction for each event. The model does not change."""
-        return self.shaped(self._core.predict(as_matrix(X)[0]))
+    def ask(self, X: Any) -> Asked:
+        """The live answers for events whose labels will come later, and what `learn` needs then.
+
+        The mixing weights then learn from what the experts said when they were asked, and so from what they can know when labels are
+        late. From the first late label on, live answers are mixed with steady ones, by how good both were. A label that comes before
+        any other event was learned teaches the same as without asking, to the bit.
+        """
+        answers, (said, after) = self._core.ask(as_matrix(X)[0])
+        return Asked(self.shaped(answers), said, after)
+
+    def predict(self, X: Any, *, answer: Answer = "live") -> Array:
+        """The prediction for each event. The model does not change.
+
+        answer: "live" if the labels of the events before these were learned; "steady" if no labels are coming in, as for a model
+        that was trained once and is used since.
+        """
+        return self.shaped(self._core.predict(as_matrix(X)[0], steady=is_steady(answer)))
+
+    @property
+    def coef(self) -> Array:
+        """The weights of the steady answer, which is a linear model: (n_features,), or (classes, n_features) of several classes.
+
+        X @ coef.T + intercept is the log odds of two classes, the number, or the logits of several classes.
+        """
+        weights = self._core.linear()[0]
+        return weights[0] if len(weights) == 1 else weights
+
+    @property
+    def intercept(self) -> Array | float:
+        """The intercept of the steady answer; one for each of several classes."""
+        intercept = self._core.linear()[1]
+        return float(intercept[0]) if len(intercept) == 1 else intercept
+
+    def freeze(self) -> Learner:
+        """The steady answer as a plain linear model: small, and with all that such a model can do.
+
+        It begins at the weights of the steady answer (its `prior_mean`), which several classes have as lanes. If it goes on
+        learning, the penalty holds the weights there with the curvature that the stream had along them, averaged over the
+        features: new events count about as much as those before. It knows nothing of the experts any more, and steps in the units of X: to go
+        on learning for long, keep the automatic learner.
+        """
+        return Learner(**self.frozen_options())
+
+    def frozen_options(self, *, features: int = 0, mirrored: bool = False) -> dict[str, Any]:
+        """The options of such a model, of at least so many features; mirrored: for the first of two classes."""
+        weights, intercepts, curvature = self._core.linear()
+        sign = -1.0 if mirrored else 1.0
+        mean = sign * np.pad(weights, ((0, 0), (0, max(features - weights.shape[1], 0))))
+        single = len(mean) == 1
+        return {
+            "loss": SquaredError() if self.task == "numbers" else LogLoss(),
+            "prior_strength": curvature,
+            "prior_mean": mean[0] if single else mean,
+            "prior_intercept": sign * float(intercepts[0]) if single else intercepts,
+            "intercept": True,
+            "scale": False,
+            "lanes": None if single else len(mean),
+        }
 
     def probabilities(self, answers: Array) -> Array:
         """P(class) of each event, one column for each class, from what `learn` or `predict` returned."""
         if self.task == "numbers":
             raise ValueError("numbers have no probabilities.")
         if answers.ndim == 1:
-            p = 1.0 / (1.0 + np.exp(-answers))
+            with np.errstate(over="ignore"):
+                p = 1.0 / (1.0 + np.exp(-answers))
             return np.column_stack([1.0 - p, p])
-        p = np.exp(answers)
+        high = answers.max(axis=1, keepdims=True)
+        p = np.exp(
+            answers - np.where(np.abs(high) > 100.0, high, 0.0)
+        )  # logits may be large, log probabilities are not
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def declare(self, classes: int) -> None:
@@ -85,9 +178,29 @@ class AutoLearner(model_file.Savable):
             raise ValueError("numbers have no classes.")
         self._core.declare(whole(classes, "classes", least=2))
 
+    # Several learners
+
+    def merge(self, other: "AutoLearner", *, features: Sequence[int] = (), classes: Sequence[int] = ()) -> Self:
+        """Return a learner with the events of both, which learned from different ones. docs/merging.md says what that means.
+
+        features, classes: the place here of each feature and class of the other, if these are not the same.
+        """
+        if other.task != self.task:
+            raise ValueError(f"merge needs learners of one task; one learns {self.task}, the other {other.task}.")
+        merged = self.copy()
+        merged.native.merge(other.native, list(features), list(classes))
+        return merged
+
+    def split(self, parts: int) -> list[Self]:
+        """Return so many learners, whose merge is this one: each has its answers and a share of its events."""
+        shares = [self.copy() for _ in range(whole(parts, "parts"))]
+        for part, share in enumerate(shares):
+            share.native.become_part(part, parts)
+        return shares
+
     def report(self) -> AutoReport:
-        """Which experts carry the weight now, and how that changed over the stream."""
-        return AutoReport.of(self._core.weights(), self._core.history(), self.task, self._core.mean_norm)
+        """Which experts carry the weight now, how that changed over the stream, and what the steady answer mixes."""
+        return AutoReport.of(self._core, self.task)
 
     @property
     def classes(self) -> int:

@@ -1,18 +1,30 @@
 """Events as dictionaries for the automatic learner: names instead of columns, of any kind and at any time."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Self, Unpack, cast
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self, TypeAlias, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
 from odca.features.records import as_events
-from odca.features.spec import FeatureOptions, Features
-from odca.io import model_file
-from odca.models.auto import AutoLearner, Task
-from odca.models.events import Event, Feature, Names, as_feature
+from odca.features.spec import FeatureOptions, Features, feature_names
+from odca.io import container, model_file
+from odca.models.auto import STEADY, AutoLearner, Task
+from odca.models.events import Event, EventLearner, Feature, Names, as_feature
+from odca.models.options import Answer, is_steady
+from odca.models.pending import Id, PendingEvents, checked_id
 from odca.validation.arrays import Array, as_columns, as_times
+from odca.validation.numbers import whole
+
+Asked: TypeAlias = tuple[Array, int]
+"""What the core said of an event when it was asked: see `odca.models.auto.Asked`."""
+
+_EXPERTS = [expert.key for expert in _core.experts()]
+
+PREVIOUS_LABELS = "previous labels"
+"""What the experts add to a prediction that know the previous labels alone, among contributions."""
 
 
 class AutoEvents(model_file.Savable):
@@ -23,6 +35,7 @@ class AutoEvents(model_file.Savable):
     task, classes: of the `AutoLearner`, which is there to be read as `learner`.
     bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: of the `Features`, which say
         what becomes a feature.
+    max_pending: how many events wait for their labels at most; the oldest goes when another comes.
 
     Any split of a stream into calls gives the same model, to the bit; a call that raises leaves model and names as they were. Several
     threads may use one model.
@@ -30,25 +43,64 @@ class AutoEvents(model_file.Savable):
 
     kind = "AutoEvents"
 
-    def __init__(self, task: Task, *, classes: int = 2, **options: Unpack[FeatureOptions]) -> None:
-        self._assemble(AutoLearner(task, classes=classes), Features(**options))  # type: ignore[arg-type] # it makes tuples of them
+    def __init__(
+        self, task: Task, *, classes: int = 2, max_pending: int = 10_000, **options: Unpack[FeatureOptions]
+    ) -> None:
+        self._assemble(AutoLearner(task, classes=classes), Features(**options), max_pending)  # type: ignore[arg-type] # it makes tuples of them
 
-    def _assemble(self, learner: AutoLearner, spec: Features) -> None:
+    def _assemble(self, learner: AutoLearner, spec: Features, max_pending: int) -> None:
         self.learner, self.spec = learner, spec
         self._core = _core.AutoEventCore(learner.native, spec.native())
+        self._pending: PendingEvents[tuple[dict[str, Any], Asked | None]] = PendingEvents(
+            whole(max_pending, "max_pending")
+        )
 
     def learn_one(self, x: Event, y: float, *, weight: float = 1.0, time: Any = None) -> Array:
         """Learn from one event; return the prediction made before, in the form of `AutoLearner.learn`."""
+        return self._learn_one(x, y, weight, time, None)
+
+    def _learn_one(self, x: Event, y: float, weight: float, time: Any, asked: Asked | None) -> Array:
         weights = None if weight == 1.0 else np.array([float(weight)])
-        answer: Array = self._learn([x], np.array([float(y)]), weights, None if time is None else as_times([time], 1))[
-            0
-        ]
+        times = None if time is None else as_times([time], 1)
+        answer: Array = self._learn([x], np.array([float(y)]), weights, times, asked)[0]
         return answer
 
-    def predict_one(self, x: Event) -> Array:
-        """The prediction for one event."""
-        answer: Array = self.predict_many([x])[0]
-        return answer
+    def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> Array:  # noqa: A002
+        """The prediction for one event: see `AutoLearner.predict`.
+
+        With `id`, the event and what the experts said of it are kept until `learn_label(id, y)`. If an event of that id is kept already, the
+        new one takes its place, as the newest.
+        """
+        if id is None:
+            predicted: Array = self.predict_many([x], answer=answer)[0]
+            return predicted
+        steady, checked = is_steady(answer), checked_id(id)
+        answers, asked = self._core.ask([x])
+        self._pending.keep(checked, (self._core.plain(x), asked))
+        chosen: Array = self.learner.shaped(asked[0][:, :, STEADY] if steady else answers)[0]
+        return chosen
+
+    def learn_label(self, id: str | int, y: float, *, weight: float = 1.0, time: Any = None) -> Array:  # noqa: A002
+        """Learn from the event that `predict_one` kept under `id`; return its prediction from before, by the model of now.
+
+        The event is then no longer kept. If the label is refused, it still is. What is learned is that of `AutoLearner.ask`.
+        """
+        with self._pending.labelled(id) as (event, asked):
+            return self._learn_one(event, y, weight, time, asked)
+
+    def waiting(self, id: str | int) -> Event:  # noqa: A002
+        """The event that waits for its label under `id`."""
+        return dict(self._pending.waiting(id)[0])
+
+    @property
+    def pending(self) -> int:
+        """How many events wait for their labels."""
+        return len(self._pending)
+
+    @property
+    def dropped(self) -> int:
+        """How many events were dropped unlabelled, because more than max_pending waited."""
+        return self._pending.dropped
 
     def learn_many(
         self,
@@ -67,11 +119,38 @@ class AutoEvents(model_file.Savable):
             labels,
             None if weights is None else np.ascontiguousarray(weights),
             None if time is None else as_times(time, len(rows)),
+            None,
         )
 
-    def predict_many(self, events: Iterable[Event]) -> Array:
+    def predict_many(self, events: Iterable[Event], *, answer: Answer = "live") -> Array:
         """The predictions for many events. Neither the model nor the names change."""
-        return self.learner.shaped(self._core.predict_many(as_events(events)))
+        return self.learner.shaped(self._core.predict_many(as_events(events), steady=is_steady(answer)))
+
+    def explain_one(self, x: Event, *, answer: Answer = "live") -> dict[str, Any]:
+        """What each feature of an event adds to its prediction: a number, or one for each of several classes. They sum to it.
+
+        The keys are those of `EventLearner.explain_one`, with "" for the intercept. The live answer is not linear: it is explained by
+        its linear form near the event, docs/auto.md has the formula; what the experts add that know the previous labels alone
+        stands under "previous labels". Of several classes the live answer is log probabilities, the steady one logits.
+        """
+        keys, parts, labels = self._core.explain(x, steady=is_steady(answer))
+        values = self.learner.shaped(parts)
+        named = dict(zip(feature_names(keys), values.tolist() if values.ndim == 1 else list(values), strict=True))
+        if answer == "live":
+            named[PREVIOUS_LABELS] = named.get(PREVIOUS_LABELS, 0.0) + self.learner.shaped(labels[None])[0]
+        return named
+
+    def freeze(self, *, mirrored: bool = False) -> EventLearner:
+        """The steady answer as a plain linear model of dictionaries: see `AutoLearner.freeze`.
+
+        mirrored: for the first of two classes instead of the second.
+        """
+        learner, names = cast(
+            "tuple[AutoLearner, Names]", self._core.while_still(lambda: (self.learner, self._names()))
+        )
+        features = len(names.ends) if self.spec.bits is None else 2**self.spec.bits
+        options = learner.frozen_options(features=features, mirrored=mirrored)
+        return EventLearner.of({**options, **self.spec.as_options()}, None, names)
 
     @property
     def features(self) -> list[Feature]:
@@ -81,8 +160,8 @@ class AutoEvents(model_file.Savable):
     def _names(self) -> Names:
         return Names(self._core.packed(), self._core.ends())
 
-    def _learn(self, rows: list[Any], y: Array, weight: Array | None, time: Array | None) -> Array:
-        return self.learner.shaped(self._core.learn_many(rows, y, weight, time))
+    def _learn(self, rows: list[Any], y: Array, weight: Array | None, time: Array | None, asked: Asked | None) -> Array:
+        return self.learner.shaped(self._core.learn_many(rows, y, weight, time, asked))
 
     # State
 
@@ -95,21 +174,62 @@ class AutoEvents(model_file.Savable):
         learner, names = cast(
             "tuple[model_file.ModelFile, Names]", self._core.while_still(lambda: (self.learner.saved(), self._names()))
         )
-        return model_file.ModelFile(self.kind, self.spec.as_options(), names.as_arrays(), {"learner": learner})
+        options = self.spec.as_options() | {"max_pending": self._pending.most}
+        return model_file.ModelFile(self.kind, options, names.as_arrays() | self._saved_pending(), {"learner": learner})
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
         """Return the learner that a file holds. ValueError (or the like) if it holds none."""
         del loss
         learner = AutoLearner.restored(saved.parts["learner"])
-        spec, names = Features(**saved.options), Names.from_arrays(saved.arrays)
+        options = {"max_pending": 10_000} | saved.options  # older files have none, and no pending events
+        max_pending = options.pop("max_pending")
+        spec, names = Features(**options), Names.from_arrays(saved.arrays)
         most = len(names.ends) if spec.bits is None else 2**spec.bits
         if learner.n_features > most or (spec.bits is not None and len(names.ends)):
             raise ValueError("its names do not go with its features.")
         events = cls.__new__(cls)
-        events._assemble(learner, spec)  # noqa: SLF001 - of its own class
+        events._assemble(learner, spec, max_pending)  # noqa: SLF001 - of its own class
         events._core.restore(*names)  # noqa: SLF001 - the same
+        if "pending" in saved.arrays:
+            events._restore_pending(saved.arrays)  # noqa: SLF001 - the same
         return events
+
+    def _saved_pending(self) -> dict[str, npt.NDArray[Any]]:
+        waiting, dropped = self._pending.listed()
+        events = [[id, event, *_shape_of(asked)] for id, (event, asked) in waiting]  # noqa: A001
+        about = {"experts": _EXPERTS, "events": events}
+        said = [asked[0].ravel() for _, (_, asked) in waiting if asked is not None]
+        return {
+            "pending": np.frombuffer(json.dumps(about, allow_nan=False).encode(), np.uint8),
+            "pending_said": np.concatenate([*said, np.zeros(0)]),
+            "dropped": np.array([dropped], np.int64),
+        }
+
+    def _restore_pending(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        text = arrays["pending"].astype(np.uint8).tobytes()
+        about = container.from_json(text)
+        width, said = len(about["experts"]) + 2, arrays["pending_said"].astype(np.float64)
+        restored: list[tuple[Id, tuple[dict[str, Any], Asked | None]]] = []
+        begin = 0
+        for id, event, heads, after in about["events"]:  # noqa: A001
+            if not isinstance(event, dict) or begin + whole(heads, "heads", least=0) * width > len(said):
+                raise ValueError("a pending event is not a dictionary, or what was said of it is missing.")
+            end = begin + heads * width
+            asked = None
+            if heads and about["experts"] == _EXPERTS:  # what other experts said is of no use
+                asked = (said[begin:end].reshape(1, heads, width), whole(after, "after", least=0))
+                self.learner.native.require_fitting(asked)
+            restored.append((id, (self._core.plain(event), asked)))
+            begin = end
+        if begin != len(said):
+            raise ValueError("the events that wait for labels do not fit together.")
+        self._pending.restore(restored, int(arrays["dropped"].item()))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return type(self).restored, (self.saved(),)
+
+
+def _shape_of(asked: Asked | None) -> tuple[int, int]:
+    """How many heads it has, and how many events had been learned."""
+    return (0, 0) if asked is None else (asked[0].shape[1], asked[1])

@@ -18,6 +18,12 @@ EXPERTS = tuple(_core.experts())
 an event has; None of both: everything.
 """
 GROUPS = tuple(dict.fromkeys(expert.group for expert in EXPERTS))
+BASE_RATE = "the base rate of the labels"
+MEMBERS = (
+    *(f"{EXPERTS[place].name}{', averaged' if averaged else ''}" for place, averaged in _core.steady_members()),
+    BASE_RATE,
+)
+"""What the steady answer mixes, in the order of the core."""
 
 TIME, LOSS, FIRST_EXPERT = 1, 2, 3
 """Columns of the history: events so far, their time, the mean loss since the record before, a weight for each expert."""
@@ -26,13 +32,14 @@ TIME, LOSS, FIRST_EXPERT = 1, 2, 3
 @dataclass(frozen=True, slots=True)
 class AutoReport:
     """How much weight each expert has, by how well it has predicted lately: `experts` by name, `groups` by what experts go by; both sum to
-    one. `history` has the same over the stream.
+    one. `history` has the same over the stream. `steady` has the weights of what the steady answer mixes.
 
     As text it is str(report); `as_json` and `plot` have it for machines and as a picture.
     """
 
     experts: dict[str, float]
     groups: dict[str, float]
+    steady: dict[str, float]
     history: Array
     unit: str
     """What the loss in the history is."""
@@ -40,14 +47,17 @@ class AutoReport:
     """How many features an event has, each brought to scale."""
 
     @classmethod
-    def of(cls, weights: Array, history: Array, task: str, size: float) -> "AutoReport":
-        """From the weights of the experts, now and over the stream."""
+    def of(cls, core: _core.Experts, task: str) -> "AutoReport":
+        """Of these experts."""
+        weights = core.weights()
         experts = {expert.name: float(weight) for expert, weight in zip(EXPERTS, weights, strict=True)}
+        steady = dict(zip(MEMBERS, core.steady_weights().tolist(), strict=True))
         unit = "log loss" if task == "classes" else "squared error"
-        return cls(experts, _by_group(weights), history, unit, size)
+        return cls(experts, by_group(weights), steady, core.history(), unit, core.mean_norm)
 
     def __str__(self) -> str:
-        return "\n".join([*self._sentences(), "", *self._table()])
+        live, steady = "while labels come in, now", "without labels"
+        return "\n".join([*self._sentences(), "", *_table(live, self.experts), "", *_table(steady, self.steady)])
 
     def in_words(self) -> str:
         """The sentences alone."""
@@ -60,94 +70,133 @@ class AutoReport:
                 "events": int(row[0]),
                 "time": float(row[TIME]),
                 "loss": float(row[LOSS]),
-                "groups": _by_group(row[FIRST_EXPERT:]),
+                "groups": by_group(row[FIRST_EXPERT:]),
             }
             for row in self.history
         ]
-        return json.dumps({"experts": self.experts, "groups": self.groups, "loss": self.unit, "history": records})
+        about = {"experts": self.experts, "groups": self.groups, "steady": self.steady}
+        return json.dumps({**about, "loss": self.unit, "history": records})
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """The shares of the memories and the loss over the stream, as a figure of matplotlib; saved to `path` if it is given."""
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow
-
-        figure = Figure(figsize=(8.0, 5.2), layout="constrained")
-        shares, loss = figure.subplots(2, 1, sharex=True, height_ratios=[2.0, 1.0])
-        events = self.history[:, 0]
-        parts = np.array([list(_by_group(row[FIRST_EXPERT:]).values()) for row in self.history]).T
-        if len(events):
-            shares.stackplot(events, parts, labels=GROUPS, colors=COLOURS, linewidth=0)
-            shares.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
-            loss.plot(events, self.history[:, LOSS], color="#000000", linewidth=1.4)
-        shares.set(ylabel="share of the weight", ylim=(0.0, 1.0), title="Which experts carry the weight")
-        loss.set(xlabel="events", ylabel=self.unit)
+        """The shares of the memories and the loss over the stream, and what the steady answer mixes, as a figure of matplotlib; saved to
+        `path` if it is given.
+        """
+        figure = _picture(self)
         if path is not None:
             figure.savefig(path, dpi=110)
         return figure
+
+    # What happened
+
+    def lately(self) -> dict[str, float]:
+        """The weights of the experts over the last tenth of the stream, where those of this moment may be an exception."""
+        if not len(self.history):
+            return self.experts
+        records = self.history[-max(len(self.history) // 10, 1) :, FIRST_EXPERT:]
+        return dict(zip(self.experts, records.mean(axis=0).tolist(), strict=True))
+
+    def shares(self) -> Array:
+        """The shares of the groups over the stream, (records, groups)."""
+        return np.array([list(by_group(row[FIRST_EXPERT:]).values()) for row in self.history]).reshape(-1, len(GROUPS))
+
+    def change(self) -> tuple[int, str, str] | None:
+        """Where the weight moved most from one group to another, if it did: the number of the event, from, to."""
+        shares, reach = self.shares(), max(len(self.history) // 10, 1)
+        if len(shares) < 4 * reach or reach < 3:
+            return None
+        sums = np.vstack([np.zeros(len(GROUPS)), np.cumsum(shares, axis=0)])
+        middle = np.arange(2 * reach, len(shares) - reach + 1)  # the beginning, when all is new, is no change
+        moved = (sums[middle + reach] - 2.0 * sums[middle] + sums[middle - reach]) / reach
+        at = int(np.abs(moved).sum(axis=1).argmax())
+        if np.abs(moved[at]).max() < MOVED:
+            return None
+        return int(self.history[middle[at] - 1, 0]), GROUPS[moved[at].argmin()], GROUPS[moved[at].argmax()]
 
     # In words
 
     def _sentences(self) -> list[str]:
         if not len(self.history):
             return ["There are too few events to say anything yet."]
-        ranked = sorted(self.groups, key=lambda group: -self.groups[group])
-        first, second = (self.groups[group] for group in ranked[:2])
-        if first < 0.5:
-            return [f"Nothing stands out: {ranked[0]} {first:.0%}, {ranked[1]} {second:.0%}.", *self._changes()]
-        sentences = [f"{WORDS[ranked[0]]} ({first:.0%} of the weight)."]
-        if second > 0.25:
-            sentences.append(f"Also: {WORDS[ranked[1]].lower()} ({second:.0%}).")
-        return [*sentences, *self._memory(), *self._changes()]
+        return [self._live(), *self._changes(), self._steady()]
 
-    def _memory(self) -> list[str]:
+    def _live(self) -> str:
+        groups = by_group(list(self.lately().values()))
+        ranked = sorted(groups, key=lambda group: -groups[group])
+        first, second = (groups[group] for group in ranked[:2])
+        begin = "While labels come in, the model relies"
+        if first < 0.5:
+            return f"{begin} on no one thing: {first:.0%} on {WORDS[ranked[0]]}, {second:.0%} on {WORDS[ranked[1]]}."
+        also = f", and on {WORDS[ranked[1]]} ({second:.0%})" if second > 0.25 else ""
+        return f"{begin} on {WORDS[ranked[0]]} ({first:.0%} of the weight){also}.{self._memory()}"
+
+    def _memory(self) -> str:
         """What the experts with a finite memory remember, in events or in time."""
-        shares = [
-            (memory, self.experts[expert.name]) for expert in EXPERTS if (memory := self._events(expert)) is not None
-        ]
+        lately = self.lately()
+        shares = [(memory, lately[expert.name]) for expert in EXPERTS if (memory := self._events(expert)) is not None]
         share = sum(weight for _, weight in shares)
         if share < 0.25:
-            return []
+            return ""
         typical = float(np.exp(sum(weight * np.log(memory) for memory, weight in shares) / share))
         times, events = self.history[:, TIME], self.history[:, 0]
         passed = float(times[-1] - times[0]) / float(events[-1] - events[0]) if len(times) > 1 else 0.0
         count = max(round(typical), 1)
         span = f" (about {_plain(typical * passed)} in the unit of the event times)" if passed > 0.0 else ""
         remembered = "the last event" if count == 1 else f"the last {count:,} events"
-        return [f"{share:.0%} of the weight is on experts that remember about {remembered}{span}."]
+        return f" Those with a short memory remember about {remembered}{span}."
 
     def _events(self, expert: _core.Expert) -> float | None:
         return self.size * expert.per_feature if expert.per_feature is not None else expert.events
 
     def _changes(self) -> list[str]:
-        """What was different half the stream ago."""
-        if len(self.history) < 8:
+        if (change := self.change()) is None:
             return []
-        before = self.history[len(self.history) // 2]
-        change = _short_share(np.array(list(self.experts.values()))) - _short_share(before[FIRST_EXPERT:])
-        if abs(change) < 0.2:
-            return []
-        more = "more" if change > 0 else "less"
-        return [f"The model now relies {more} on recent events than it did at event {int(before[0]):,}."]
+        event, before, after = change
+        return [f"Around event {event:,} the weight moved from {WORDS[before]}, to {WORDS[after]}."]
 
-    def _table(self) -> list[str]:
-        width = max(len(expert.name) for expert in EXPERTS)
-        ranked = sorted(self.experts.items(), key=lambda each: -each[1])
-        return [f"{name:{width}}  {weight:6.1%}" for name, weight in ranked]
+    def _steady(self) -> str:
+        groups = dict.fromkeys(GROUPS, 0.0)
+        for (place, _), weight in zip(_core.steady_members(), self.steady.values(), strict=False):
+            groups[EXPERTS[place].group] += weight
+        ranked = sorted(groups, key=lambda group: -groups[group])
+        learned = ", ".join(f"{groups[group]:.0%} {HOW[group]}" for group in ranked if groups[group] > 0.1)
+        base = self.steady[BASE_RATE]
+        leans = f"{base:.0%} of it {BASE_RATE}" if base > 0.1 else ""
+        told = " and ".join(part for part in (leans, learned and f"learned {learned}") if part)
+        caution = " Little of what the features say carries over to later events." if base > 0.5 else ""
+        return f"Without labels, it predicts by one linear model, {told}.{caution}"
 
 
-WORDS = {
-    "recent events": "Recent events count most, older ones fade",
-    "everything, by feature": "All events count, and frequent features are learned slowly, rare ones fast",
-    "everything, by curvature": "All events count, and each feature is learned as fast as its curvature allows",
-    "labels alone": "Previous labels predict better than the features",
+MOVED = 0.4
+"""The share of the weight that must move from one group to another to be worth a sentence."""
+HOW = {
+    "recent events": "from recent events",
+    "everything, by feature": "by AdaGrad",
+    "everything, by curvature": "by diagonal Newton steps",
 }
-COLOURS = ("#D55E00", "#56B4E9", "#0072B2", "#999999")
+"""How members of the steady answer learned; none goes by the previous labels alone."""
+WORDS = {
+    "recent events": "experts that learn recent events",
+    "everything, by feature": "experts that learn all events by AdaGrad",
+    "everything, by curvature": "experts that learn all events by diagonal Newton steps",
+    "labels alone": "experts that know the previous labels alone",
+}
 
 
-def _by_group(weights: Sequence[float] | Array) -> dict[str, float]:
+def by_group(weights: Sequence[float] | Array) -> dict[str, float]:
+    """The shares of the groups."""
     groups = dict.fromkeys(GROUPS, 0.0)
     for expert, weight in zip(EXPERTS, weights, strict=True):
         groups[expert.group] += float(weight)
     return groups
+
+
+def _table(title: str, weights: dict[str, float]) -> list[str]:
+    width = max(len(name) for name in (*MEMBERS, *(expert.name for expert in EXPERTS)))
+    ranked = sorted(weights.items(), key=lambda each: -each[1])
+    return [f"weights {title}:", *(f"  {name:{width}}  {weight:6.1%}" for name, weight in ranked if weight >= SHOWN)]
+
+
+SHOWN = 0.0005  # what is less would be shown as 0.0 %
 
 
 def _plain(number: float) -> str:
@@ -155,6 +204,84 @@ def _plain(number: float) -> str:
     return f"{number:,.0f}" if number >= 100.0 else f"{number:.3g}"
 
 
-def _short_share(weights: Array) -> float:
-    known = (expert.events is not None or expert.per_feature is not None for expert in EXPERTS)
-    return float(sum(weight for is_finite, weight in zip(known, weights, strict=True) if is_finite))
+# The picture
+
+COLOURS = dict(zip(GROUPS, ("#D55E00", "#56B4E9", "#0072B2", "#999999"), strict=True))
+OF_EXPERTS = {expert.name: COLOURS[expert.group] for expert in EXPERTS}
+LABELS = {
+    "recent events": "recent events",
+    "everything, by feature": "all events (AdaGrad)",
+    "everything, by curvature": "all events (diagonal Newton)",
+    "labels alone": "previous labels alone",
+}
+MOST_BARS = 8
+
+
+def _picture(report: AutoReport) -> Any:
+    """The shares of the groups over the stream above the loss; beside them the weights of now, live and steady."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow
+
+    figure = Figure(figsize=(12.0, 5.8), layout="constrained")
+    grid = figure.add_gridspec(2, 2, width_ratios=[2.6, 1.0], height_ratios=[1.6, 1.0])
+    shares = figure.add_subplot(grid[0, 0])
+    loss = figure.add_subplot(grid[1, 0], sharex=shares)
+    _draw_shares(shares, report)
+    _draw_loss(loss, report)
+    _draw_bars(figure.add_subplot(grid[0, 1]), "While labels come in, lately", report.lately())
+    _draw_bars(figure.add_subplot(grid[1, 1]), "Without labels", report.steady)
+    return figure
+
+
+def _draw_shares(axes: Any, report: AutoReport) -> None:
+    axes.set(ylabel="share of the weight", ylim=(0.0, 1.0))
+    axes.set_title("What the model relied on over the stream", fontsize=11, loc="left")
+    axes.tick_params(labelbottom=False)
+    if not len(report.history):
+        return
+    parts, events = _smoothed(report.shares()).T, report.history[:, 0]
+    axes.stackplot(events, parts, labels=[LABELS[group] for group in GROUPS], colors=COLOURS.values(), linewidth=0)
+    axes.set_xlim(events[0], events[-1])
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
+    if (change := report.change()) is not None:
+        axes.axvline(change[0], color="black", linewidth=1.2, linestyle="--")
+        side = "right" if change[0] > 0.6 * events[-1] else "left"
+        text = f" around event {change[0]:,} \n to {LABELS[change[2]]} "
+        box = {"facecolor": "white", "alpha": 0.85, "linewidth": 0}
+        axes.text(change[0], 0.97, text, ha=side, va="top", fontsize=9, bbox=box)
+
+
+def _smoothed(shares: Array) -> Array:
+    """Averages over a fiftieth of the stream: who leads from one record to the next is chance."""
+    reach = len(shares) // 100
+    sums = np.vstack([np.zeros(shares.shape[1]), np.cumsum(shares, axis=0)])
+    last = np.minimum(np.arange(len(shares)) + reach + 1, len(shares))
+    first = np.maximum(np.arange(len(shares)) - reach, 0)
+    return np.asarray((sums[last] - sums[first]) / (last - first)[:, None])
+
+
+def _draw_loss(axes: Any, report: AutoReport) -> None:
+    axes.set(xlabel="events", ylabel=report.unit)
+    axes.spines[["top", "right"]].set_visible(False)
+    if not len(report.history):
+        return
+    axes.plot(report.history[:, 0], report.history[:, LOSS], color="black", linewidth=1.2)
+    axes.set_ylim(bottom=0.0)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    if (change := report.change()) is not None:
+        axes.axvline(change[0], color="black", linewidth=1.2, linestyle="--")
+
+
+def _draw_bars(axes: Any, title: str, weights: dict[str, float]) -> None:
+    """The largest weights, each with its name, in the colour of its group."""
+    ranked = sorted(weights.items(), key=lambda each: -each[1])[:MOST_BARS]
+    shown = [(name, weight) for name, weight in ranked if weight >= 0.005]
+    names, values = [name for name, _ in shown], [weight for _, weight in shown]
+    colours = [OF_EXPERTS.get(name.removesuffix(", averaged"), COLOURS["labels alone"]) for name in names]
+    bars = axes.barh([name.replace(BASE_RATE, "base rate of labels") for name in names], values, color=colours)
+    axes.bar_label(bars, [f"{value:.0%}" for value in values], padding=3, fontsize=9)
+    axes.set_title(title, fontsize=11, loc="right")
+    axes.set_xlim(0.0, max([*values, 0.1]) * 1.2)
+    axes.set_ylim(max(len(shown), 6) - 0.4, -0.6)
+    axes.tick_params(axis="y", labelsize=9, length=0)
+    axes.set_xticks([])
+    axes.spines[["top", "right", "bottom"]].set_visible(False)

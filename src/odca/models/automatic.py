@@ -10,7 +10,10 @@ from odca.errors import InputError, Remedy
 from odca.losses import LogLoss, SquaredError, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.models.auto import AutoLearner
-from odca.models.classifier import Answers, Classifier, Codes
+from odca.models.calibration import Softmax
+from odca.models.classifier import Classifier, Codes, RawPredictions
+from odca.models.linear import Lanes, LinearClassifier, LinearRegressor
+from odca.models.options import Answer
 from odca.models.regressor import Regressor
 from odca.validation.arrays import Array
 
@@ -29,7 +32,7 @@ class Experts(Protocol):
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, time: Any = None) -> Array:
         """Learn from events in order, whose labels are codes; return the answers from before."""
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, answer: Answer) -> Array:
         """The answers for events."""
 
     def probabilities(self, answers: Array) -> Array:
@@ -38,12 +41,15 @@ class Experts(Protocol):
     def declare(self, classes: int) -> None:
         """Make room for so many classes."""
 
+    def freeze(self) -> Lanes:
+        """The steady answer as a linear model; several classes are its lanes."""
+
     def copy(self) -> Self:
         """Independent experts in the same state."""
 
 
 class ExpertClassifier(Classifier):
-    """The experts of the automatic mode; their answers are log odds of two classes, log probabilities of more."""
+    """The experts of the automatic mode; their answers are log odds of two classes, log probabilities or logits of more."""
 
     def __init__(self, learner: Experts, classes: Iterable[Any], *, scored: bool = True) -> None:
         super().__init__(classes, scored=scored)
@@ -51,7 +57,7 @@ class ExpertClassifier(Classifier):
         if learner.classes < len(self.classes):
             learner.declare(len(self.classes))
 
-    def become(self, classes: Sequence[Any]) -> None:
+    def set_classes(self, classes: Sequence[Any]) -> None:
         """Have these classes, of which the present ones come first. The experts meet the others at their events."""
         assert tuple(classes)[: len(self.classes)] == self.classes
         self.classes = tuple(classes)
@@ -62,48 +68,63 @@ class ExpertClassifier(Classifier):
 
     def _learn(
         self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
-    ) -> Answers:
+    ) -> RawPredictions:
         require_no_offset(offset)
-        return Answers(self.learner.learn(X, codes.astype(np.float64), sample_weight=sample_weight, time=time))
+        return RawPredictions(self.learner.learn(X, codes.astype(np.float64), sample_weight=sample_weight, time=time))
 
-    def _after_an_interruption(self, classes: Sequence[Any]) -> None:
+    def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
         """Keep the classes that the experts have met with the events before the interruption."""
-        self.classes = tuple(classes)[: max(self.learner.classes, len(self.classes))]
+        self.classes = tuple(classes)[: max(int(codes.max()) + 1, len(self.classes))]
         self._seen = self._seen.union(self.classes)
 
-    def answer(self, X: Any, *, offset: Any = None) -> Answers:
+    def predict_raw(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> RawPredictions:
         """What the experts say of events."""
         require_no_offset(offset)
-        return Answers(self.learner.predict(X))
+        return RawPredictions(self.learner.predict(X, answer=answer))
 
-    def scores(self, answers: Answers) -> Array:
-        """Log odds of the second of two classes, else log probabilities."""
+    def scores(self, answers: RawPredictions) -> Array:
+        """Log odds of the second of two classes; else log probabilities, or the logits of the steady answer."""
         return answers.raw[:, None] if answers.raw.ndim == 1 else answers.raw
 
-    def probabilities(self, answers: Answers) -> Array:
+    def probabilities(self, answers: RawPredictions) -> Array:
         """One column for each class; the rows sum to one."""
         if len(self.classes) == 1:
             return np.ones((len(answers.raw), 1))
         p: Array = self.learner.probabilities(answers.raw)[:, : len(self.classes)]
         return p
 
+    def freeze(self, *, spare: bool) -> LinearClassifier:
+        """The steady answer as a linear classifier, with a spare lane if classes may appear later.
+
+        The probabilities of several classes are the softmax of their margins. If it goes on learning, each class is learned against the
+        rest, as by any linear classifier.
+        """
+        plain = self.learner.freeze()
+        sources = [*range(plain.lanes), *([-1] if spare else [])]
+        only_first = len(self.classes) == 1  # whose margin is the negative of that of the second
+        learner = plain.with_lanes(sources, [only_first and source == 0 for source in sources])
+        model = LinearClassifier(learner, self.classes, spare=spare, scored=bool(self.metrics_by_output))
+        if len(self.classes) > 2:
+            model.calibration = Softmax(len(sources))
+        return model
+
     # Scoring
 
-    def _judge_margins(
-        self, metrics: ClassMetrics, answers: Answers, codes: Codes, weight: Array | None, features: Any
+    def _score_margins(
+        self, metrics: ClassMetrics, answers: RawPredictions, codes: Codes, weight: Array | None, features: Any
     ) -> list[Row]:
         return metrics.add_margins(
             codes, answers.raw, as_native(LogLoss()), probability=None, weight=weight, features=features
         )
 
-    def _losses(self, answers: Answers, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
+    def _losses(self, answers: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
         """The log loss."""
         p = self._probabilities_among(answers, known)
         unknown = codes >= p.shape[1]
         own = np.where(unknown, 0.0, p[np.arange(len(codes)), np.where(unknown, 0, codes)])
         return np.asarray(-np.log(np.maximum(own, 1e-15)))
 
-    def _probabilities_among(self, answers: Answers, known: npt.NDArray[np.intp]) -> Array:
+    def _probabilities_among(self, answers: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
         """Of the classes known so far, which come first: whatever classes the call brings, as without them."""
         raw = answers.raw
         if raw.ndim == 2:
@@ -128,10 +149,14 @@ class ExpertRegressor(Regressor):
         require_no_offset(offset)
         return self.learner.learn(X, y[:, 0], sample_weight=sample_weight, time=time)[:, None]
 
-    def margins(self, X: Any, *, offset: Any = None) -> Array:
+    def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
         """The predictions, (n, 1)."""
         require_no_offset(offset)
-        return self.learner.predict(X)[:, None]
+        return self.learner.predict(X, answer=answer)[:, None]
+
+    def freeze(self) -> LinearRegressor:
+        """The steady answer as a linear regression."""
+        return LinearRegressor(self.learner.freeze().with_lanes([0]))
 
     def predictions(self, margins: Array) -> Array:
         """The margins themselves."""
@@ -151,5 +176,5 @@ def require_no_offset(offset: object) -> None:
     if offset is not None:
         raise InputError(
             "an automatic model takes no offsets.",
-            remedy=Remedy("Leave the column out, or learn without {auto}.", auto=None),
+            remedy=Remedy("Leave the column out, or learn one linear model (choose its {loss}).", loss=None),
         )

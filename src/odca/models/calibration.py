@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.io.model_file import ModelFile
+from odca.io.stacking import stack, unstack
 from odca.learner import Learner
 from odca.losses import LogLoss
 from odca.validation.arrays import Array
@@ -30,7 +31,8 @@ class Calibration:
 
     def __init__(self, lanes: int, window: Window) -> None:
         self._window = window
-        self._current = [self._new_map() for _ in range(lanes)]
+        blank = self._new_map()
+        self._current = [blank.copy() for _ in range(lanes)]  # much faster than to make each anew
         self._pending: list[tuple[Any, Any, float, Any]] = []  # margins, labels, weight, time
 
     @property
@@ -120,17 +122,68 @@ class Calibration:
 
     def saved(self) -> ModelFile:
         """What a file holds of it."""
-        parts = {str(lane): each.saved() for lane, each in enumerate(self._maps)}
-        return ModelFile("Calibration", {"window": self._window}, {}, parts)
+        return ModelFile("Calibration", {"window": self._window}, stack([each.get_state() for each in self._maps]))
 
     @classmethod
     def restored(cls, saved: ModelFile) -> "Calibration":
         """The reverse. ValueError (or the like) for what `saved` cannot have made."""
-        calibration = cls(0, saved.options["window"])
-        calibration._maps = [Learner.restored(saved.parts[str(lane)]) for lane in range(len(saved.parts))]
+        in_parts = [saved.parts[str(lane)].arrays for lane in range(len(saved.parts))]  # of files of version 1
+        states = in_parts or unstack(saved.arrays)
+        calibration = cls(len(states), saved.options["window"])
+        for each, state in zip(calibration._maps, states, strict=True):
+            each.set_state(state)
         if any(each.lanes != 1 or each.n_features > 1 for each in calibration._maps):
             raise ValueError("its calibration is not of margins.")
         return calibration
+
+
+class Softmax:
+    """Probabilities of several classes from margins that are logits: the softmax, which is not learned."""
+
+    def __init__(self, lanes: int) -> None:
+        self._lanes = lanes
+
+    def note(self, margins: Any, labels: Any, weight: float, time: Any) -> None:
+        """Nothing is learned."""
+
+    def learn(self, margins: Array, labels: Array, **_how: Any) -> Array:
+        """P of each lane; nothing is learned."""
+        del labels
+        return self.probabilities(margins)
+
+    def probabilities(self, margins: Array) -> Array:
+        """P of each lane, for margins (n, at most lanes)."""
+        e = np.exp(margins - margins.max(axis=1, keepdims=True))
+        return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+    def rearranged(self, sources: Sequence[int], mirrored: Sequence[bool]) -> "Softmax":
+        """Follow `Learner.with_lanes`."""
+        del mirrored
+        return Softmax(len(sources))
+
+    def merge(self, other: "Softmax") -> "Softmax":
+        """The same, if the other is one."""
+        if not isinstance(other, Softmax):
+            raise TypeError("one model makes probabilities by a softmax, the other does not.")
+        return self
+
+    def __len__(self) -> int:
+        return self._lanes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Softmax) and len(self) == len(other)
+
+    def __hash__(self) -> int:
+        return hash((Softmax, self._lanes))
+
+    def saved(self) -> ModelFile:
+        """What a file holds of it."""
+        return ModelFile("Softmax", {"lanes": self._lanes}, {})
+
+
+def restored(saved: ModelFile) -> Calibration | Softmax:
+    """What makes probabilities, from a file. ValueError (or the like) for what `saved` cannot have made."""
+    return Softmax(int(saved.options["lanes"])) if saved.kind == "Softmax" else Calibration.restored(saved)
 
 
 def sigmoid(z: Array) -> Array:

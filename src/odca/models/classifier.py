@@ -1,6 +1,6 @@
-"""The one classifier behind every face: a learner, the classes it has met, probabilities, and progressive scores.
+"""The one classifier behind every interface: a learner, the classes it has met, probabilities, and progressive scores.
 
-Faces (scikit-learn, river, dictionaries, files) translate labels and columns; what a class is to a learner is decided here.
+Interfaces (scikit-learn, river, dictionaries, files) translate labels and columns; what a class is to a learner is decided here.
 `LinearClassifier` has a lane for each class, one against the rest; `ExpertClassifier` leaves classes to the experts of the
 automatic mode.
 """
@@ -15,24 +15,25 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.metrics import ClassMetrics, Row
-from odca.models.scored import Scored
+from odca.models.options import Answer
+from odca.models.progressive_scores import ProgressivelyScored
 from odca.validation.arrays import Array
 
 Codes: TypeAlias = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RawPredictions:
     """What a classifier says of events: its raw output, and what its calibration made of it at the time."""
 
     raw: Array
     calibrated: Array | None = None
 
-    def __getitem__(self, part: slice) -> "Answers":
-        return Answers(self.raw[part], None if self.calibrated is None else self.calibrated[part])
+    def __getitem__(self, part: slice) -> "RawPredictions":
+        return RawPredictions(self.raw[part], None if self.calibrated is None else self.calibrated[part])
 
 
-class Classifier(Scored[ClassMetrics], ABC):
+class Classifier(ProgressivelyScored[ClassMetrics], ABC):
     """Learns which of several classes events belong to. Classes may appear at any time.
 
     Events come with codes: the places of their classes among `classes`.
@@ -69,48 +70,48 @@ class Classifier(Scored[ClassMetrics], ABC):
         try:
             self._seen = self._seen.union(declared)
             if classes is not None:
-                self.become(classes)
+                self.set_classes(classes)
             answers = self._learn(X, np.asarray(codes), sample_weight=sample_weight, offset=offset, time=time)
         except BaseException:
-            has_learned = self.learner.count > count
             self.__dict__ = before
-            if classes is not None and has_learned:
-                self._after_an_interruption(classes)
+            learned = self.learner.count - count
+            if classes is not None and learned:
+                self._after_an_interruption(classes, np.asarray(codes)[:learned])
             raise
         if not self.metrics_by_output:
             return []
         known_from = self._known_from(codes)
         self._seen = self._seen.union(self.classes)
-        return self.judge(self.metrics, answers, codes, known_from, sample_weight=sample_weight, features=features)
+        return self.score(self.metrics, answers, codes, known_from, sample_weight=sample_weight, features=features)
 
     @abstractmethod
-    def become(self, classes: Sequence[Any]) -> None:
+    def set_classes(self, classes: Sequence[Any]) -> None:
         """Have these classes, in this order: the present ones and perhaps others."""
 
     @abstractmethod
     def _learn(
         self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
-    ) -> Answers: ...
+    ) -> RawPredictions: ...
 
     @abstractmethod
-    def _after_an_interruption(self, classes: Sequence[Any]) -> None:
-        """Keep what an interrupted call has learned of new classes, if the learner does."""
+    def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
+        """Keep the new classes of the events that were learned before an interruption, if the learner has kept them."""
 
     # Predicting
 
     @abstractmethod
-    def answer(self, X: Any, *, offset: Any = None) -> Answers:
-        """What the model says of events."""
+    def predict_raw(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> RawPredictions:
+        """What the model says of events: its `answer` for a time in which no labels are coming in, or its live one."""
 
     @abstractmethod
-    def scores(self, answers: Answers) -> Array:
+    def scores(self, answers: RawPredictions) -> Array:
         """One column for each class; with two classes only that of the second one against the first."""
 
     @abstractmethod
-    def probabilities(self, answers: Answers) -> Array:
+    def probabilities(self, answers: RawPredictions) -> Array:
         """One column for each class; the rows sum to one."""
 
-    def chosen(self, answers: Answers) -> npt.NDArray[np.intp]:
+    def chosen(self, answers: RawPredictions) -> npt.NDArray[np.intp]:
         """The codes of the classes that the scores are highest for."""
         scores = self.scores(answers)
         if len(self.classes) == 2:
@@ -119,10 +120,10 @@ class Classifier(Scored[ClassMetrics], ABC):
 
     # Scoring
 
-    def judge(
+    def score(
         self,
         metrics: ClassMetrics,
-        answers: Answers,
+        answers: RawPredictions,
         codes: npt.NDArray[Any],
         known_from: npt.NDArray[np.intp] | None = None,
         *,
@@ -144,8 +145,8 @@ class Classifier(Scored[ClassMetrics], ABC):
             weight = None if sample_weight is None else sample_weight[part]
             counts = None if features is None else features[part]
             known, earlier = np.flatnonzero(every <= begin), np.flatnonzero(every < begin)
-            if len(self.classes) == 2 == len(earlier) and self._scores_margins(metrics):
-                rows += self._judge_margins(metrics, answers[part], codes[part], weight, counts)
+            if len(self.classes) == 2 == len(earlier) and self._can_score_margins(metrics):
+                rows += self._score_margins(metrics, answers[part], codes[part], weight, counts)
                 continue
             rows += metrics.add(
                 codes[part],
@@ -167,22 +168,22 @@ class Classifier(Scored[ClassMetrics], ABC):
         known_from[new] = [first.get(code, len(codes)) for code in new]
         return known_from
 
-    def _scores_margins(self, metrics: ClassMetrics) -> bool:
+    def _can_score_margins(self, metrics: ClassMetrics) -> bool:
         """Whether margins are scored, for the AUC: if both classes were known when the first event came."""
         return metrics.has_margins or not metrics.events
 
     @abstractmethod
-    def _judge_margins(
-        self, metrics: ClassMetrics, answers: Answers, codes: Codes, weight: Array | None, features: Any
+    def _score_margins(
+        self, metrics: ClassMetrics, answers: RawPredictions, codes: Codes, weight: Array | None, features: Any
     ) -> list[Row]: ...
 
     @abstractmethod
-    def _losses(self, answers: Answers, codes: Codes, known: npt.NDArray[np.intp]) -> Array: ...
+    def _losses(self, answers: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array: ...
 
     @abstractmethod
-    def _probabilities_among(self, answers: Answers, known: npt.NDArray[np.intp]) -> Array: ...
+    def _probabilities_among(self, answers: RawPredictions, known: npt.NDArray[np.intp]) -> Array: ...
 
-    def _chosen_among(self, answers: Answers, known: npt.NDArray[np.intp]) -> Codes:
+    def _chosen_among(self, answers: RawPredictions, known: npt.NDArray[np.intp]) -> Codes:
         """The best of some classes; -1 if there is none."""
         if not len(known):
             return np.full(len(answers.raw), -1, np.int32)

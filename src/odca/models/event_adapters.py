@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from odca.models.auto_events import AutoEvents
 from odca.models.events import EventLearner
+from odca.models.options import Answer
 from odca.penalties import Penalty
 from odca.validation.arrays import Array
 from odca.windows import Window
@@ -64,6 +65,13 @@ class EventLanes:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingEvent:
+    """In the place of X: the event that waits for its label under an id."""
+
+    id: str | int
+
+
+@dataclass(frozen=True, slots=True)
 class EventExperts:
     """`AutoEvents` as `ExpertClassifier` takes its experts."""
 
@@ -81,11 +89,14 @@ class EventExperts:
 
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, time: Any = None) -> Array:
         """Learn from events in order; return the answers from before."""
+        if isinstance(X, WaitingEvent):
+            weight, moment = 1.0 if sample_weight is None else sample_weight[0], None if time is None else time[0]
+            return np.asarray(self.events.learn_label(X.id, y[0], weight=weight, time=moment))[None]
         return self.events.learn_many(X, y, sample_weight=sample_weight, time=time)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, answer: Answer) -> Array:
         """The answers for events."""
-        return self.events.predict_many(X)
+        return self.events.predict_many(X, answer=answer)
 
     def probabilities(self, answers: Array) -> Array:
         """P(class) of each event."""
@@ -94,6 +105,10 @@ class EventExperts:
     def declare(self, classes: int) -> None:
         """Make room for so many classes."""
         self.events.learner.declare(classes)
+
+    def freeze(self) -> EventLanes:
+        """The steady answer as a linear model."""
+        return EventLanes(self.events.freeze())
 
     def copy(self) -> "EventExperts":
         """Independent experts in the same state."""

@@ -2,8 +2,7 @@
 
 import json
 import math
-import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Required, Self, TypeAlias, Unpack
@@ -24,9 +23,10 @@ from odca.features.spec import (
     feature_names,
     feature_parts,
 )
-from odca.io import model_file
-from odca.learner import Learner, saved_options
+from odca.io import container, model_file
+from odca.learner import Learner, filed, saved_options
 from odca.learner_options import Numbers
+from odca.models.pending import PendingEvents, checked_id
 from odca.penalties import KL, Penalty
 from odca.validation.arrays import Array, as_columns, as_floats, as_times
 from odca.validation.numbers import whole
@@ -102,9 +102,17 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         max_pending: int = 10_000,
         **options: Unpack[EventOptions],
     ) -> None:
-        for name in ("prior_mean", "penalty_weights"):
-            if options.get(name) is not None:
-                raise ValueError(f"{name} goes by columns, and events have names. Leave it out.")
+        _require_names(options)
+        self._begin(options, intercept=intercept, scale=scale, max_pending=max_pending)
+
+    def _begin(
+        self,
+        options: Mapping[str, Any],
+        *,
+        intercept: bool = True,
+        scale: bool | Literal["auto"] = "auto",
+        max_pending: int = 10_000,
+    ) -> None:
         given: dict[str, Any] = dict(options)
         features = Features(**{name: given.pop(name) for name in _FEATURES & set(given)})
         own = {**features.as_options(), "max_pending": whole(max_pending, "max_pending")}
@@ -120,16 +128,17 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         features = Features(**{name: own[name] for name in _FEATURES})
         self._core = _core.EventCore(learner.native, self._single, learner.smoothing > 0.0, features.native())
         super().__init__(self._core)
-        self._pending: dict[Hashable, tuple[int, dict[str, Any], float]] = {}  # id: number, event, offset
-        self._taken: set[int] = set()  # the numbers of those whose label is being learned: they count as gone
-        self._kept = 0  # events that were ever put there; also the number of the next
-        self._dropped = 0
-        self._shelf = threading.Lock()  # around _pending, _taken, _kept and _dropped; never held while learning
+        self._pending: PendingEvents[tuple[dict[str, Any], float]] = PendingEvents(own["max_pending"])  # event, offset
 
     @property
     def native(self) -> _core.EventCore:
         """The native model of events, for code that is built on it."""
         return self._core
+
+    @property
+    def options_of_features(self) -> dict[str, Any]:
+        """What becomes a feature, and max_pending."""
+        return dict(self._own)
 
     @property
     def learner(self) -> Learner:
@@ -143,53 +152,27 @@ class EventLearner(model_file.Savable, _core.OneByOne):
 
         The event is then no longer kept. If the label is refused, it still is.
         """
-        with self._shelf:
-            kept = number, event, offset = self._waiting(id)
-            self._taken.add(number)
-        learned = False
-        try:
-            margin = self.learn_one(event, y, weight=weight, offset=offset, time=time)
-            learned = True
-        finally:
-            with self._shelf:
-                self._taken.discard(number)
-                if learned and self._pending.get(id) is kept:  # else an event that came since has taken its place
-                    del self._pending[id]
-                self._drop_oldest()
-        return margin
+        with self._pending.labelled(id) as (event, offset):
+            return self.learn_one(event, y, weight=weight, offset=offset, time=time)
 
     def waiting(self, id: str | int) -> Event:  # noqa: A002
         """The event that waits for its label under `id`."""
-        with self._shelf:
-            return dict(self._waiting(id)[1])
+        return dict(self._pending.waiting(id)[0])
 
     def with_waiting_of(self, other: "EventLearner") -> Self:
         """Take over the events that wait for labels in another learner; return this one."""
         self._shelve(*other._shelved())  # noqa: SLF001 - of its own class
         return self
 
-    def _waiting(self, id: Hashable) -> tuple[int, dict[str, Any], float]:  # noqa: A002
-        kept = self._pending.get(id)
-        if kept is not None and kept[0] not in self._taken:
-            return kept
-        raise KeyError(
-            f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
-            f"dropped as the oldest of more than max_pending={self._own['max_pending']} ({self.dropped} were so far)."
-        )
-
-    def plain(self, x: Event) -> dict[str, Any]:
-        """The event as it is read: plain strings and floats, without what is missing (unless that is a feature)."""
-        return dict(self._core.plain(x))
-
     @property
     def pending(self) -> int:
         """How many events wait for their labels."""
-        return len(self._pending) - len(self._taken)
+        return len(self._pending)
 
     @property
     def dropped(self) -> int:
         """How many events were dropped unlabelled, because more than max_pending waited."""
-        return self._dropped
+        return self._pending.dropped
 
     # Many events
 
@@ -294,18 +277,29 @@ class EventLearner(model_file.Savable, _core.OneByOne):
                 "dropped": np.array([dropped], np.int64),
             }.items()
         }
-        return model_file.ModelFile(self.kind, self.learner.options | self._own, arrays)
+        options, arrays = filed(self.learner.options, arrays)
+        return model_file.ModelFile(self.kind, options | self._own, arrays)
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
         """Return the learner that a file holds. ValueError (or the like) if it holds none."""
         arrays = {name: array for name, array in saved.arrays.items() if not name.startswith(_PREFIX)}
         ours = {name.removeprefix(_PREFIX): array for name, array in saved.arrays.items() if name not in arrays}
-        learner = cls(**saved_options(saved.options, arrays, loss))
-        learner.learner.set_state(arrays)
-        learner._restore_names(Names.from_arrays(ours))
-        pending = json.loads(ours["pending"].astype(np.uint8).tobytes(), object_pairs_hook=model_file.without_repeats)
-        learner._shelve(pending, int(ours["dropped"].item()))
+        _require_names(saved.options)
+        options, state = saved_options(saved.options, arrays, loss)
+        learner = cls.of(options, state, Names.from_arrays(ours))
+        pending = container.from_json(ours["pending"].astype(np.uint8).tobytes())
+        learner._shelve(pending, int(ours["dropped"].item()))  # noqa: SLF001 - of its own class
+        return learner
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], state: Mapping[str, npt.NDArray[Any]] | None, names: "Names") -> Self:
+        """A learner with these options, which may have a prior mean in the order of the names, and this state."""
+        learner = cls.__new__(cls)
+        learner._begin(**_split(options))  # noqa: SLF001 - of its own class
+        if state is not None:
+            learner.learner.set_state(state)
+        learner._restore_names(names)  # noqa: SLF001 - the same
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
@@ -314,7 +308,7 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         return {"options": options, "state": state, "names": tuple(names), "shelf": self._shelved()}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.__init__(**saved["options"])  # type: ignore[misc] # a learner is its options and its state
+        self._begin(**_split(saved["options"]))
         self.learner.set_state(saved["state"])
         self._restore_names(Names(*saved["names"]))
         self._shelve(*saved["shelf"])
@@ -366,36 +360,31 @@ class EventLearner(model_file.Savable, _core.OneByOne):
         self._core.restore(*names)
 
     def _keep(self, id: object, x: Event, offset: float) -> None:  # noqa: A002
-        if not isinstance(id, str | int) or isinstance(id, bool):
-            raise TypeError(f"an id must be a string or a whole number; got {id!r}.")
-        event = self._core.plain(x)
-        with self._shelf:
-            if old := self._pending.pop(id, None):  # so that the new one is the newest
-                self._taken.discard(old[0])
-            self._pending[id] = (self._kept, event, float(offset))
-            self._kept += 1
-            self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        while self.pending > self._own["max_pending"]:
-            del self._pending[next(id for id, kept in self._pending.items() if kept[0] not in self._taken)]  # noqa: A001
-            self._dropped += 1
+        self._pending.keep(checked_id(id), (self._core.plain(x), float(offset)))
 
     def _shelved(self) -> tuple[list[list[Any]], int]:
         """The waiting events, oldest first, as [id, event, offset]; and how many were dropped."""
-        with self._shelf:
-            waiting = [(id, *kept) for id, kept in self._pending.items() if kept[0] not in self._taken]  # noqa: A001
-            return [[id, event, offset] for id, _, event, offset in waiting], self._dropped  # noqa: A001
+        waiting, dropped = self._pending.listed()
+        return [[id, event, offset] for id, (event, offset) in waiting], dropped  # noqa: A001
 
     def _shelve(self, pending: list[list[Any]], dropped: int) -> None:
         """The reverse, with every part checked."""
-        for id, event, offset in pending:  # noqa: A001
+        for _, event, offset in pending:
             if not isinstance(event, dict) or not math.isfinite(offset):
                 raise ValueError("a pending event is not a dictionary, or its offset is not finite.")
-            self._keep(id, event, offset)
-        if self._dropped or len(pending) != self.pending or dropped < 0:
-            raise ValueError("the events that wait for labels do not fit together.")
-        self._dropped = dropped
+        self._pending.restore([(id, (self._core.plain(event), offset)) for id, event, offset in pending], dropped)  # noqa: A001
+
+
+def _require_names(options: Mapping[str, Any]) -> None:
+    for name in ("prior_mean", "penalty_weights"):
+        if options.get(name) is not None:
+            raise ValueError(f"{name} goes by columns, and events have names. Leave it out.")
+
+
+def _split(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `_begin`: an `EventLearner`'s own words, and the others."""
+    own = {name: options[name] for name in ("intercept", "scale", "max_pending") if name in options}
+    return {"options": {name: value for name, value in options.items() if name not in own}, **own}
 
 
 # Names

@@ -1,20 +1,22 @@
 """Linear models: a learner whose lanes are classes, labels or outputs."""
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from odca.errors import InputError, Remedy
+from odca.io.model_file import ModelFile
 from odca.losses import LogLoss, Poisson, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
-from odca.models.calibration import Calibration, sigmoid
-from odca.models.classes import OneAgainstRest
-from odca.models.classifier import Answers, Classifier, Codes
-from odca.models.options import numbers_first
+from odca.models.calibration import Calibration, Softmax, restored, sigmoid
+from odca.models.classifier import Classifier, Codes, RawPredictions
+from odca.models.one_against_rest import OneAgainstRest
+from odca.models.options import Answer, is_steady, numbers_first
+from odca.models.progressive_scores import ProgressivelyScored
 from odca.models.regressor import Regressor
-from odca.models.scored import Scored
 from odca.penalties import Penalty
 from odca.validation.arrays import Array
 from odca.windows import Window
@@ -60,7 +62,12 @@ class Calibrated:
     """A model whose margins become probabilities by a calibration, unless they are log odds."""
 
     learner: Any
-    calibration: Calibration | None
+    calibration: Calibration | Softmax | None
+
+    def restore_calibration(self, parts: Mapping[str, ModelFile]) -> None:
+        """Take over the calibration of a file. ValueError (or the like) if it is not one, or should be there and is not."""
+        if self.calibration is not None or "calibration" in parts:
+            self.calibration = restored(parts["calibration"])
 
     def calibrate(self, margins: Array, targets: Array, **how: Any) -> None:
         """Learn probabilities anew, from the margins of a solution."""
@@ -89,16 +96,26 @@ class LinearClassifier(Calibrated, Classifier):
         self.spare = spare
         """Whether there is to be a spare lane; from the next call on, if it is set."""
         self.layout = OneAgainstRest(self.classes, spare)
-        self.calibration: Calibration | None = None
-        """What makes probabilities of margins, where these are not log odds."""
+        self.calibration: Calibration | Softmax | None = None
+        """What makes probabilities of margins, where these are not log odds against the rest."""
         if not isinstance(learner.loss, LogLoss):
             self.calibration = Calibration(len(self.layout.lanes), learner.window)
 
-    def become(self, classes: Sequence[Any]) -> None:
+    @staticmethod
+    def targets(classes: Iterable[Any], codes: npt.NDArray[Any], *, spare: bool) -> Array:
+        """What the lanes of a learner of these classes learn for events of these codes, (n, lanes)."""
+        return OneAgainstRest(tuple(classes), spare).labels(codes)
+
+    @staticmethod
+    def lanes(classes: Iterable[Any], *, spare: bool) -> int:
+        """How many lanes a learner of these classes needs."""
+        return len(OneAgainstRest(tuple(classes), spare).lanes)
+
+    def set_classes(self, classes: Sequence[Any]) -> None:
         """Have these classes, in this order: the present ones and perhaps others."""
         if tuple(classes) == self.classes and self.spare == self.layout.spare:
             return
-        layout, sources, mirrored = self.layout.become(classes, spare=self.spare)
+        layout, sources, mirrored = self.layout.with_classes(classes, spare=self.spare)
         if any(mirrored) and not self.learner.penalty.is_symmetric:
             raise ValueError(
                 f"a third class cannot join two under {self.learner.penalty!r}, which treats the signs of weights differently. "
@@ -115,40 +132,41 @@ class LinearClassifier(Calibrated, Classifier):
     def with_classes(self, classes: Sequence[Any]) -> "LinearClassifier":
         """The same model with these classes, in this order."""
         twin = copy.copy(self)
-        twin.become(classes)
+        twin.set_classes(classes)
         return twin
 
     def require_consistent(self) -> None:
         """Raise ValueError for parts that do not belong together, such as those of a damaged file."""
         lanes = len(self.layout.lanes)
-        if self.learner.lanes != lanes or len(self.calibration or range(lanes)) != lanes:
+        if self.learner.lanes != lanes or (self.calibration is not None and len(self.calibration) != lanes):
             raise ValueError("its classes are not those of its learner.")
 
     def _learn(
         self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
-    ) -> Answers:
+    ) -> RawPredictions:
         targets = self.layout.labels(codes)
         margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
         if self.calibration is None:
-            return Answers(margins)
-        return Answers(margins, self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time))
+            return RawPredictions(margins)
+        return RawPredictions(margins, self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time))
 
-    def _after_an_interruption(self, classes: Sequence[Any]) -> None:
+    def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
         """Nothing: the learner with lanes for new classes is another one, which was dropped."""
 
-    def answer(self, X: Any, *, offset: Any = None) -> Answers:
+    def predict_raw(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> RawPredictions:
         """The margins of events."""
-        return Answers(self.learner.predict(X, offset=offset))
+        require_steady(answer)
+        return RawPredictions(self.learner.predict(X, offset=offset))
 
-    def scores(self, answers: Answers) -> Array:
+    def scores(self, answers: RawPredictions) -> Array:
         """The margins of the classes that have a lane: of two only the second one's."""
         return self.layout.scores(answers.raw)
 
-    def probabilities(self, answers: Answers) -> Array:
+    def probabilities(self, answers: RawPredictions) -> Array:
         """Exact for log loss (several classes: one against the rest, normalised), else as calibrated on the stream."""
         return self.layout.distribution(self._p_of_lanes(answers), self.scores(answers))
 
-    def _p_of_lanes(self, answers: Answers) -> Array:
+    def _p_of_lanes(self, answers: RawPredictions) -> Array:
         if answers.calibrated is not None:
             return np.array(self.layout.scores(answers.calibrated))
         scores = self.scores(answers)
@@ -156,8 +174,8 @@ class LinearClassifier(Calibrated, Classifier):
 
     # Scoring
 
-    def _judge_margins(
-        self, metrics: ClassMetrics, answers: Answers, codes: Codes, weight: Array | None, features: Any
+    def _score_margins(
+        self, metrics: ClassMetrics, answers: RawPredictions, codes: Codes, weight: Array | None, features: Any
     ) -> list[Row]:
         is_log_odds = self.calibration is None and answers.calibrated is None
         return metrics.add_margins(
@@ -169,17 +187,17 @@ class LinearClassifier(Calibrated, Classifier):
             features=features,
         )
 
-    def _scores_margins(self, metrics: ClassMetrics) -> bool:
-        return has_value(self.learner) and super()._scores_margins(metrics)
+    def _can_score_margins(self, metrics: ClassMetrics) -> bool:
+        return has_value(self.learner) and super()._can_score_margins(metrics)
 
-    def _losses(self, answers: Answers, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
+    def _losses(self, answers: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
         """The mean over the lanes of the classes that are known; nan if the user's loss does not say."""
         scores, targets = self.scores(answers), self.layout.labels(codes)
         if len(self.classes) > 2:
             scores, targets = scores[:, known], targets[:, known]
         return np.asarray(losses_of(self.learner, scores, targets[:, : scores.shape[1]]).mean(axis=1))
 
-    def _probabilities_among(self, answers: Answers, known: npt.NDArray[np.intp]) -> Array:
+    def _probabilities_among(self, answers: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
         if len(known) == len(self.classes):
             return self.probabilities(answers)
         scores, p = self.scores(answers), np.zeros((len(answers.raw), len(self.classes)))
@@ -194,12 +212,12 @@ class LinearClassifier(Calibrated, Classifier):
         return p
 
 
-class LinearLabels(Calibrated, Scored[ClassMetrics]):
+class LinearLabels(Calibrated, ProgressivelyScored[ClassMetrics]):
     """A learner with a lane for each of several labels that an event may have at the same time."""
 
     def __init__(self, learner: Lanes) -> None:
         self.learner = learner
-        self.calibration: Calibration | None = None
+        self.calibration: Calibration | Softmax | None = None
         if not isinstance(learner.loss, LogLoss):
             self.calibration = Calibration(learner.lanes, learner.window)
         super().__init__([ClassMetrics() for _ in range(learner.lanes)])
@@ -221,11 +239,11 @@ class LinearLabels(Calibrated, Scored[ClassMetrics]):
                 weight=sample_weight,
             )
 
-    def answer(self, X: Any, *, offset: Any = None) -> Answers:
+    def predict_raw(self, X: Any, *, offset: Any = None) -> RawPredictions:
         """The margins of events."""
-        return Answers(self.learner.predict(X, offset=offset))
+        return RawPredictions(self.learner.predict(X, offset=offset))
 
-    def probabilities(self, answers: Answers) -> Array:
+    def probabilities(self, answers: RawPredictions) -> Array:
         """P(label) for each label."""
         return sigmoid(answers.raw) if self.calibration is None else self.calibration.probabilities(answers.raw)
 
@@ -245,8 +263,9 @@ class LinearRegressor(Regressor):
         """Learn from events in order; return their margins from before."""
         return self.learner.learn(X, y, sample_weight=sample_weight, offset=offset, time=time)
 
-    def margins(self, X: Any, *, offset: Any = None) -> Array:
+    def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
         """The margins of events, (n, outputs)."""
+        require_steady(answer)
         return self.learner.predict(X, offset=offset)
 
     def predictions(self, margins: Array) -> Array:
@@ -265,6 +284,15 @@ class LinearRegressor(Regressor):
         return NumberMetrics(
             self.losses if has_value(self.learner) else None,
             margin_is_prediction=not isinstance(self.learner.loss, Poisson),
+        )
+
+
+def require_steady(answer: Answer) -> None:
+    """Raise ValueError for the live answer, which a linear model does not have."""
+    if not is_steady(answer):
+        raise InputError(
+            "one linear model has one answer, the steady one; only automatic models have a live answer.",
+            remedy=Remedy("Leave out {answer}.", answer=answer),
         )
 
 

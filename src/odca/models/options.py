@@ -1,10 +1,10 @@
-"""The options of a model, the same words for every face, and what "auto" stands for."""
+"""The options of a model, the same words for every interface, and what "auto" stands for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from odca.learner_options import default_rho
+from odca.learner_options import default_rho, tries_strengths
 from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
 from odca.windows import Infinite, Window, as_window
@@ -12,6 +12,8 @@ from odca.windows import Infinite, Window, as_window
 Task: TypeAlias = Literal["classes", "numbers"]
 Label: TypeAlias = float | str
 Memory: TypeAlias = Literal["events", "time"]
+Answer: TypeAlias = Literal["live", "steady"]
+"""What a prediction is for: a stream whose labels keep coming in, or a time in which none do."""
 OrAuto: TypeAlias = float | Literal["auto"]
 
 OF_ESTIMATORS = (
@@ -34,9 +36,10 @@ class ModelOptions:
     task: whether labels are classes or numbers. None: classes if they are texts or only two, or if the loss is for classes.
     loss: None is log loss for classes and squared error for numbers.
     penalty, window: of the learner.
-    rho: "auto" is 1e-5, or 1e-3 where features are scaled: there 1e-5 would let the first events throw the weights far off.
-    smoothing: "auto" follows the window.
-    prior_strength: "auto" takes a tenth of the squared length of the first event for classes, and 0 for numbers.
+    rho: "auto" learns with several strengths and answers with the one that has predicted best so far; see `Learner`.
+    smoothing: "auto" follows the window; with rho="auto" it is 0.
+    prior_strength: "auto" takes a tenth of the squared length of the first event for classes, and 0 for numbers; with
+        rho="auto" it is 0.
     intercept, intercept_penalty: whether there is a constant feature, and the factor on its penalty.
     scale: "auto" scales features that come in units of their own (dense arrays, tables, JSON, dictionaries), unless
         the weights have a meaning in those units (KL, prior_mean).
@@ -83,22 +86,21 @@ class ModelOptions:
         in_units: whether features come in units of their own. squared_length: of the first event, given whether
         features are scaled.
         """
-        restrained = self.task == "classes" and not isinstance(self.penalty, KL)
         scale = in_units and not isinstance(self.penalty, KL) if self.scale == "auto" else bool(self.scale)
-        strength = self.prior_strength
+        rho, smoothing, strength = self.rho, self.smoothing, self.prior_strength
+        tries = tries_strengths(rho, self.loss)
+        if isinstance(rho, str) and not tries:
+            rho = default_rho(scale=scale)
+        if isinstance(smoothing, str):
+            smoothing = 0.0 if tries else self.window.default_smoothing
         if isinstance(strength, str):
+            restrained = self.task == "classes" and not tries and not isinstance(self.penalty, KL)
             strength = prior_strength_for(squared_length(scale)) if restrained else 0.0
-        return replace(
-            self,
-            scale=scale,
-            rho=default_rho(scale=scale) if isinstance(self.rho, str) else self.rho,
-            smoothing=self.window.default_smoothing if isinstance(self.smoothing, str) else self.smoothing,
-            prior_strength=strength,
-        )
+        return replace(self, scale=scale, rho=rho, smoothing=smoothing, prior_strength=strength)
 
     def of_learner(self, *, lanes: int | None) -> dict[str, Any]:
         """Resolved options as the keywords of `Learner` and `EventLearner`."""
-        assert not any(isinstance(each, str) for each in (self.rho, self.smoothing, self.prior_strength, self.scale))
+        assert not any(isinstance(each, str) for each in (self.smoothing, self.prior_strength, self.scale))
         return {
             "loss": self.loss,
             "penalty": self.penalty,
@@ -124,6 +126,13 @@ class ModelOptions:
     def as_options(self) -> dict[str, Any]:
         """For a model file."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def is_steady(answer: Answer) -> bool:
+    """Whether `answer` asks for the steady answer. ValueError if it is neither of the two."""
+    if answer not in get_args(Answer):
+        raise ValueError(f"answer must be 'live' or 'steady'; got {answer!r}.")
+    return answer == "steady"
 
 
 def default_loss(task: Task) -> LogLoss | SquaredError:
@@ -152,10 +161,10 @@ def numbers_first(label: Any) -> tuple[bool, Any]:
     return isinstance(label, str), label
 
 
-def show(label: Label) -> str:
+def label_text(label: Label) -> str:
     """A label as a person writes it: 1 and not 1.0.
 
-    >>> show(1.0), show("UP")
+    >>> label_text(1.0), label_text("UP")
     ('1', 'UP')
     """
     if isinstance(label, str):

@@ -1,4 +1,4 @@
-"""The one regression behind every face: a learner of numbers with progressive scores."""
+"""The one regression behind every interface: a learner of numbers with progressive scores."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.metrics import NumberMetrics, Row
-from odca.models.scored import Scored
+from odca.models.options import Answer
+from odca.models.progressive_scores import ProgressivelyScored
 from odca.validation.arrays import Array
 
 
-class Regressor(Scored[NumberMetrics], ABC):
+class Regressor(ProgressivelyScored[NumberMetrics], ABC):
     """Learns to predict numbers, one or several of each event."""
 
     learner: Any
@@ -32,12 +33,12 @@ class Regressor(Scored[NumberMetrics], ABC):
         """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's metrics' table."""
         margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time)
         rows = [
-            self.judge(metrics, margins[:, k], y[:, k], sample_weight=sample_weight, features=features)
+            self.score(metrics, margins[:, k], y[:, k], sample_weight=sample_weight, features=features)
             for k, metrics in enumerate(self.metrics_by_output)
         ]
         return rows[0]
 
-    def judge(
+    def score(
         self,
         metrics: NumberMetrics,
         margins: Array,
@@ -57,8 +58,8 @@ class Regressor(Scored[NumberMetrics], ABC):
         """Learn from events in order; return their margins from before, (n, outputs)."""
 
     @abstractmethod
-    def margins(self, X: Any, *, offset: Any = None) -> Array:
-        """The margins of events, (n, outputs)."""
+    def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
+        """The margins of events, (n, outputs): the `answer` for a time in which no labels are coming in, or the live one."""
 
     @abstractmethod
     def predictions(self, margins: Array) -> Array:

@@ -2,41 +2,48 @@
 
 import threading
 from collections.abc import Hashable, Iterable
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from river import base
 
 from odca.features.records import as_events
-from odca.io.model_file import ModelFile, Savable
+from odca.features.spec import FeatureOptions
+from odca.io.model_file import ModelFile
 from odca.models.auto import Task
 from odca.models.auto_events import AutoEvents
 from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier
-from odca.models.event_adapters import EventExperts
-from odca.models.events import Event, Missing
+from odca.models.classifier import RawPredictions
+from odca.models.event_adapters import EventExperts, EventLanes, WaitingEvent
+from odca.models.events import Event
+from odca.models.linear import LinearClassifier
+from odca.models.options import Answer
+from odca.river.estimator import RiverEstimator, require_labels
 from odca.river.frames import index_of
+from odca.river.linear import BOTH, ODCAClassifier, ODCARegressor, all_truths
 
 _NEW_LABELS = threading.RLock()
 
 
-class _Auto(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
+class _Auto(RiverEstimator):
     """What the automatic classifier and regressor share."""
 
+    events: AutoEvents
     _task: Task
 
-    def __init__(self, bits: int | None = None, missing: Missing = "indicate") -> None:
-        self.bits = bits
-        self.missing = missing
-        self.events = AutoEvents(self._task, bits=bits, missing=missing)
+    def __init__(self, *, max_pending: int = 10_000, **feature_options: Unpack[FeatureOptions]) -> None:
+        self.max_pending = max_pending
+        self.feature_options = feature_options
+        self.events = AutoEvents(self._task, max_pending=max_pending, **feature_options)
+
+    def explain_one(self, x: Event, *, answer: Answer = "live") -> dict[str, Any]:
+        """What each named feature of an event, and the previous labels, add to its prediction. See `AutoEvents.explain_one`."""
+        return self.events.explain_one(x, answer=answer)
 
     def report(self) -> AutoReport:
         """Which experts carry the weight now: str(report) in words, as_json(), plot()."""
         return self.events.learner.report()
-
-    def saved(self) -> ModelFile:
-        """What a file holds of the estimator."""
-        return ModelFile(self.kind, {"params": self._get_params()}, {}, {"events": self.events.saved()})
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
@@ -52,7 +59,9 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
 
     Labels may be of any kind, as many as there are, and may appear at any time.
 
-    bits, missing: as for `EventLearner`: hashed names, and what missing values mean.
+    max_pending: how many events wait for their labels at most, as for `EventLearner`.
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: what becomes a feature, as for
+        `EventLearner`.
 
     >>> from river import datasets, evaluate, metrics
     >>> evaluate.progressive_val_score(datasets.Phishing(), AutoClassifier(), metrics.Accuracy())
@@ -62,8 +71,8 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
     kind = "river.AutoClassifier"
     _task = "classes"
 
-    def __init__(self, bits: int | None = None, missing: Missing = "indicate") -> None:
-        super().__init__(bits, missing)
+    def __init__(self, *, max_pending: int = 10_000, **feature_options: Unpack[FeatureOptions]) -> None:
+        super().__init__(max_pending=max_pending, **feature_options)
         self._model = ExpertClassifier(EventExperts(self.events), (), scored=False)
 
     @property
@@ -82,11 +91,12 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         else:
             self.learn_many([x], [y], None if w == 1.0 else [w], time=None if time is None else [time])
 
-    def learn_many(self, X: Iterable[Event], y: Iterable[Hashable], w: Any = None, *, time: Any = None) -> None:
+    def learn_many(
+        self, X: Iterable[Event] | WaitingEvent, y: Iterable[Hashable], w: Any = None, *, time: Any = None
+    ) -> None:
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
         labels = [label.item() if isinstance(label, np.generic) else label for label in y]
-        if any(label is None or label != label for label in labels):  # noqa: PLR0124 - nan
-            raise ValueError("a label must not be None or nan: leave such events out.")
+        require_labels(labels)
         if set(labels) <= set(self.classes):
             self._learn(X, labels, None, w, time)
             return
@@ -98,32 +108,58 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         coded = np.array([codes[label] for label in labels], dtype=np.intp)
         self._model.learn(X, coded, classes, sample_weight=w, time=time)
 
-    def predict_proba_one(self, x: Event) -> dict[Hashable, float]:
-        """P(class) of every class that came so far."""
-        return dict(zip(self.classes, self._distribution([x])[0].tolist(), strict=True)) if self.classes else {}
+    def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
+        """Learn from the event that a prediction kept under `id`, now that its label has come."""
+        self.learn_many(WaitingEvent(id), [y], None if w == 1.0 else [w], time=None if time is None else [time])
 
-    def predict_proba_many(self, X: Any) -> Any:
+    def predict_proba_one(
+        self,
+        x: Event,
+        *,
+        answer: Answer = "live",
+        id: str | int | None = None,  # noqa: A002
+    ) -> dict[Hashable, float]:
+        """P(class) of every class that came so far.
+
+        answer: "steady" if no labels are coming in. With an `id` the event waits for `learn_label`.
+        """
+        raw = np.asarray(self.events.predict_one(x, answer=answer, id=id))[None]
+        if not self.classes:
+            return {}
+        return dict(zip(self.classes, self._model.probabilities(RawPredictions(raw))[0].tolist(), strict=True))
+
+    def predict_proba_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The same of many events, as a data frame."""
         import pandas as pd  # noqa: PLC0415 - only who has a data frame needs it
 
-        return pd.DataFrame(self._distribution(X), columns=list(self.classes), index=index_of(X))
+        return pd.DataFrame(self._distribution(X, answer), columns=list(self.classes), index=index_of(X))
 
-    def predict_one(self, x: Event) -> Hashable:
-        """The most likely class; None before the first event."""
-        return self.classes[int(self._distribution([x])[0].argmax())] if self.classes else None
+    def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> Hashable:  # noqa: A002
+        """The most likely class, of the probabilities of `predict_proba_one`; None before the first event."""
+        p = self.predict_proba_one(x, answer=answer, id=id)
+        return max(p, key=p.__getitem__) if p else None
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The same of many events, as a series."""
         import pandas as pd  # noqa: PLC0415 - the same
 
-        p = self._distribution(X)
+        p = self._distribution(X, answer)
         chosen = [self.classes[k] for k in p.argmax(axis=1)] if self.classes else [None] * len(p)
         return pd.Series(chosen, index=index_of(X), dtype=object)
 
-    def _distribution(self, X: Any) -> Any:
+    def _distribution(self, X: Any, answer: Answer) -> Any:
         if not self.classes:
             return np.zeros((len(as_events(X)), 0))
-        return self._model.probabilities(self._model.answer(X))
+        return self._model.probabilities(self._model.predict_raw(X, answer=answer))
+
+    def freeze(self) -> ODCAClassifier:
+        """The steady answer as a plain linear classifier: see `AutoLearner.freeze`."""
+        if not self.classes:
+            raise ValueError("there is nothing to freeze before the first event.")
+        if all_truths(self.classes):
+            lane = EventLanes(self.events.freeze(mirrored=bool(self.classes[0])))
+            return ODCAClassifier.around(LinearClassifier(lane, BOTH, spare=False, scored=False))
+        return ODCAClassifier.around(self._model.freeze(spare=True))
 
     def saved(self) -> ModelFile:
         """What a file holds of the classifier."""
@@ -147,7 +183,9 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
 class AutoRegressor(_Auto, base.MiniBatchRegressor):  # type: ignore[misc]
     """A regression for streams of dictionaries with nothing to tune: strengths and memories are learned side by side and mixed.
 
-    bits, missing: as for `EventLearner`: hashed names, and what missing values mean.
+    max_pending: how many events wait for their labels at most, as for `EventLearner`.
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: what becomes a feature, as for
+        `EventLearner`.
     """
 
     kind = "river.AutoRegressor"
@@ -161,12 +199,20 @@ class AutoRegressor(_Auto, base.MiniBatchRegressor):  # type: ignore[misc]
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
         self.events.learn_many(X, np.asarray(y), sample_weight=None if w is None else np.asarray(w), time=time)
 
-    def predict_one(self, x: Event) -> float:
-        """The prediction."""
-        return float(self.events.predict_one(x))
+    def learn_label(self, id: str | int, y: float, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
+        """Learn from the event that a prediction kept under `id`, now that its number has come."""
+        self.events.learn_label(id, y, weight=w, time=time)
 
-    def predict_many(self, X: Any) -> Any:
+    def freeze(self) -> ODCARegressor:
+        """The steady answer as a plain linear regression: see `AutoLearner.freeze`."""
+        return ODCARegressor.of(self.events.freeze())
+
+    def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> float:  # noqa: A002
+        """The prediction. answer: "steady" if no labels are coming in. With an `id` the event waits for `learn_label`."""
+        return float(self.events.predict_one(x, answer=answer, id=id))
+
+    def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The same of many events, as a series."""
         import pandas as pd  # noqa: PLC0415 - only who has a data frame needs it
 
-        return pd.Series(self.events.predict_many(X), index=index_of(X))
+        return pd.Series(self.events.predict_many(X, answer=answer), index=index_of(X))

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -13,9 +14,12 @@ from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier, ExpertRegressor
-from odca.models.classifier import Answers
+from odca.models.classifier import RawPredictions
+from odca.models.options import Answer
+from odca.sklearn.classifier import ODCAClassifier
 from odca.sklearn.columns import Columns, all_or_nothing
 from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
+from odca.sklearn.regressor import ODCARegressor
 from odca.validation.arrays import Array
 
 
@@ -62,6 +66,22 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         moments = None if time is None else np.asarray(time)[order]
         return X[order], y[order], None if weight is None else weight[order], moments
 
+    @property
+    def coef_(self) -> Array:
+        """The weights of the steady answer, which is a linear model, in the units of X."""
+        check_is_fitted(self)
+        return self._steady()[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """The constant of the steady answer."""
+        check_is_fitted(self)
+        return self._steady()[1]
+
+    def _steady(self) -> tuple[Array, Array]:
+        """Weights and intercepts of the steady answer, in the order of the classes."""
+        return self.learner_.native.linear()[:2]
+
     def _checked_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return self._checked(X, reset=False, learning=False)
@@ -98,8 +118,9 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
     new_features: "error" refuses X with other columns, as scikit-learn asks; "learn" takes wider X as it comes, and columns of data frames by
         their names.
 
-    Classes may appear at any time. Features are scaled automatically. `progress_` holds the log loss and the accuracy of the predictions that
-    were made before learning from each event; `report()` says which experts carry the weight.
+    Classes may appear at any time. Features are scaled automatically. Predictions are the steady answer, for when no labels are coming in, which is
+    one linear model, `coef_` and `intercept_`; answer="live" is for events whose predecessors were all learned. `progress_` holds the log loss and
+    the accuracy of the live predictions that were made before learning from each event; `report()` says which experts carry the weight.
     """
 
     kind = "sklearn.AutoClassifier"
@@ -142,27 +163,44 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
         self._learn(X, y, classes, self._weights(sample_weight, X, online=True), time)
         return self
 
-    def decision_function(self, X: Any) -> Array:
-        """Log odds of the second class where there are two, else the log probabilities of all."""
+    def decision_function(self, X: Any, *, answer: Answer = "steady") -> Array:
+        """Log odds of the second class where there are two, else logits of all (the live answer: their log probabilities)."""
         rows = self._checked_rows(X)
-        return self._by_class(self._model.scores(self._model.answer(rows)))
+        return self._by_class(self._model.scores(self._model.predict_raw(rows, answer=answer)))
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, *, answer: Answer = "steady") -> Array:
         """P(class) of each event, one column for each class."""
         rows = self._checked_rows(X)
-        answers, columns = self._model.answer(rows), self._columns()
+        answers, columns = self._model.predict_raw(rows, answer=answer), self._columns()
         if columns == [1, 0]:  # the log odds of the other class
-            return self._model.probabilities(Answers(-answers.raw))
+            return self._model.probabilities(RawPredictions(-answers.raw))
         return self._model.probabilities(answers)[:, columns]
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any, *, answer: Answer = "steady") -> Array:
         """The logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, answer=answer))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any, *, answer: Answer = "steady") -> npt.NDArray[Any]:
         """The most likely class of each event."""
-        return self._chosen(self.decision_function(X))
+        return self._chosen(self.decision_function(X, answer=answer))
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, *, answer: Answer = "steady") -> float:
+        """The accuracy of `predict`."""
+        return float(accuracy_score(y, self.predict(X, answer=answer), sample_weight=sample_weight))
+
+    def _steady(self) -> tuple[Array, Array]:
+        weights, intercepts = super()._steady()
+        columns = self._columns()
+        if len(columns) > 2:
+            return weights[columns], intercepts[columns]
+        sign = 1.0 if columns == sorted(columns) else -1.0  # the log odds of the other class
+        return sign * weights, sign * intercepts
+
+    def freeze(self) -> ODCAClassifier:
+        """The steady answer as a plain linear classifier, fitted: see `AutoLearner.freeze`."""
+        check_is_fitted(self)
+        return ODCAClassifier.around(self._model.freeze(spare=True), self, class_weight=self.class_weight)
 
     def _learn(self, X: Any, y: npt.NDArray[Any], declared: Any, weight: Array | None, time: Any) -> None:
         model = self._model if "_model" in self.__dict__ else ExpertClassifier(AutoLearner("classes"), ())
@@ -198,8 +236,8 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
 class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
     """A regression for streams with nothing to tune: strengths and memories are learned side by side and mixed as the stream decides.
 
-    The parameters are those of `AutoClassifier`, but for class_weight. Predictions lie within the range of the labels seen so far.
-    `progress_` holds the errors of the predictions that were made before learning from each event; its `loss` is half the mean squared
+    The parameters are those of `AutoClassifier`, but for class_weight; the steady and the live answer are as there. Live predictions lie within the
+    range of the labels seen so far. `progress_` holds the errors of the live predictions that were made before learning from each event; its `loss` is half the mean squared
     error.
     """
 
@@ -225,10 +263,27 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
         self._learn(X, y, self._weights(sample_weight, X, online=True), time)
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, answer: Answer = "steady") -> Array:
         """The prediction for each event."""
         rows = self._checked_rows(X)
-        return self._model.margins(rows)[:, 0]
+        return self._model.margins(rows, answer=answer)[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, *, answer: Answer = "steady") -> float:
+        """R² of `predict`."""
+        return float(r2_score(y, self.predict(X, answer=answer), sample_weight=sample_weight))
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the steady answer, which is a linear model, in the units of X."""
+        weights: Array = super().coef_[0]
+        return weights
+
+    def freeze(self) -> ODCARegressor:
+        """The steady answer as a plain linear regression, fitted: see `AutoLearner.freeze`."""
+        check_is_fitted(self)
+        regressor = ODCARegressor.around(self._model.freeze(), self)
+        regressor.n_outputs_ = 0
+        return regressor
 
     def _learn(self, X: Any, y: Array, weight: Array | None, time: Any) -> None:
         model = self._model if "_model" in self.__dict__ else ExpertRegressor(AutoLearner("numbers"))

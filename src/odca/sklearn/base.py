@@ -178,6 +178,23 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
             raise ValueError("its gaps are not those of its learner.")
         return estimator
 
+    @classmethod
+    def around(cls, model: Any, like: BaseEstimator, **params: Any) -> Self:
+        """An estimator of a model that was learned elsewhere, with the columns of another estimator."""
+        options = model.learner.options
+        own = {
+            "scale": options["scale"],
+            "prior_strength": options["prior_strength"],
+            "new_features": like.new_features,
+        }
+        estimator = cls(**own, **params)
+        estimator._model = model
+        estimator._begun = estimator._options_of_learner()
+        for name in ("n_features_in_", "feature_names_in_", "_class_dtype"):
+            if name in like.__dict__:
+                estimator.__dict__[name] = like.__dict__[name]
+        return estimator
+
     _facts: tuple[str, ...] = ()
     """The attributes that a file holds beside those that every estimator has."""
 
@@ -225,7 +242,9 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
             options = replace(options, rho=self._automatic_rho(labels) / mass)
         if not online and isinstance(options.prior_strength, str):
             options = replace(options, prior_strength=0.0)
-        in_units = not sp.issparse(X) and self.prior_mean is None  # else the weights have a meaning in the units of X
+        in_units = self.prior_mean is None and (
+            online or not sp.issparse(X)
+        )  # else the weights have a meaning in the units of X
         resolved = options.resolved(in_units=in_units, squared_length=partial(_squared_length, X))
         kl = options.penalty if isinstance(options.penalty, KL) else None
         return Learner(

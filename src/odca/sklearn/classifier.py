@@ -13,9 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import MARGIN_LOSSES, SquaredError, as_loss
-from odca.models.calibration import Calibration
-from odca.models.classes import OneAgainstRest
-from odca.models.classifier import Answers
+from odca.models.classifier import RawPredictions
 from odca.models.linear import LinearClassifier, LinearLabels
 from odca.penalties import Penalty
 from odca.sklearn.base import Estimator
@@ -35,17 +33,18 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
     loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "squared_error";
         "smooth_hinge:0.5" with its parameter, or an object such as SmoothHinge(0.5).
     penalty: "l2", "elasticnet", "elasticnet:0.2", "nonnegative", "box:-1,1", or an object: ElasticNet(0.2), Box(-1, 1), ...
-    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and 1e-3 (scaled
-        features) or 1e-5 in `partial_fit`.
+    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and the
+        best so far of six strengths in `partial_fit`.
         `odca.conversions.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
     window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
         "half-life:7d" of event time, or an object such as HalfLife(3600.0): then events need a `time`.
-    smoothing: κ in [0, 1], how long predictions average over past weights; "auto" follows the window. `fit` needs none.
+    smoothing: κ in [0, 1], how long predictions average over past weights; "auto" follows the window, and is 0 with
+        rho="auto". `fit` needs none.
     fit_intercept, intercept_penalty: the intercept is penalised like a weight, times intercept_penalty.
     scale: True standardises the features as they come, under the model's own window (centred where X is dense); "auto" does so
-        for dense X and leaves sparse X as it is. Weights are always shown in the units of X.
+        for dense X, and for sparse X in `partial_fit` but not in `fit`. Weights are always shown in the units of X.
     prior_strength: a constant strength beside ρΔ, which restrains the first events of a stream. "auto" takes a tenth of the squared
-        length of the first event in `partial_fit`, and none in `fit`.
+        length of the first event in `partial_fit` with a given rho, else none.
     prior_mean, penalty_weights: as for `odca.Learner`.
     class_weight: a dictionary of weights by class, or (for `fit`) "balanced".
     tol, max_iter: `fit` ends when the duality gap is at most `tol` times the objective before learning, or after `max_iter` passes.
@@ -126,7 +125,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         else:
             classes = np.unique(y).tolist()
             codes = np.searchsorted(np.unique(y), y)
-            targets = OneAgainstRest(tuple(classes), spare=False).labels(codes)
+            targets = LinearClassifier.targets(classes, codes, spare=False)
             weight = self._weights_by_class(weight, classes, codes, y)
             self._note_dtype(y)
         offsets = self._offsets_for(offset, targets.shape[1], classes)
@@ -192,12 +191,12 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         weight = self._weights_by_class(weight, labels.classes, labels.codes, y)
         spare = self.new_classes == "learn"
         if first:
-            targets = OneAgainstRest(tuple(labels.classes), spare).labels(labels.codes[:1])
+            targets = LinearClassifier.targets(labels.classes, labels.codes[:1], spare=spare)
             learner = self._new_learner(X, targets, online=True)
             self._model = LinearClassifier(learner, labels.classes, spare=spare, seen=())
         model = self._model_of_classes()
         model.spare = spare
-        lanes = len(OneAgainstRest(tuple(labels.classes), spare).lanes)
+        lanes = LinearClassifier.lanes(labels.classes, spare=spare)
         model.learn(
             X,
             labels.codes,
@@ -275,20 +274,21 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         else:
             self._class_dtype = dtype
             self._model = LinearClassifier(learner, labels, spare=bool(classes["spare"]))
-        if self._model.calibration is not None:
-            self._model.calibration = Calibration.restored(saved.parts["calibration"])
+        self._model.restore_calibration(saved.parts)
         if isinstance(self._model, LinearClassifier):
             self._model.require_consistent()
-        elif learner.lanes != len(labels) or len(self._model.calibration or labels) != len(labels):
+        elif learner.lanes != len(labels) or (
+            self._model.calibration is not None and len(self._model.calibration) != len(labels)
+        ):
             raise ValueError("its classes are not those of its learner.")
 
     # Helpers
 
-    def _answers(self, X: Any, offset: npt.ArrayLike | None) -> Answers:
+    def _answers(self, X: Any, offset: npt.ArrayLike | None) -> RawPredictions:
         check_is_fitted(self)
         X = self._checked(X, reset=False, learning=False)
         classes = None if isinstance(self._model, LinearLabels) else self._model.classes
-        return self._model.answer(X, offset=self._offsets_for(offset, self.learner_.lanes, classes))
+        return self._model.predict_raw(X, offset=self._offsets_for(offset, self.learner_.lanes, classes))
 
     def _calibrate(self, margins: Array, targets: Array, weight: Array | None, time: Any) -> None:
         """Learn probabilities from the margins of a solution. Where nothing fades, in any order but perhaps a sorted one."""

@@ -29,8 +29,8 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     prior_strength: "auto" is 0: the updates of a regression become smaller as it approaches the label, and need no restraint.
 
-    rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; under losses that grow like |y - z| divided by the spread of y) and 1e-3
-        (scaled features) or 1e-5 in `partial_fit`.
+    rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; under losses that grow like |y - z| divided by the spread of y) and the
+        best so far of six strengths in `partial_fit`.
     fit_intercept: in `fit` the intercept is drawn to the mean (or median) of the targets: the penalty is on how far it is from there.
 
     y may have several columns: they are learned side by side over one read of X. `progress_` holds the mean loss and the mean

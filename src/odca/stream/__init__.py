@@ -8,8 +8,8 @@
 
 from odca.features.spec import Features, feature_name
 from odca.stream.read.blocks import Block
-from odca.stream.read.chunks import Position
 from odca.stream.read.errors import StreamError
+from odca.stream.read.positions import Position
 from odca.stream.read.schema import Roles, Schema
 from odca.stream.read.stream import Stream, open
 

@@ -13,7 +13,7 @@ from odca.errors import InputError, Remedy
 from odca.io import model_file
 from odca.io.model_file import ModelFile, Savable
 from odca.stream.model import StreamModel
-from odca.stream.read.chunks import Position
+from odca.stream.read.positions import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class Checkpoint(Savable):
         position, bad_lines = Position(**saved.options["position"]), saved.options["bad_lines"]
         if not all(type(each) is int for each in (position.file, position.offset, position.line, bad_lines)):
             raise ValueError("its place in the stream is no number.")
+        if not all(type(each) is str for each in (position.digest, position.earlier)):
+            raise ValueError("the checksum of its data is no text.")
         return cls(StreamModel.restored(saved.parts["model"], loss), position, bad_lines, saved.options["request"])
 
     @classmethod

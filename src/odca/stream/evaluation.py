@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from odca.metrics import Row
-from odca.models.options import Label
+from odca.models.options import Answer, Label
 from odca.stream.model import Labels, StreamModel
 from odca.stream.read.blocks import Block
 from odca.stream.read.stream import BadLines
@@ -14,8 +14,8 @@ from odca.stream.read.stream import BadLines
 class Evaluation:
     """Counts blocks of events. A label of a class that the model does not know counts as predicted wrongly."""
 
-    def __init__(self, model: StreamModel) -> None:
-        self._model = model
+    def __init__(self, model: StreamModel, *, answer: Answer = "steady") -> None:
+        self._model, self._answer = model, answer
         self.metrics = model.new_metrics()
         """Of the events so far."""
         self.unknown: dict[Label, int] = {}
@@ -32,8 +32,8 @@ class Evaluation:
         EventError, and nothing counted, if one of them cannot be judged.
         """
         self._model.require_learnable(block, learning=False)
-        answers = self._model.answers(block)
-        return self._model.judge(self.metrics, block, answers, self._labels_of(block))
+        answers = self._model.answers(block, answer=self._answer)
+        return self._model.score(self.metrics, block, answers, self._labels_of(block))
 
     def drop_faulty(self, block: Block, bad: BadLines) -> None:
         """Take events that have no label, or none that can be judged, out of a block, and count them as bad."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from odca.errors import Remedy
 from odca.losses import MARGIN_LOSSES
-from odca.models.options import Label, ModelOptions, Task, default_loss, numbers_first, require_loss_for, show
+from odca.models.options import Label, ModelOptions, Task, default_loss, label_text, numbers_first, require_loss_for
 from odca.stream.read.blocks import Block
-from odca.stream.read.errors import StreamError
+from odca.stream.read.errors import StreamError, listed
 from odca.stream.read.schema import Schema
 
 TABLES = ("csv", "jsonl", "arrow", "parquet")
@@ -24,7 +24,7 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
     task = options.task or ("classes" if options.classes else _task_of(options.loss, labels))
     classes = options.classes or (tuple(labels) if task == "classes" else ())
     if task == "classes" and len(classes) < 2:
-        shown = f"only {show(classes[0])}" if classes else "none"
+        shown = f"only {label_text(classes[0])}" if classes else "none"
         raise StreamError(
             f"classes are at least two, but the first {len(sample)} events have {shown}.",
             path=sample.path,
@@ -48,9 +48,12 @@ def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> Non
         if sample.bad_count:
             raise sample.bad_lines()[0]
         raise StreamError("there are no events.", path=sample.path)
+    endless = [each for each in options.classes if isinstance(each, float) and not np.isfinite(each)]
+    if endless:
+        raise ValueError(f"classes must be texts or finite numbers; got {endless[0]}.")
     if len({*options.classes}) < len(options.classes) or len(options.classes) == 1:
         raise ValueError(
-            f"classes must be two or more, each named once; got {', '.join(show(each) for each in options.classes)}."
+            f"classes must be two or more, each named once; got {', '.join(label_text(each) for each in options.classes)}."
         )
     if sample.is_unlabelled.all():
         raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
@@ -79,8 +82,7 @@ def _squared_length(sample: Block, scale: bool) -> float:
 
 
 def _which_label(schema: Schema) -> str:
-    names = [column.name for column in schema.columns]
-    there = f" There are {', '.join(names[:30])}{', ...' if len(names) > 30 else ''}." if names else ""
+    there = f" There are {listed(column.name for column in schema.columns)}." if schema.columns else ""
     return f"which column is the label?{there}"
 
 

@@ -15,8 +15,9 @@ from odca import _core
 from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
+from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier, LinearRegressor
-from odca.models.options import ModelOptions, show
+from odca.models.options import ModelOptions, label_text
 from odca.stream.read.schema import Schema
 
 State = dict[str, npt.NDArray[Any]]
@@ -28,11 +29,15 @@ def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
 
     Where their first events decided (the strength of the prior), they may differ: the first model's holds.
     """
+    if (mine.auto is None) != (theirs.auto is None):
+        kinds = ("one linear model", "automatic")
+        here, there = (kinds[each.auto is not None] for each in (mine, theirs))
+        raise ValueError(f"merge needs models of one kind; the mode is {here} here and {there} there.")
     for each in fields(ModelOptions):
         here, there = getattr(mine, each.name), getattr(theirs, each.name)
         if here != there and each.name not in {"prior_strength", "classes"}:
             raise ValueError(f"merge needs models of one problem; {each.name} is {here!r} here and {there!r} there.")
-    if mine.scale:
+    if mine.scale and mine.auto is None:
         raise InputError(
             "models that scale their features cannot be merged: each has units of its own.",
             remedy=Remedy("Scale the data beforehand, in the same way for all, and train with {scale}.", scale=False),
@@ -63,8 +68,15 @@ def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.
     return vocabulary, moved
 
 
-def merged_model(mine: Any, theirs: Any, places: Places | None) -> LinearClassifier | LinearRegressor:
+Model = LinearClassifier | LinearRegressor | ExpertClassifier | ExpertRegressor
+
+
+def merged_model(mine: Any, theirs: Any, places: Places | None) -> Model:
     """The model of both, whose features have the first one's numbers; `places` are those of the second one's there."""
+    if isinstance(mine, ExpertClassifier | ExpertRegressor):
+        return merged_experts(mine, theirs, [] if places is None else places.tolist())
+    if mine.learner.prior_mean != theirs.learner.prior_mean:
+        raise ValueError("merge needs models that began at the same weights; these were frozen from different ones.")
     if isinstance(mine, LinearRegressor):
         learner: Any = mine.learner
         regressor = LinearRegressor(learner.merge(adopted(learner, theirs.learner, places)))
@@ -80,12 +92,32 @@ def merged_model(mine: Any, theirs: Any, places: Places | None) -> LinearClassif
     return classifier
 
 
+def merged_experts(
+    mine: ExpertClassifier | ExpertRegressor, theirs: Any, features: list[int]
+) -> ExpertClassifier | ExpertRegressor:
+    """The same of automatic models, whose classes may differ."""
+    if isinstance(mine, ExpertRegressor):
+        regressor = ExpertRegressor(mine.learner.merge(theirs.learner, features=features))
+        regressor.metrics = mine.metrics.merge(theirs.metrics)
+        return regressor
+    classes = [*mine.classes, *(each for each in theirs.classes if each not in mine.classes)]
+    codes = [classes.index(each) for each in theirs.classes]
+    unused = (code for code in range(max(len(classes), 2)) if code not in codes)
+    room = [
+        next(unused) for _ in range(theirs.learner.classes - len(codes))
+    ]  # experts have room for two classes at least
+    learner = mine.learner.merge(theirs.learner, features=features, classes=[*codes, *room])
+    classifier = ExpertClassifier(learner, classes)
+    classifier.metrics = mine.metrics.merge(theirs.metrics, codes)
+    return classifier
+
+
 def united_classes(mine: LinearClassifier, theirs: LinearClassifier) -> list[Any]:
     """The classes of both, the first one's first. ValueError if one of them has no room for the other's."""
     classes = [*mine.classes, *(each for each in theirs.classes if each not in mine.classes)]
     for model in (mine, theirs):
         if len(classes) > len(model.classes) and not model.layout.spare:
-            shown = [", ".join(map(show, each.classes)) for each in (mine, theirs)]
+            shown = [", ".join(map(label_text, each.classes)) for each in (mine, theirs)]
             raise ValueError(
                 f"the classes are {shown[0]} here and {shown[1]} there, and a model of two classes has no room for others. "
                 "Name them all before learning."
@@ -102,13 +134,13 @@ def adopted(mine: Learner, theirs: Learner, places: Places | None) -> Learner:
     if places is not None:
         first = int(mine.has_intercept)
         rows = np.concatenate([np.arange(first), first + places[: theirs.n_features]])
-        state = renumbered(state, rows, theirs.lanes)
+        state = renumbered(state, rows)
     return Learner.restored(ModelFile(Learner.kind, {**options, "lanes": theirs.lanes}, state))
 
 
-def renumbered(state: State, rows: Places, lanes: int) -> State:
+def renumbered(state: State, rows: Places) -> State:
     """A learner's state whose feature k, the intercept among them, is now feature `rows[k]`."""
-    moved, count = dict(state), int(rows.max(initial=-1)) + 1
+    moved, count, lanes = dict(state), int(rows.max(initial=-1)) + 1, state["mass"].size
     for name in ("dual", "smooth"):
         if len(state[name]):
             moved[name] = np.zeros((count, lanes))

@@ -16,11 +16,10 @@ from odca.metrics import ClassMetrics, NumberMetrics, Row
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier, ExpertRegressor
-from odca.models.calibration import Calibration
-from odca.models.classes import OneAgainstRest
-from odca.models.classifier import Answers, Classifier
+from odca.models.calibration import Calibration, Softmax
+from odca.models.classifier import Classifier, RawPredictions
 from odca.models.linear import LinearClassifier, LinearRegressor
-from odca.models.options import Label, ModelOptions, show
+from odca.models.options import Answer, Label, ModelOptions, label_text
 from odca.models.regressor import Regressor
 from odca.stream import first_events, merging
 from odca.stream.read.blocks import Block
@@ -77,7 +76,7 @@ class StreamModel(Savable):
             learner = AutoLearner(resolved.task, classes=max(len(resolved.classes), 2))
         else:
             classes = resolved.task == "classes"
-            lanes = len(OneAgainstRest(resolved.classes, _has_spare(resolved.classes)).lanes) if classes else 1
+            lanes = LinearClassifier.lanes(resolved.classes, spare=_has_spare(resolved.classes)) if classes else 1
             learner = Learner(**resolved.of_learner(lanes=lanes))
         return cls(resolved, schema, _model_of(learner, resolved.classes))
 
@@ -98,7 +97,7 @@ class StreamModel(Savable):
         return learner
 
     @property
-    def calibration(self) -> Calibration | None:
+    def calibration(self) -> Calibration | Softmax | None:
         """What makes probabilities of margins that are not log odds."""
         return self.model.calibration if isinstance(self.model, LinearClassifier) else None
 
@@ -116,6 +115,22 @@ class StreamModel(Savable):
         if not isinstance(self.learner, AutoLearner):
             raise ValueError("only an automatic model has a report.")  # noqa: TRY004 - the model's fault, not the type's
         return self.learner.report()
+
+    def freeze(self) -> Self:
+        """The steady answer of an automatic model as one linear model, whose file is small. See `AutoLearner.freeze`."""
+        if isinstance(self.model, ExpertClassifier):
+            model: Classifier | Regressor = self.model.freeze(spare=_has_spare(self.classes))
+        elif isinstance(self.model, ExpertRegressor):
+            model = self.model.freeze()
+        else:
+            raise ValueError("only an automatic model can be frozen: this is one linear model already.")  # noqa: TRY004 - the model's fault
+        options = {name: model.learner.options[name] for name in OPTIONS_OF_LEARNER}
+        frozen = type(self)(replace(self.options, auto=None, classes=self.classes, **options), self.schema, model)
+        if frozen.vocabulary is not None:
+            names = self.names
+            frozen.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
+            frozen.n_names = len(names)
+        return frozen
 
     # Learning
 
@@ -142,8 +157,8 @@ class StreamModel(Savable):
             self.n_names = block.rows.width
         return rows
 
-    def judge(
-        self, metrics: ClassMetrics | NumberMetrics, block: Block, answers: "Answers | Array", labels: Labels
+    def score(
+        self, metrics: ClassMetrics | NumberMetrics, block: Block, answers: "RawPredictions | Array", labels: Labels
     ) -> list[Row]:
         """Count how well these answers predict the events of a block that was not learned from.
 
@@ -151,8 +166,8 @@ class StreamModel(Savable):
         """
         how: dict[str, Any] = {"sample_weight": block.weight, "features": np.diff(block.rows.indptr)}
         if isinstance(self.model, Classifier):
-            return self.model.judge(metrics, answers, labels, **how)  # type: ignore[arg-type] # metrics and answers of classes
-        return self.model.judge(metrics, answers[:, 0], labels, **how)  # type: ignore[arg-type,index] # of numbers
+            return self.model.score(metrics, answers, labels, **how)  # type: ignore[arg-type] # metrics and answers of classes
+        return self.model.score(metrics, answers[:, 0], labels, **how)  # type: ignore[arg-type,index] # of numbers
 
     def new_metrics(self) -> ClassMetrics | NumberMetrics:
         """Metrics of its predictions, of no event yet."""
@@ -230,13 +245,13 @@ class StreamModel(Savable):
             counts = "an automatic model by time" if self.options.auto else repr(self.options.window)
             return f"the event has no time, which {counts} counts in.", remedy
         if self.task == "classes":
-            known = ", ".join(show(each) for each in self.classes)
+            known = ", ".join(label_text(each) for each in self.classes)
             remedy = Remedy("Name them all before learning ({classes}).", classes=None)
-            return f"the label {show(label)} is new; the classes are {known}.", remedy
+            return f"the label {label_text(label)} is new; the classes are {known}.", remedy
         if isinstance(label, str):
             remedy = Remedy("Say that labels are classes, if they are ({task}).", task="classes")
             return f"the label {label!r} is no number.", remedy
-        return f"the label {show(label)} is not one that {self.options.loss!r} can have.", None
+        return f"the label {label_text(label)} is not one that {self.options.loss!r} can have.", None
 
     @staticmethod
     def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
@@ -247,8 +262,8 @@ class StreamModel(Savable):
 
     @property
     def _has_room(self) -> bool:
-        """Whether classes may appear that nobody has named: with more than two, as two share a lane."""
-        return len(self.classes) > 2
+        """Whether classes may appear that nobody has named. Two classes of a linear model share a lane, and have no room."""
+        return len(self.classes) > 2 or isinstance(self.model, ExpertClassifier)
 
     def _codes_and_classes(self, block: Block) -> tuple[Codes, list[Label] | None]:
         """The codes of a block's labels, and all classes if some are new."""
@@ -266,24 +281,25 @@ class StreamModel(Savable):
 
     # Predicting
 
-    def answers(self, block: Block) -> "Answers | Array":
+    def answers(self, block: Block, *, answer: Answer = "steady") -> "RawPredictions | Array":
         """What the model says of events. EventError if one of the margins is too large for a number."""
         try:
             if isinstance(self.model, Classifier):
-                return self.model.answer(block.rows, offset=block.offset)
-            return self.model.margins(block.rows, offset=block.offset)
+                return self.model.predict_raw(block.rows, offset=block.offset, answer=answer)
+            return self.model.margins(block.rows, offset=block.offset, answer=answer)
         except ValueError as error:
             raise self._located(error, block, "the prediction is no finite number. Look for huge values.") from error
 
-    def predict(self, block: Block, wanted: Wanted = "label") -> npt.NDArray[Any]:
+    def predict(self, block: Block, wanted: Wanted = "label", *, answer: Answer = "steady") -> npt.NDArray[Any]:
         """What the model predicts for each event of a block.
 
         wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins", of all
         classes, or, if they are two, of the second one against the first.
+        answer: of an automatic model, "steady" if no labels are coming in, "live" if those of the events before were learned.
         """
-        return self.shown(self.answers(block), wanted)
+        return self.shown(self.answers(block, answer=answer), wanted)
 
-    def shown(self, answers: "Answers | Array", wanted: Wanted) -> npt.NDArray[Any]:
+    def shown(self, answers: "RawPredictions | Array", wanted: Wanted) -> npt.NDArray[Any]:
         """The same, from what the model says of events."""
         if wanted not in get_args(Wanted):
             raise ValueError(f"wanted must be one of {', '.join(get_args(Wanted))}; got {wanted!r}.")
@@ -295,20 +311,22 @@ class StreamModel(Savable):
             if wanted == "probabilities":
                 raise ValueError("there are no probabilities: the model predicts numbers.")
             return np.asarray(answers)[:, 0]
-        assert isinstance(answers, Answers)
+        assert isinstance(answers, RawPredictions)
         if wanted == "probabilities":
             return self.model.probabilities(answers)
         scores = self.model.scores(answers)
         return scores if len(self.classes) > 2 else scores[:, 0]
 
-    def predicted(self, answers: "Answers | Array") -> npt.NDArray[Any]:
+    def predicted(self, answers: "RawPredictions | Array") -> npt.NDArray[Any]:
         """Numbers, or the codes of classes."""
         if isinstance(self.model, Regressor):
             return self.model.predictions(np.asarray(answers)[:, 0])
-        assert isinstance(answers, Answers)
+        assert isinstance(answers, RawPredictions)
         return self.model.chosen(answers)
 
-    def predict_file(self, paths: Path | Sequence[Path], wanted: Wanted = "label", **how: Any) -> npt.NDArray[Any]:
+    def predict_file(
+        self, paths: Path | Sequence[Path], wanted: Wanted = "label", *, answer: Answer = "steady", **how: Any
+    ) -> npt.NDArray[Any]:
         """The predictions for all events of files, which are read as those were that it learned from.
 
         `how` is for `odca.stream.open`. Files may be of another format, have their columns in another order and have no labels.
@@ -317,12 +335,14 @@ class StreamModel(Savable):
         with open_stream(
             paths, schema=self.schema, vocabulary=self.vocabulary, grow=False, labelled=False, **how
         ) as stream:
-            parts = [self.predict(block, wanted) for block in stream]
-        return np.concatenate(parts) if parts else self.predict_events([], wanted)
+            parts = [self.predict(block, wanted, answer=answer) for block in stream]
+        return np.concatenate(parts) if parts else self.predict_events([], wanted, answer=answer)
 
-    def predict_events(self, events: Iterable[Mapping[str, Any]], wanted: Wanted = "label") -> npt.NDArray[Any]:
+    def predict_events(
+        self, events: Iterable[Mapping[str, Any]], wanted: Wanted = "label", *, answer: Answer = "steady"
+    ) -> npt.NDArray[Any]:
         """The predictions for events that are dictionaries."""
-        return self.predict(read_events(events, self.schema, self.vocabulary), wanted)
+        return self.predict(read_events(events, self.schema, self.vocabulary), wanted, answer=answer)
 
     # Several models
 
@@ -330,13 +350,11 @@ class StreamModel(Savable):
         """Return a model that has the events of both: of one problem, read alike. See docs/merging.md.
 
         Features are known by their names, classes by their labels. A class that only one of them has met is taken over if the other
-        has room for it, as models of more than two classes have. What the first events decide, the strength of the prior and where
+        has room for it, as automatic models and those of more than two classes have. What the first events decide, the strength of the prior and where
         the intercept begins, is this model's.
         """
         if not isinstance(other, StreamModel):
             raise TypeError(f"merge needs another StreamModel; got {other!r}.")
-        if self.options.auto is not None or other.options.auto is not None:
-            raise ValueError("automatic models cannot be merged: their weights are no sums over events.")
         merging.require_one_problem(self.options, other.options)
         schema = merging.united_schema(self.schema, other.schema)
         vocabulary, places = None, None
@@ -386,8 +404,7 @@ class StreamModel(Savable):
         if isinstance(model.model, ExpertClassifier) and model.model.learner.classes > len(model.classes):
             raise ValueError("its classes are not those of its learner.")
         if isinstance(model.model, LinearClassifier):
-            if model.model.calibration is not None:
-                model.model.calibration = Calibration.restored(saved.parts["calibration"])
+            model.model.restore_calibration(saved.parts)
             model.model.require_consistent()
         model.model.restore_metrics(saved.arrays)
         return model

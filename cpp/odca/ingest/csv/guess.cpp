@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "odca/features/cells.hpp"
+#include "odca/features/field_names.hpp"
+#include "odca/features/unicode.hpp"
 #include "odca/ingest/csv/cell.hpp"
 
 namespace odca::text {
@@ -86,7 +88,13 @@ Cut cut_by(std::string_view sample, char delimiter) {
 std::vector<std::string> csv_fields(std::string_view text, char delimiter) {
   std::vector<std::string> out;
   const std::string_view line = first_csv_line(text, delimiter).line;
-  each_csv_cell(line, delimiter, [&](std::string_view cell) { out.emplace_back(cell); });
+  each_csv_cell(line, delimiter, [&](std::string_view cell) {
+    out.emplace_back(cell);
+    if (!is_utf8(cell))
+      throw Fault{"the field " + std::to_string(out.size()) + " is not UTF-8: " + shown(cell) +
+                      ". Convert the file: iconv -f LATIN1 -t UTF-8",
+                  cell};
+  });
   return out;
 }
 
@@ -109,13 +117,12 @@ bool guess_header(std::string_view sample, char delimiter) {
 }
 
 std::string header_fault(const std::vector<std::string>& names) {
+  FieldNames seen;
   for (std::size_t k = 0; k < names.size(); ++k) {
     if (names[k].empty())
       return "the column " + std::to_string(k + 1) +
              " of the header has no name. Give it one, or say the columns' names";
-    const auto twin = std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k), names[k]);
-    const auto place = static_cast<std::size_t>(twin - names.begin());
-    if (place < k)
+    if (const auto place = static_cast<std::size_t>(seen.add(names[k])); place < k)
       return "the columns " + std::to_string(place + 1) + " and " + std::to_string(k + 1) +
              " of the header are both named " + shown(names[k]) + ". Rename one, or say the columns' names";
   }

@@ -10,7 +10,7 @@
 
 namespace odca::text {
 
-// The cells of the first line that is not blank, without quotes. Throws a Fault if its quotes are wrong.
+// The cells of the first line that is not blank, without quotes. Throws a Fault if its quotes are wrong, or it is not UTF-8.
 std::vector<std::string> csv_fields(std::string_view text, char delimiter);
 
 // Comma, tab, semicolon or bar: that which cuts the most lines into as many cells as the first; of these the one that makes the

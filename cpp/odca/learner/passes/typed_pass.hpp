@@ -8,6 +8,7 @@
 #include "odca/errors.hpp"
 #include "odca/learner/joint_step.hpp"
 #include "odca/learner/pass.hpp"
+#include "odca/step/choice.hpp"
 #include "odca/step/step.hpp"
 
 namespace odca {
@@ -27,29 +28,32 @@ class TypedPass final : public Pass {
     const int lanes = Lanes ? Lanes : config_.lanes;
     const std::int64_t extra = config_.fixed_features + 16;  // on the simplex an event touches every feature
     const bool fetches = step_.wants_fetching();
-    Batch::Scratch scratch;
+    const bool chooses = config_.candidates > 1;
+    const int models = config_.models();
+    choice::choose(config_, state_.lane, chosen_);
     for (std::int64_t row = 0; row < batch.rows; ++row) {
-      const Row h = batch.row(row, scratch);
+      const Row h = batch.row(row, scratch_);
       if (call.should_stop(h.size * lanes + extra)) return row;
       if (fetches) batch.peek(row + 1, [this](std::int64_t j) { step_.fetch(j); });
       load(events, row);
       if (batch.widens) step_.widen(h);
       step_.learn(h, event_);
-      for (int l = 0; l < lanes; ++l) {
-        const std::int64_t at = row * lanes + l;
+      for (int m = 0; m < models; ++m) {
+        const int l = chosen_[m];
+        const std::int64_t at = row * models + m;
         if (report.margin) report.margin[at] = event_.margin[l];
         if (report.dual) report.dual[at] = event_.lambda[l];
         if (report.slope) report.slope[at] = event_.slope[l];
         if (report.saturated) report.saturated[at] = loss_.saturated(event_.lambda[l], event_.y[l]);
       }
+      if (chooses) choose_again(events.weight, row);
     }
     return batch.rows;
   }
 
   std::int64_t enlist(const Events& events, LongCall& call) override {
-    Batch::Scratch scratch;
     for (std::int64_t row = 0; row < events.batch.rows; ++row) {
-      const Row h = events.batch.row(row, scratch);
+      const Row h = events.batch.row(row, scratch_);
       if (call.should_stop(h.size + 16)) return row;
       load(events, row);
       step_.enlist(h, event_);
@@ -118,15 +122,18 @@ class TypedPass final : public Pass {
 
   [[gnu::always_inline]] void load(const Events& events, std::int64_t row) {
     event_.row = row;
-    for (int l = 0; l < (Lanes ? Lanes : config_.lanes); ++l) {
-      event_.y[l] = events.y.at(row, l);
-      event_.weight[l] = events.weight.at(row, l);
-      event_.offset[l] = events.offset.at(row, l);
-      if (!label_is_valid(loss_.labels, event_.y[l])) refuse_label(l);
+    const int candidates = Lanes ? 1 : config_.candidates;
+    for (int l = 0, m = 0; l < (Lanes ? Lanes : config_.lanes); l += candidates, ++m) {
+      event_.y[l] = events.y.at(row, m);
+      event_.weight[l] = events.weight.at(row, m);
+      event_.offset[l] = events.offset.at(row, m);
+      if (!label_is_valid(loss_.labels, event_.y[l])) refuse_label(m);
       if (!(event_.weight[l] >= 0.0 && event_.weight[l] < infinity))
-        refuse("sample_weight must be finite and not negative", event_.weight[l], l, "0 leaves an event out");
+        refuse("sample_weight must be finite and not negative", event_.weight[l], m, "0 leaves an event out");
       if (!std::isfinite(event_.offset[l]))
-        refuse("offset must be finite", event_.offset[l], l, "Use 0 for events without an offset");
+        refuse("offset must be finite", event_.offset[l], m, "Use 0 for events without an offset");
+      for (auto* each : {&event_.y, &event_.weight, &event_.offset})
+        std::fill_n(each->begin() + l + 1, candidates - 1, (*each)[l]);
     }
     event_.time = config_.window.uses_time() ? events.time[row] : 0.0;
     if (!std::isfinite(event_.time))
@@ -134,21 +141,32 @@ class TypedPass final : public Pass {
              "Leave out events without a time, or give them the time of the event before");
   }
 
-  [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came, int lane,
+  // After an event: its losses, by the margins from before it was learned, and who answers next.
+  [[gnu::noinline]] void choose_again(const Columns& weight, std::int64_t row) {
+    for (int m = 0, l = 0; m < config_.models(); ++m)
+      for (int k = 0; k < config_.candidates; ++k, ++l)
+        choice::add_loss(state_.lane, l, weight.at(row, m), loss_.value(event_.margin[l], event_.y[l]));
+    choice::choose(config_, state_.lane, chosen_);
+  }
+
+  [[noreturn, gnu::noinline]] void refuse(const std::string& rule, double came, int model,
                                           const std::string& remedy) const {
-    throw InputError(rule + "; ", at_row(event_.row), in_lane(lane) + " is " + show(came) + ". " + remedy);
+    throw InputError(rule + "; ", at_row(event_.row), in_lane(model) + " is " + show(came) + ". " + remedy);
   }
-  [[noreturn, gnu::noinline]] void refuse_label(int lane) const {
-    throw InputError(config_.label_rule + "; ", at_row(event_.row),
-                     in_lane(lane) + " of y is " + show(event_.y[lane]) + ". " + config_.label_hint);
+  [[noreturn, gnu::noinline]] void refuse_label(int model) const {
+    throw InputError(
+        config_.label_rule + "; ", at_row(event_.row),
+        in_lane(model) + " of y is " + show(event_.y[model * config_.candidates]) + ". " + config_.label_hint);
   }
-  std::string in_lane(int lane) const { return config_.lanes > 1 ? ", lane " + std::to_string(lane) + "," : ""; }
+  std::string in_lane(int model) const { return config_.models() > 1 ? ", lane " + std::to_string(model) + "," : ""; }
 
   const Config& config_;
   const Loss& loss_;
   State& state_;
   Step<Loss, Penalty, Lanes> step_;
   Event<Lanes> event_;
+  std::vector<int> chosen_;  // the lane that answers for each model
+  Batch::Scratch scratch_;
 };
 
 // A single lane has specialised code if a step is so short that the overhead of lanes would show.

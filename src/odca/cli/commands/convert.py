@@ -6,8 +6,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
-from odca.cli.files import refuse_overwriting
-from odca.cli.option_types import takes_file
+from odca.cli.option_types import writes_file
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 
@@ -35,7 +34,7 @@ MODEL_BEGINS = b'{"__metadata__":{"checksum":'
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_data_options(parser)
-    takes_file(
+    writes_file(
         parser.add_argument(
             "-o",
             "--output",
@@ -49,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(*DATA_FORMATS, *MODEL_FORMATS),
         help="the format to convert to (default: chosen from the extension of OUT)",
     )
-    takes_file(
+    writes_file(
         parser.add_argument(
             "--names",
             metavar="FILE",
@@ -59,12 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_feature_options(parser)
     parser.add_argument("--quiet", action="store_true", help="print no summary")
     parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    parser.set_defaults(result_in_file=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert data or a model; return the exit code."""
     arguments.data_on_stdout = arguments.output == STANDARD
-    refuse_overwriting({"--output": arguments.output, "--names": arguments.names}, arguments.data)
     if len(arguments.data) == 1 and is_model(arguments.data[0]):
         return _convert_model(arguments)
     to = _format(arguments, DATA_FORMATS)

@@ -5,16 +5,24 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
-from odca.cli.files import add_model_argument, load_stream_model, open_output, refuse_overwriting
-from odca.cli.option_types import takes_file, whole_number
+from odca.cli.files import add_answer_option, add_model_argument, load_stream_model, open_output
+from odca.cli.option_types import whole_number, writes_file
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
-from odca.cli.views.metrics import BEFORE_LEARNING, COLUMNS, WITHOUT_LEARNING, metrics_facts, row_values
+from odca.cli.views.metrics import (
+    BEFORE_LEARNING,
+    COLUMNS,
+    WITHOUT_LEARNING,
+    metrics_facts,
+    row_values,
+    what_it_loses_to,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from odca.metrics import ClassMetrics, NumberMetrics, Row
+    from odca.models.options import Answer
     from odca.stream import Block, Stream
     from odca.stream.model import StreamModel
     from odca.stream.read.stream import BadLines
@@ -22,8 +30,9 @@ if TYPE_CHECKING:
 NAME = "evaluate"
 SUMMARY = "measure how well a model predicts labelled data, compared with baselines"
 EPILOG = """\
-The model file is not changed. Events of a class that the model does not know count as wrong predictions. With --progressive, a
-model of more than two classes learns a new class when it appears; for a model of two classes it is an error (see --on-error).
+The model file is not changed. Events of a class that the model does not know count as wrong predictions. With --progressive, an
+automatic model or one of more than two classes learns a new class when it appears; for one linear model of two classes it is an error
+(see --on-error).
 
 examples:
   odca evaluate model.safetensors test.csv
@@ -37,12 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_model_argument(parser)
     add_data_options(parser)
+    add_answer_option(parser)
     parser.add_argument(
         "--progressive",
         action="store_true",
-        help="learn from each event after predicting it, to see how the model would do if training continued; nothing is saved",
+        help="learn from each event after predicting it, to see how the model would do if training continued; nothing is saved. An "
+        "automatic model then gives its live answer",
     )
-    takes_file(
+    writes_file(
         parser.add_argument(
             "--curve", metavar="FILE", help="also write the rows of the table to this file, as CSV, to plot them"
         )
@@ -60,9 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate the model and print the scores; return the exit code."""
     output = Output.of(arguments)
-    refuse_overwriting({"--curve": arguments.curve}, [arguments.model, *arguments.data])
     model = load_stream_model(arguments.model, output)
-    evaluator = _Progressive(model) if arguments.progressive else _Plain(model)
+    evaluator = _Progressive(model) if arguments.progressive else _Plain(model, arguments.answer)
     evaluator.metrics.show_every(arguments.table)
     started = time.monotonic()
     stream = open_stream(arguments, schema=model.schema, vocabulary=model.vocabulary, grow=arguments.progressive)
@@ -77,6 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
         Fact("time", time.monotonic() - started, formatting.duration, "seconds"),
         Fact("model", arguments.model),
     ]
+    is_live = arguments.progressive or arguments.answer == "live"
+    if (lost := what_it_loses_to(model, evaluator.metrics, is_live=is_live)) is not None:
+        output.gap()
+        output.note(lost)
     output.summary({"evaluated": facts, **metrics_facts(model, evaluator.metrics, evaluator.title)})
     evaluator.show_warnings(output)
     warn_about_bad_lines(output, stream.bad)
@@ -111,11 +125,11 @@ class _Plain:
 
     title = WITHOUT_LEARNING
 
-    def __init__(self, model: "StreamModel") -> None:
+    def __init__(self, model: "StreamModel", answer: "Answer") -> None:
         from odca.stream.evaluation import Evaluation  # noqa: PLC0415 - after parsing
 
         self.model = model
-        self._evaluation = Evaluation(model)
+        self._evaluation = Evaluation(model, answer=answer)
         self.metrics: ClassMetrics | NumberMetrics = self._evaluation.metrics
         self.add: Callable[[Block], list[Row]] = self._evaluation.add
         self.drop_faulty: Callable[[Block, BadLines], None] = self._evaluation.drop_faulty
@@ -127,11 +141,11 @@ class _Plain:
 
     def show_warnings(self, output: Output) -> None:
         """Report events of unknown classes."""
-        from odca.models.options import show  # noqa: PLC0415 - after parsing
+        from odca.models.options import label_text  # noqa: PLC0415 - after parsing
 
         if unknown := self._evaluation.unknown:
             shown = ", ".join(
-                f"{show(label)} ({formatting.count(count)})" for label, count in list(unknown.items())[:10]
+                f"{label_text(label)} ({formatting.count(count)})" for label, count in list(unknown.items())[:10]
             )
             more = ", ..." if len(unknown) > 10 else ""
             output.warn(f"events of classes that the model does not know count as wrong predictions: {shown}{more}.")

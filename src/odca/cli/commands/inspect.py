@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.files import add_output_option, load_any, open_output
-from odca.cli.option_types import takes_file, whole_number
+from odca.cli.option_types import reads_file, whole_number, writes_file
 from odca.cli.views import formatting
 from odca.cli.views.comparison import show_changes
 from odca.cli.views.console import Column, Fact, Output
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 NAME = "inspect"
 SUMMARY = "show a model's settings, its history, and its weights by feature name"
 EPILOG = """\
-The weights are those used for predictions (the smoothed ones, if smoothing is on), in the units of the data. A model of two classes
-has one set of weights: positive weights speak for the second class.
+The weights are those used for predictions (the smoothed ones, if smoothing is on), in the units of the data; those of an automatic
+model are its steady answer's. A model of two classes has one set of weights: positive weights speak for the second class.
 
 examples:
   odca inspect model.safetensors --top 50
@@ -34,7 +34,7 @@ MOST_COLUMNS = 30
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
-    takes_file(parser.add_argument("model", metavar="MODEL", help="a model file of any kind"))
+    reads_file(parser.add_argument("model", metavar="MODEL", help="a model file of any kind"))
     parser.add_argument(
         "--top", type=whole_number(0), default=20, metavar="N", help="show the N largest weights (default: 20)"
     )
@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print only the weights, all that are not zero, separated by tabs (or as JSON)",
     )
-    takes_file(
+    reads_file(
         what.add_argument(
             "--since", metavar="MODEL", help="show what has changed since this earlier version of the model"
         )
     )
-    takes_file(
+    reads_file(
         parser.add_argument(
             "--data",
             nargs="+",
@@ -57,11 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="for a model with hashed features: find the names of the features in these data",
         )
     )
-    takes_file(
+    writes_file(
         parser.add_argument(
             "--plot",
             metavar="FILE",
-            help="for a model trained with --auto: plot the weights of its experts over the stream",
+            help="for an automatic model: plot the weights of its experts over the stream",
         )
     )
     add_output_option(parser, "the weights of --all")
@@ -73,10 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     arguments.data_on_stdout = arguments.all
     output = Output.of(arguments)
     model = load_any(arguments.model, output)
-    if (report := automatic_report(model)) is not None:
-        return _show_automatic(model, report, arguments, output)
+    report = automatic_report(model)
     if arguments.plot is not None:
-        raise argparse.ArgumentTypeError("argument --plot: needs a model trained with --auto")
+        if report is None:
+            raise argparse.ArgumentTypeError("argument --plot: needs an automatic model")
+        report.plot(arguments.plot)
     weights = weights_of(model)
     if arguments.data is not None:
         _find_names(model, arguments, weights)
@@ -85,37 +86,34 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.since is not None:
         show_changes(model, weights, load_any(arguments.since, output), arguments.top, output)
     else:
-        output.summary(_facts(model, arguments.model) | _sizes_of_one(weights))
+        facts = _facts(model, arguments.model) if report is None else _automatic_facts(model, report, arguments.model)
+        output.summary(facts | _sizes_of_one(weights))
+        if report is not None:
+            output.note(report.in_words())
         _show_sizes_by_output(weights, output)
         _show_top_weights(weights, arguments.top, output)
     return 0
 
 
-def _show_automatic(model: Any, report: "AutoReport", arguments: argparse.Namespace, output: Output) -> int:
-    """Show what an automatic model has found out about its stream. It mixes many models and has no weights of its own."""
-    if arguments.all or arguments.since is not None or arguments.data is not None:
-        raise argparse.ArgumentTypeError(
-            "a model trained with --auto mixes the predictions of many models, so it has no weights to list. "
-            "Leave out --all, --since and --data"
-        )
-    sections = {"model": [Fact("file", arguments.model), Fact("kind", model.kind)]}
+def _automatic_facts(model: Any, report: "AutoReport", path: str) -> dict[str, list[Fact]]:
+    """What an automatic model has found out about its stream."""
+    sections = {"model": [Fact("file", path), Fact("kind", model.kind)]}
     if model.kind == "StreamModel":
-        facts = [Fact("task", model.task), Fact("memory measured in", model.options.auto, name="memory")]
+        facts = [*_task(model), Fact("memory measured in", model.options.auto, name="memory")]
         facts += [Fact("events learned", model.learner.count, formatting.count, "events")]
         facts += [Fact("features", model.learner.n_features, formatting.count)]
         sections["model"] += facts
         sections["data"] = _data(model)
         if model.metrics.events:
             sections |= metrics_facts(model, model.metrics)
-    experts = [
-        Fact(name, share, formatting.percent)
-        for name, share in sorted(report.experts.items(), key=lambda each: -each[1])
-    ]
-    output.summary({**sections, "experts, by their weight in the prediction": experts})
-    output.note(report.in_words())
-    if arguments.plot is not None:
-        report.plot(arguments.plot)
-    return 0
+    titles = {
+        "experts, by their weight while labels come in": report.experts,
+        "steady model, by the weight of its parts": report.steady,
+    }
+    for title, weights in titles.items():
+        ranked = sorted(weights.items(), key=lambda each: -each[1])
+        sections[title] = [Fact(name, share, formatting.percent) for name, share in ranked]
+    return sections
 
 
 def _find_names(model: Any, arguments: argparse.Namespace, weights: Weights) -> None:
@@ -146,11 +144,7 @@ def _about(model: Any, learner: "Learner", path: str) -> list[Fact]:
     shown = {"loss": repr, "penalty": repr, "rho": _number, "smoothing": _number, "prior_strength": _number}
     facts = [Fact("file", path), Fact("kind", model.kind)]
     if model.kind == "StreamModel":
-        facts.append(Fact("task", model.task))
-        if model.classes:
-            from odca.models.options import show  # noqa: PLC0415 - after parsing
-
-            facts.append(Fact("classes", [show(each) for each in model.classes], _listed))
+        facts += _task(model)
     facts += [
         Fact(
             name.replace("_", " "),
@@ -161,6 +155,13 @@ def _about(model: Any, learner: "Learner", path: str) -> list[Fact]:
     ]
     facts += [Fact(name, bool(options[name]), _yes_or_no) for name in ("intercept", "scale")]
     return facts
+
+
+def _task(model: "StreamModel") -> list[Fact]:
+    from odca.models.options import label_text  # noqa: PLC0415 - after parsing
+
+    classes = [Fact("classes", [label_text(each) for each in model.classes], _listed)] if model.classes else []
+    return [Fact("task", model.task), *classes]
 
 
 def _window(learner: "Learner") -> list[Fact]:
@@ -273,7 +274,9 @@ def _one_or_all(values: Any) -> Any:
 
 
 def _number(value: Any) -> str:
-    return _listed([f"{each:.6g}" for each in value]) if isinstance(value, list | tuple) else f"{value:,.6g}"
+    if isinstance(value, list | tuple):
+        return _listed([f"{each:.6g}" for each in value])
+    return value if isinstance(value, str) else f"{value:,.6g}"
 
 
 def _listed(values: Any) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli.files import load_any
 from odca.cli.flag_spelling import explain
-from odca.cli.option_types import takes_file
+from odca.cli.option_types import reads_file, writes_file
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import metrics_facts
@@ -29,8 +29,8 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
-    takes_file(parser.add_argument("models", nargs="+", metavar="MODEL", help="two or more models"))
-    takes_file(
+    reads_file(parser.add_argument("models", nargs="+", metavar="MODEL", help="two or more models"))
+    writes_file(
         parser.add_argument(
             "-o",
             "--output",
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    parser.set_defaults(result_in_file=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,14 +4,15 @@ import argparse
 import json
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
-from odca.cli.files import add_model_argument, add_output_option, load_stream_model, open_output, refuse_overwriting
+from odca.cli.files import add_answer_option, add_model_argument, add_output_option, load_stream_model, open_output
 from odca.cli.views.console import Output
 
 if TYPE_CHECKING:
-    from odca.models.classifier import Answers
+    from odca.models.classifier import RawPredictions
     from odca.stream import Block, Stream
     from odca.stream.model import StreamModel, Wanted
     from odca.validation.arrays import Array
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_model_argument(parser)
     add_data_options(parser)
+    add_answer_option(parser)
     add_output_option(parser, "predictions")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--proba", action="store_true", help="print the probabilities of all classes, separated by tabs")
@@ -59,7 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the predictions; return the exit code."""
     output = Output.of(arguments)
-    refuse_overwriting({"--output": arguments.output}, [arguments.model, *arguments.data])
     model = load_stream_model(arguments.model, output)
     if arguments.proba and model.task == "numbers":
         raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     writer = _Writer(model, arguments)
     with stream, open_output(arguments.output) as file, output.progress(stream.total) as live:
         for block in stream:
-            answers = _answers(model, block, stream, arguments.on_error)
+            answers = _answers(model, block, stream, arguments)
             file.write("".join(writer.lines(block, answers)))
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features:
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _require_tag(model: "StreamModel", tag: str | None) -> None:
     """ArgumentTypeError if the column of the tag is a feature of the model."""
     schema = model.schema
-    columns = {column.name for column in schema.columns if schema.roles.role_of(column.name) is None}
+    columns = {column.name for column in schema.columns} - {*schema.roles.by_name()}
     kept = set(schema.features.keep) or columns
     if tag in (columns & kept) - set(schema.features.ignore):
         raise argparse.ArgumentTypeError(
@@ -89,20 +90,23 @@ def _require_tag(model: "StreamModel", tag: str | None) -> None:
         )
 
 
-def _answers(model: "StreamModel", block: "Block", stream: "Stream", on_error: str) -> "Answers | Array":
+def _answers(
+    model: "StreamModel", block: "Block", stream: "Stream", arguments: argparse.Namespace
+) -> "RawPredictions | Array":
     from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
 
-    return without_refused(model.answers, block, stream.bad) if on_error == "skip" else model.answers(block)
+    predict = partial(model.answers, answer=arguments.answer)
+    return without_refused(predict, block, stream.bad) if arguments.on_error == "skip" else predict(block)
 
 
 class _Writer:
     """Predictions as lines."""
 
     def __init__(self, model: "StreamModel", arguments: argparse.Namespace) -> None:
-        from odca.models.options import show  # noqa: PLC0415 - after parsing
+        from odca.models.options import label_text  # noqa: PLC0415 - after parsing
 
         self._model, self._arguments = model, arguments
-        self._names = [show(each) for each in model.classes]
+        self._names = [label_text(each) for each in model.classes]
         self._shown_names = [name.translate(ON_ONE_LINE) for name in self._names]
         self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
         self._header = arguments.names and not arguments.json
@@ -111,7 +115,7 @@ class _Writer:
         self.features = 0
         """The number of their features that the model knows."""
 
-    def lines(self, block: "Block", answers: "Answers | Array") -> Iterator[str]:
+    def lines(self, block: "Block", answers: "RawPredictions | Array") -> Iterator[str]:
         """The lines of a block."""
         self.events += len(block)
         self.features += int(block.rows.indptr[-1])
@@ -120,7 +124,7 @@ class _Writer:
             return self._objects(answers, tags)
         return self._texts(answers, tags, tagged=block.tag is not None)
 
-    def _texts(self, answers: "Answers | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
+    def _texts(self, answers: "RawPredictions | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
         texts, between = self._labels(answers), " "
         if self._wanted != "label":
             values = self._model.shown(answers, self._wanted)
@@ -133,11 +137,11 @@ class _Writer:
         shown = (tag.translate(ON_ONE_LINE) for tag in tags)
         yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
 
-    def _labels(self, answers: "Answers | Array") -> Iterator[str]:
+    def _labels(self, answers: "RawPredictions | Array") -> Iterator[str]:
         predicted = self._model.predicted(answers).tolist()
         return (self._shown_names[int(code)] for code in predicted) if self._names else map(repr, predicted)
 
-    def _objects(self, answers: "Answers | Array", tags: list[str]) -> Iterator[str]:
+    def _objects(self, answers: "RawPredictions | Array", tags: list[str]) -> Iterator[str]:
         model = self._model
         columns: dict[str, list[Any]] = {
             "prediction": [_plain(each) for each in model.shown(answers, "label").tolist()]

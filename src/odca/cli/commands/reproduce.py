@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from odca.cli import REFUSED
-from odca.cli.option_types import whole_number
+from odca.cli.option_types import whole_number, writes_file
 from odca.cli.views.console import Column, LiveLine, Output
 
 if TYPE_CHECKING:
@@ -55,8 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "experiments", nargs="+", choices=[*NAMES, ALL], metavar="EXPERIMENT", help=f"{', '.join(NAMES)}, or {ALL}"
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path(FOLDER), metavar="DIR", help=f"the folder to write to (default: {FOLDER})"
+    writes_file(
+        parser.add_argument(
+            "--out", type=Path, default=Path(FOLDER), metavar="DIR", help=f"the folder to write to (default: {FOLDER})"
+        )
     )
     parser.add_argument(
         "--seeds",
@@ -71,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use only the paper's own data sets, and download those that are missing",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    parser.set_defaults(result_in_file=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,22 +1,23 @@
 """`odca train`: train a model on files."""
 
 import argparse
+import math
 import os
-import signal
+import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from odca.cli import INTERRUPTED
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
-from odca.cli.files import refuse_overwriting, same_file
-from odca.cli.learning_options import add_learning_options, learning_options
-from odca.cli.option_types import takes_file, whole_number
+from odca.cli.interrupts import INTERRUPTS
+from odca.cli.learning_options import add_learning_options, given_options, learning_options
+from odca.cli.option_types import reads_file, whole_number, writes_file
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
-from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values
+from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, what_it_loses_to
 
 if TYPE_CHECKING:
     from odca.models.options import Label, ModelOptions
@@ -26,32 +27,36 @@ if TYPE_CHECKING:
 NAME = "train"
 SUMMARY = "train a model on files, in one pass"
 EPILOG = """\
+The model is automatic: many models with different penalties and memories are trained side by side and mixed as the stream decides.
+Any of the options under "how to learn" chooses one linear model instead.
+
 examples:
   odca train clicks.vw.gz -o model.safetensors
   odca train houses.csv --label price -o model.safetensors --loss huber:10
   odca train 'logs/*.jsonl.zst' --label click --bits 22 --interact user ad --window half-life:7d --time at -o m.safetensors
   zcat big.svm.gz | odca train - -o model.safetensors --checkpoint state.safetensors --every 1000000 --resume
 """
-INTERRUPTED = 130
+FINISHES = True
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_data_options(parser)
-    takes_file(
+    writes_file(
         parser.add_argument(
             "-o", "--output", metavar="MODEL", required=True, help="the file to write the model to (.safetensors)"
         )
     )
-    takes_file(
+    reads_file(
         parser.add_argument(
             "-i", "--initial", metavar="MODEL", help="continue training this model, with its own settings"
         )
     )
     _add_model_options(parser)
     group = parser.add_argument_group("checkpoints")
-    takes_file(group.add_argument("--checkpoint", metavar="FILE", help="save the state of the training to this file"))
+    writes_file(group.add_argument("--checkpoint", metavar="FILE", help="save the state of the training to this file"))
     group.add_argument(
         "--every",
         type=_interval,
@@ -75,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--quiet", action="store_true", help="print no table and no summary, only warnings")
     parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    parser.set_defaults(result_in_file=True)
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -85,18 +91,20 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         help="what the labels are (default: chosen from the loss and the first labels)",
     )
     parser.add_argument(
-        "--classes", metavar="A,B,...", help="all classes, if known in advance (default: those of the first events)"
+        "--classes",
+        type=_class_list,
+        metavar="A,B,...",
+        help="all classes, if known in advance (default: those of the first events)",
     )
     parser.add_argument(
         "--auto",
         action="store_true",
-        help="choose the settings automatically: train many models with different penalties and memories side by side and "
-        "mix their predictions",
+        help="choose the settings automatically, which is the default unless an option of one linear model is given",
     )
     parser.add_argument(
         "--memory",
         choices=("events", "time"),
-        help="with --auto: measure memories in events or in event time (default: events)",
+        help="in automatic mode: measure memories in events or in event time (default: events)",
     )
     add_learning_options(parser)
     add_feature_options(parser)
@@ -118,13 +126,9 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
     if arguments.resume and arguments.checkpoint is None:
         raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
-    written = {"--output": arguments.output, "--checkpoint": arguments.checkpoint}
-    for option, path in written.items():
+    for option, path in (("--output", arguments.output), ("--checkpoint", arguments.checkpoint)):
         if path is not None:
             _require_writable(option, Path(path))
-    refuse_overwriting(written, arguments.data)
-    if arguments.checkpoint is not None and same_file(arguments.output, arguments.checkpoint):
-        raise argparse.ArgumentTypeError("argument --checkpoint: is the same file as --output. Name another file")
     if arguments.initial is not None:
         parser = argparse.ArgumentParser()
         _add_model_options(parser)
@@ -148,10 +152,15 @@ def _require_writable(option: str, path: Path) -> None:
 
 
 class _Training:
-    """A stream, the model that learns from it, and the output about it."""
+    """A stream, the model that learns from it, and the output about it.
+
+    Ctrl-C (or SIGTERM) ends it after the current block, so that the position in the data is known. As soon as there is a model, it
+    is saved, even if the stream is not open yet.
+    """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         from odca.stream.checkpoint import Checkpoint  # noqa: PLC0415 - after parsing
+        from odca.stream.model import StreamModel  # noqa: PLC0415 - the same
 
         self._arguments = arguments
         self._output = Output.of(arguments)
@@ -159,27 +168,36 @@ class _Training:
         self._request = _request(arguments)
         found = Checkpoint.find(arguments.checkpoint, self._request) if arguments.resume else None
         self._bad_before = 0 if found is None else found.bad_lines
+        self._stream: Stream | None
         if found is not None:
-            self._stream = self._open(found.model, found.position)
-            self.model = found.model
+            self._mode = _mode_of(found.model, "as before the interruption")
+            self.model, self._stream = found.model, self._continued(found.model, found.position)
             if not arguments.quiet:
                 self._output.note(f"Resuming after {formatting.plural(found.model.metrics.events, 'event')}.")
+        elif arguments.initial is not None:
+            model = StreamModel.load(arguments.initial)
+            self._mode = _mode_of(model, "as the initial model")
+            self.model, self._stream = model, self._continued(model, None)
         else:
-            self._stream, self.model = self._begin()
+            with INTERRUPTS.raised():
+                self.model, self._stream = self._begun()
         self.model.metrics.show_every(arguments.table)
         self._events_before = self.model.metrics.events
         self._saved_at, self._saved_events = time.monotonic(), self.model.metrics.events
-        self._interrupted = False
+        self._classes = self.model.classes
 
-    def _begin(self) -> "tuple[Stream, StreamModel]":
+    def _begun(self) -> "tuple[StreamModel, Stream]":
+        """A new model, and the stream that it will learn from."""
         from odca.stream.model import StreamModel  # noqa: PLC0415 - after parsing
 
-        if self._arguments.initial is not None:
-            model = StreamModel.load(self._arguments.initial)
-            return self._open(model, None), model
+        plain = _why_plain(self._arguments)
+        problem = _problem(self._arguments)
         stream = open_stream(self._arguments, features=features_of(self._arguments), follow=self._arguments.follow)
+        if stream.sample.offset is not None and not self._arguments.auto and not plain:
+            plain, problem = "the events have offsets", replace(problem, auto=None)
+        self._mode = f"one linear model ({plain})" if plain else "automatic"
         try:
-            model = StreamModel.begin(_problem(self._arguments), stream.schema, stream.sample)
+            model = StreamModel.begin(problem, stream.schema, stream.sample)
         except BaseException as error:
             stream.close()
             if isinstance(error, ValueError) and stream.sample.bad_count and self._arguments.on_error == "stop":
@@ -188,7 +206,7 @@ class _Training:
         self._warn_if_task_is_guessed(model, stream)
         if stream.vocabulary is not None:
             model.vocabulary = stream.vocabulary
-        return stream, model
+        return model, stream
 
     def _warn_if_task_is_guessed(self, model: "StreamModel", stream: "Stream") -> None:
         """Labels that have all been equal so far could be classes or numbers."""
@@ -200,36 +218,57 @@ class _Training:
                 "use --task classes and list all classes with --classes."
             )
 
-    def _open(self, model: "StreamModel", start: "Position | None") -> "Stream":
-        return open_stream(
-            self._arguments,
-            schema=model.schema,
-            vocabulary=model.vocabulary,
-            start=start,
-            follow=self._arguments.follow,
-        )
+    def _warn_if_classes_came_late(self) -> None:
+        """What was taken for two classes may have been numbers."""
+        late = self.model.classes[len(self._classes) :]
+        if late and not any(isinstance(label, str) for label in self.model.classes) and self._arguments.task is None:
+            self._output.warn(
+                f"there are {len(self.model.classes):,} classes, of which {len(late):,} appeared after the first events. If the labels "
+                "are numbers to predict, use --task numbers."
+            )
+
+    def _continued(self, model: "StreamModel", start: "Position | None") -> "Stream | None":
+        """The stream from which a model goes on learning; None if a signal arrives before it is open: it may wait for data."""
+        try:
+            with INTERRUPTS.raised():
+                return open_stream(
+                    self._arguments,
+                    schema=model.schema,
+                    vocabulary=model.vocabulary,
+                    start=start,
+                    follow=self._arguments.follow,
+                )
+        except KeyboardInterrupt:
+            if INTERRUPTS.arrived > 1:
+                raise
+            return None
 
     def run(self) -> int:
-        """Learn until the data end or Ctrl-C is pressed."""
+        """Learn until the data end or a signal arrives."""
+        if self._stream is not None:
+            with self._stream as stream, INTERRUPTS.answered(stream.stop):
+                self._learn_all(stream)
+        return INTERRUPTED if INTERRUPTS.arrived and not self._arguments.follow else 0
+
+    def _learn_all(self, stream: "Stream") -> None:
         table, arguments = self._output.table(COLUMNS), self._arguments
-        with self._stream as stream, self._output.progress(stream.total) as live, self._finishing_on_interrupt():
+        with self._output.progress(stream.total) as live:
             for block in stream:
-                for row in self._learn(block):
+                for row in self._learn(block, stream):
                     if not arguments.quiet:
                         table.row(*row_values(self.model.classes, row))
                 if not arguments.quiet:
                     live.update(self.model.metrics.events - self._events_before, stream.consumed)
                 if arguments.checkpoint is not None and self._is_due():
-                    self._save(block.position)
-                if self._interrupted:
+                    self._save(block.position, stream)
+                if INTERRUPTS.arrived:
                     break
             if arguments.checkpoint is not None and self.model.metrics.events > self._events_before:
-                self._save(block.position)
-        return INTERRUPTED if self._interrupted and not arguments.follow else 0
+                self._save(block.position, stream)
 
-    def _learn(self, block: "Block") -> list[Any]:
+    def _learn(self, block: "Block", stream: "Stream") -> list[Any]:
         if self._arguments.on_error == "skip":
-            return self.model.learn_skipping_faulty(block, self._stream.bad)
+            return self.model.learn_skipping_faulty(block, stream.bad)
         return self.model.learn(block)
 
     def _is_due(self) -> bool:
@@ -237,31 +276,12 @@ class _Training:
         events, seconds = self.model.metrics.events - self._saved_events, time.monotonic() - self._saved_at
         return bool((events if kind == "events" else seconds) >= interval)
 
-    def _save(self, position: "Position") -> None:
+    def _save(self, position: "Position", stream: "Stream") -> None:
         from odca.stream.checkpoint import Checkpoint  # noqa: PLC0415 - after parsing
 
-        bad_lines = self._bad_before + self._stream.bad.count
+        bad_lines = self._bad_before + stream.bad.count
         Checkpoint(self.model, position, bad_lines, self._request).save(self._arguments.checkpoint)
         self._saved_at, self._saved_events = time.monotonic(), self.model.metrics.events
-
-    @contextmanager
-    def _finishing_on_interrupt(self) -> Iterator[None]:
-        """Ctrl-C (or SIGTERM) ends the training after the current block, so that the position in the data is known. A second one
-        ends it at once.
-        """
-
-        def finish(_signal: int, _frame: FrameType | None) -> None:
-            if self._interrupted:
-                raise KeyboardInterrupt
-            self._interrupted = True
-            self._stream.stop()
-
-        before = {each: signal.signal(each, finish) for each in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
 
     def show_summary(self) -> None:
         """Print what was learned and how well it predicted."""
@@ -270,31 +290,42 @@ class _Training:
         facts = [
             Fact("events", metrics.events, formatting.count),
             Fact("features", self.model.learner.n_features, formatting.count),
+            Fact("mode", self._mode),
             Fact("loss", repr(self.model.options.loss), name="loss_name"),
             Fact("time", seconds, formatting.duration, "seconds"),
             Fact("rate", learned / max(seconds, 1e-9), formatting.rate, "events_per_second"),
             Fact("model", self._arguments.output),
         ]
-        if self.model.options.auto is not None:
-            self._output.note(self.model.report().in_words())
-        title = "interrupted" if self._interrupted and not self._arguments.follow else "learned"
+        title = "interrupted" if INTERRUPTS.arrived and not self._arguments.follow else "learned"
+        for text in self._notes():
+            self._output.gap()
+            self._output.note(text)
         self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
 
+    def _notes(self) -> Iterator[str]:
+        if self.model.options.auto is not None:
+            yield self.model.report().in_words()
+        if (lost := what_it_loses_to(self.model, self.model.metrics)) is not None:
+            yield lost
+
     def warn(self) -> None:
-        """Report skipped lines, even with --quiet."""
-        warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
+        """Report skipped lines and late classes, even with --quiet."""
+        self._warn_if_classes_came_late()
+        if self._stream is not None:
+            warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
 
 
 def _problem(arguments: argparse.Namespace) -> "ModelOptions":
     from odca.models.options import ModelOptions  # noqa: PLC0415 - after parsing
 
-    chosen = learning_options(arguments)
-    if arguments.memory is not None and not arguments.auto:
-        raise argparse.ArgumentTypeError("argument --memory: needs --auto. Without --auto, use --window")
-    if arguments.auto:
-        _require_defaults(arguments)
+    chosen, plain = learning_options(arguments), _why_plain(arguments)
+    if plain and (arguments.auto or arguments.memory is not None):
+        option = "--auto" if arguments.auto else "--memory"
+        raise argparse.ArgumentTypeError(
+            f"argument {option}: is for the automatic mode, which chooses everything itself, but {plain}. Leave out one of the two"
+        )
     return ModelOptions(
-        auto=(arguments.memory or "events") if arguments.auto else None,
+        auto=None if plain else arguments.memory or "events",
         task=arguments.task,
         loss=chosen.loss,
         penalty=chosen.penalty,
@@ -308,26 +339,34 @@ def _problem(arguments: argparse.Namespace) -> "ModelOptions":
     )
 
 
-def _require_defaults(arguments: argparse.Namespace) -> None:
-    """Refuse learning options beside --auto, which chooses them itself."""
-    parser = argparse.ArgumentParser()
-    add_learning_options(parser)
-    for name, default in vars(parser.parse_args([])).items():
-        if getattr(arguments, name) != default:
-            option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
-            raise argparse.ArgumentTypeError(f"argument {option}: --auto chooses this itself. Leave out one of the two")
+def _why_plain(arguments: argparse.Namespace) -> str:
+    """Why the model is one linear model; empty if it is automatic."""
+    flags = [*given_options(arguments), *(["--offset"] if arguments.offset is not None else [])]
+    return f"{', '.join(flags)} {'was' if len(flags) == 1 else 'were'} given" if flags else ""
+
+
+def _mode_of(model: "StreamModel", why: str) -> str:
+    return f"{'one linear model' if model.options.auto is None else 'automatic'}, {why}"
+
+
+def _class_list(text: str) -> str:
+    for name in text.split(","):
+        if not name or (isinstance(label := _label(name), float) and not math.isfinite(label)):
+            raise argparse.ArgumentTypeError(f"must be names and finite numbers, separated by commas; got {name!r}")
+    return text
 
 
 def _label(text: str) -> "Label":
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """A class as it is read from data: only what is written in digits is a number there."""
+    return float(text) if NUMBER.fullmatch(text) else text
 
 
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments that determine the model: all but those about output and saving."""
-    aside = {"output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"}
+    aside = {
+        *("given", "output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"),
+        "result_in_file",
+    }
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 
 

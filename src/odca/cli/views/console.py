@@ -15,11 +15,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from odca.cli import standard_streams
 from odca.cli.views import formatting
 
 SECONDS_PER_FRAME = 0.2
@@ -61,14 +63,16 @@ class Fact:
 
 
 class Output:
-    """Prints what a command has to say. `Output.of(arguments)` reads --json, and `data_on_stdout` if the command sets it:
+    """Prints what a command has to say. `Output.of(arguments)` reads --json, and what the command sets of these two:
 
-    parser.set_defaults(data_on_stdout=True)
+    parser.set_defaults(data_on_stdout=True)   # standard output carries data: all else goes to stderr
+    parser.set_defaults(result_in_file=True)   # the command goes on if standard output is closed or full
     """
 
-    def __init__(self, *, as_json: bool = False, data_on_stdout: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, data_on_stdout: bool = False, result_in_file: bool = False) -> None:
         self._json = as_json
         self._data_on_stdout = data_on_stdout
+        self._result_in_file = result_in_file
         self._line: LiveLine | None = None
 
     @classmethod
@@ -77,6 +81,7 @@ class Output:
         return cls(
             as_json=bool(getattr(arguments, "json", False)),
             data_on_stdout=bool(getattr(arguments, "data_on_stdout", False)),
+            result_in_file=bool(getattr(arguments, "result_in_file", False)),
         )
 
     @property
@@ -123,24 +128,37 @@ class Output:
     def error(self, text: str) -> None:
         """Print to stderr why a command failed; with --json as an event too."""
         if self._json:
-            self.event("error", {"text": text})
+            with suppress(OSError):  # standard output may be what failed
+                self.event("error", {"text": text})
         self.write_line(_wrapped(text, sys.stderr), FAILURE, sys.stderr)
 
     def event(self, name: str, facts: Mapping[str, Any]) -> None:
         """Write one object on one line."""
         line = json.dumps(_as_json({"event": name, **facts}), ensure_ascii=False, allow_nan=False)
-        print(line, file=self._stream, flush=True)
+        self._print(line, self._stream)
 
     def write_line(self, text: str, style: str = "", stream: TextIO | None = None) -> None:
         """Write a line, in a style if the output has colours."""
         if self._line is not None:
             self._line.erase()
-        to = stream or self._stream
-        console = _console(to) if style else None
-        if console is None:
-            print(text, file=to, flush=True)
-        else:
-            console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        self._print(text, stream or self._stream, style)
+
+    def _print(self, text: str, to: TextIO, style: str = "") -> None:
+        try:
+            console = _console(to) if style else None
+            if console is None:
+                print(text, file=to, flush=True)
+            else:
+                console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        except OSError as error:
+            if to is sys.stdout and not self._result_in_file:
+                raise
+            standard_streams.silence(to)
+            if to is sys.stdout:
+                text = (
+                    f"warning: nothing more can be printed to standard output: {error.strerror}. The command goes on."
+                )
+                self._print(_wrapped(text, sys.stderr), sys.stderr, ALARM)
 
     def gap(self) -> None:
         """Print an empty line, but not in JSON."""

@@ -53,9 +53,9 @@ def row_values(classes: "Sequence[Label]", row: "Row") -> tuple[Any, ...]:
 
 
 def _class(classes: "Sequence[Label]", code: int) -> str:
-    from odca.models.options import show  # noqa: PLC0415 - after parsing
+    from odca.models.options import label_text  # noqa: PLC0415 - after parsing
 
-    return show(classes[code]) if code >= 0 else "-"
+    return label_text(classes[code]) if code >= 0 else "-"
 
 
 def metrics_facts(
@@ -74,3 +74,37 @@ def metrics_facts(
         if value == value  # noqa: PLR0124 - not nan
     ]
     return {title: scores, "baselines": baselines}
+
+
+def what_it_loses_to(
+    model: "StreamModel", metrics: "ClassMetrics | NumberMetrics", *, is_live: bool = True
+) -> str | None:
+    """A sentence about the baseline that predicts better than the model, and what to try; None if there is none.
+
+    is_live: whether the labels of the events before were known.
+    """
+    scores = metrics.scores()
+    baselines = model.baselines(metrics) if metrics.events >= LEAST_EVENTS else {}
+    for name, reached in sorted(
+        baselines.items(), key=lambda each: each[0] == "no_change"
+    ):  # the hardest to beat comes last
+        for score, value in reached.items():
+            own = scores.get(score, value)
+            if (own < value) if score in HIGHER_IS_BETTER else (own > value):
+                label, show = SCORES[score]
+                return f"This is worse than the baseline {BASELINES[name]}: {label} {show(own)} against {show(value)}. {_advice(model, name, is_live)}"
+    return None
+
+
+def _advice(model: "StreamModel", baseline: str, is_live: bool) -> str:
+    if model.options.auto is None:
+        return "Try the automatic mode: train without the options that choose one linear model."
+    if baseline == "no_change" and not is_live:
+        return "That baseline knows the label before each event. If labels keep coming in, keep learning: see --progressive."
+    if baseline == "no_change":
+        return "Try to add previous labels as features."
+    return "The features say little about these labels: try other features, or more events."
+
+
+LEAST_EVENTS = 100
+HIGHER_IS_BETTER = {"accuracy", "auc", "r2"}

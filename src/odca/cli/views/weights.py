@@ -54,7 +54,7 @@ def largest(values: "Array", count: int) -> list[int]:
 
 
 def automatic_report(model: Any) -> "AutoReport | None":
-    """The report of a model trained with `--auto`, or of an Auto estimator; None for other models."""
+    """The report of an automatic model of any kind; None for other models."""
     if not hasattr(model, "report") or getattr(getattr(model, "options", None), "auto", "") is None:
         return None
     report: AutoReport = model.report()
@@ -70,9 +70,11 @@ def learner_of(model: Any) -> "Learner":
 
 
 def weights_of(model: Any) -> Weights:
-    """The weights of a model of any kind."""
+    """The weights of a model of any kind; of an automatic one, those of its steady answer."""
     import numpy as np  # noqa: PLC0415 - after parsing
 
+    if automatic_report(model) is not None:
+        return weights_of(model.freeze())
     learner, outputs = learner_of(model), _outputs_of(model)
     if not outputs:
         outputs = tuple(map(str, range(learner.lanes))) if learner.lanes > 1 else ("",)
@@ -83,12 +85,12 @@ def weights_of(model: Any) -> Weights:
 
 def _outputs_of(model: Any) -> tuple[str, ...]:
     """The classes that have weights, if the model has any."""
-    from odca.models.options import show  # noqa: PLC0415 - after parsing
+    from odca.models.options import label_text  # noqa: PLC0415 - after parsing
 
     classes = getattr(model, "classes_", getattr(model, "classes", ()))
     if isinstance(classes, list):  # several labels, each with two classes
         return tuple(str(number) for number in range(len(classes)))
-    named = tuple(show(each) if model.kind == "StreamModel" else str(each) for each in classes)
+    named = tuple(label_text(each) if model.kind == "StreamModel" else str(each) for each in classes)
     return named[1:] if len(named) == 2 else named
 
 

@@ -2,13 +2,16 @@
 
 What a column holds is said by its type: numbers, categories, dates. What no feature is made of is not read at all. Where text counts bytes
 and lines, a table counts rows.
+
+A file may be damaged, or made to do damage: each batch is validated as a whole before a number of it is used. It is read into memory for
+that, not mapped: whoever writes to the file afterwards does not change what was validated.
 """
 
-import hashlib
 import sys
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,9 @@ import numpy as np
 from odca import _core
 from odca.errors import Remedy
 from odca.features.spec import Features, Kind
-from odca.stream.read.chunks import SIZE, Chunk, Position
+from odca.stream.read.chunks import SIZE, Chunk
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
+from odca.stream.read.positions import Position, digest_of_file, followed_by, former_digest, is_former, verified
 from odca.stream.read.schema import (
     MAGIC,
     SUFFIXES,
@@ -76,11 +80,13 @@ class Batch(Chunk):
     """Rows of a table, as a record batch. `offset` is the number of rows before it."""
 
     data: Any  # a pyarrow.RecordBatch
-    digest: str = ""
+    tables: "Tables | None" = None
+    former_digest: str = ""  # which serves for what cannot be read twice
 
     def position(self, length: int, lines: int) -> Position:  # noqa: ARG002 - rows have no length
         """The place behind so many rows of the file."""
-        return Position(self.file, lines, lines, self.digest)
+        digest, earlier = ("", "") if self.tables is None else self.tables.digests(self.file)
+        return Position(self.file, lines, lines, digest or self.former_digest, earlier=earlier)
 
 
 class Tables:
@@ -97,6 +103,7 @@ class Tables:
         """Bytes on the disk of all files; None if that cannot be known."""
         self._sizes = sizes
         self._progress = 0, 0.0  # files that are done, and the share of the next one
+        self._digests: list[str] = []  # of the files
         self._all = self._generate()
 
     @property
@@ -118,10 +125,10 @@ class Tables:
         table = self._look()
         names = list(table.types)
         found = found_roles(roles, names, table.path, True, optional)
-        columns = []
+        columns, said = [], {**features.kinds(), **kinds}
         for name, type_ in table.types.items():
             by_type = whole_date(kind_of(type_) or "any", split_dates)
-            columns.append(Column(name, kinds.get(name) or features.kind_of(name) or by_type))
+            columns.append(Column(name, said.get(name) or by_type))
         schema = Schema(format=self._format, features=features, roles=found, columns=with_time(tuple(columns), found))
         for name in wanted(schema):
             if kind_of(table.types[name]) is None:
@@ -156,11 +163,19 @@ class Tables:
 
     def _look(self) -> "_Table":
         if self._first is None:
-            table, start = open_table(self._paths[self._start.file], self._format), self._start
-            if start.offset and start.digest and start.digest != table.digest:
-                raise another_file(f"the file changed before row {start.offset}", table.path)
-            self._first = table
+            path, expected = self._paths[self._start.file], self._start.digest
+            verified(self._start, self._paths)
+            if expected and not is_former(expected) and expected != digest_of_file(path):
+                raise another_file("the file changed", path)
+            self._first = open_table(path, self._format)
+            if is_former(expected) and expected != self._first.former_digest:
+                raise another_file("the file changed", path)
         return self._first
+
+    def digests(self, file: int) -> tuple[str, str]:
+        """The digests of a file and of those before it. They are made when a position is asked for: this reads the files again."""
+        self._digests += [digest_of_file(path) for path in self._paths[len(self._digests) : file + 1]]
+        return self._digests[file], reduce(followed_by, self._digests[:file], "")
 
     def _begin(self, table: "_Table", start: int) -> Iterator[Any]:
         return table.batches(start, self._names, _rows_at_once(len(self._names or table.types)))
@@ -178,7 +193,9 @@ class Tables:
             self._progress = file + 1, 0.0
 
     def _batch(self, table: "_Table", file: int, row: int, batch: Any) -> Batch:
-        return Batch(batch, table.path, file, row, first=not row, last=False, digest=table.digest)
+        return Batch(
+            batch, table.path, file, row, first=not row, last=False, tables=self, former_digest=table.former_digest
+        )
 
 
 def _rows_at_once(columns: int) -> int:
@@ -198,7 +215,7 @@ class _Table:
         self.path, self.rows, self._schema = path, rows, schema
         self.types = dict(zip(schema.names, schema.types, strict=True))
         size = 0 if path == STANDARD_INPUT else Path(path).stat().st_size
-        self.digest = hashlib.blake2b(f"{size} {schema.remove_metadata()}".encode(), digest_size=16).hexdigest()
+        self.former_digest = former_digest(f"{size} {schema.remove_metadata()}".encode())
 
     def batches(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
         """The rows from `start` on, at most `size` at a time, with these columns at least (None: with all)."""
@@ -212,14 +229,15 @@ class _Table:
 
     def nothing(self) -> Any:
         """No rows."""
-        return pyarrow().RecordBatch.from_pylist([], schema=self._schema)
+        with _told(self.path):
+            return pyarrow().RecordBatch.from_pylist([], schema=self._schema)
 
 
 class _Parquet(_Table):
     def __init__(self, path: str) -> None:
         import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
 
-        self._file = pq.ParquetFile(path, memory_map=True)
+        self._file = pq.ParquetFile(path)
         super().__init__(path, self._file.schema_arrow, self._file.metadata.num_rows)
 
     def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
@@ -235,7 +253,7 @@ class _Parquet(_Table):
 class _IpcFile(_Table):
     def __init__(self, path: str) -> None:
         pa = pyarrow()
-        self._file = pa.memory_map(path)
+        self._file = pa.OSFile(path)
         reader = pa.ipc.open_file(self._file)
         first = reader.get_batch(0).num_rows if reader.num_record_batches else 0
         super().__init__(path, reader.schema, first * reader.num_record_batches)  # about: they need not be alike
@@ -252,7 +270,7 @@ class _IpcStream(_Table):
 
     def __init__(self, path: str) -> None:
         pa = pyarrow()
-        self._reader = pa.ipc.open_stream(sys.stdin.buffer if path == STANDARD_INPUT else pa.memory_map(path))
+        self._reader = pa.ipc.open_stream(sys.stdin.buffer if path == STANDARD_INPUT else pa.OSFile(path))
         super().__init__(path, self._reader.schema, 0)
 
     def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - all are read
@@ -260,9 +278,10 @@ class _IpcStream(_Table):
 
 
 def _behind(start: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Without the first rows."""
+    """Without the first rows, and validated."""
     for batch in batches:
         if start < len(batch):
+            batch.validate(full=True)
             yield batch.slice(start)
         start = max(0, start - len(batch))
 
@@ -273,7 +292,9 @@ def _told(path: str) -> Iterator[None]:
     pa = pyarrow()
     try:
         yield
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system, not of pyarrow
+            raise
         raise StreamError(
             f"it cannot be read: {str(error).rstrip('.')}. Is it damaged, or not complete?", path=path
         ) from error
@@ -326,18 +347,20 @@ class TableParser:
 
     def __init__(self, schema: Schema, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> None:
         self._columns = [column for column in native_columns(schema) if column[1] != "ignored"]
+        self._native = _core.TableColumns(self._columns)
         self._features = schema.features.native(indices=False)
         self._skip_bad, self._vocabulary = skip_bad, vocabulary
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:
         """The events of a batch."""
         batch: Any = chunk.data
-        values = []
+        values, names = [], {*batch.schema.names}
         for name, role, kind, _ in self._columns:
-            if name not in batch.schema.names:
+            if name not in names:
                 raise StreamError(f"there is no column {name!r}, which the first file has.", path=chunk.path)
-            values.append(_values(batch.column(name), role, kind))
-        return _core.read_table(self._columns, values, len(batch), self._features, self._skip_bad, self._vocabulary)
+            with _told(chunk.path):
+                values.append(_values(batch.column(name), role, kind))
+        return _core.read_table(self._native, values, len(batch), self._features, self._skip_bad, self._vocabulary)
 
 
 def _values(array: Any, role: str, kind: str) -> Any:

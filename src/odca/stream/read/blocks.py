@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.stream.read.chunks import Chunk, Position
+from odca.stream.read.chunks import Chunk
 from odca.stream.read.errors import StreamError
+from odca.stream.read.positions import Position
 from odca.validation.arrays import Array
 
 

@@ -5,54 +5,31 @@ is part of its line. Chunks are large, so that work per chunk costs little per l
 never reused, so that several chunks can be processed at once. Lines are counted by the parser, not here.
 
 Every place between two lines has a `Position`, from which a later run can continue with exactly the same bytes. It contains a
-digest of the bytes before it, to check that the file is still the same.
+digest of all bytes before it, to check that the files are still the same. The digest is made as the bytes go by.
 """
 
-import hashlib
-import stat
-import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
+from odca import _core
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.lines import Bytes, first_line_end, last_line_end, last_unquoted_line_end
-from odca.stream.read.sources import POLL, ByteSource, another_file, open_bytes
+from odca.stream.read.peeking import Head, PeekableSource
+from odca.stream.read.positions import Position, can_be_reread, followed_by, former_digest, is_former, verified
+from odca.stream.read.sources import POLL, ByteSource, Closing, StopFlag, another_file, open_bytes
 
 SIZE = 2 << 20
 START_SMALL = 16  # the first chunk of a file is smaller by this factor, so that parsing can start early
 LONGEST_LINE = 16 << 20
-DIGESTED = 4096  # bytes before a position that its digest covers
 SHORTEST_LIMIT = 4  # the least max_line, which holds a byte order mark
 LINE_TIMEOUT = 0.05  # seconds that a line is held back for others, if they arrive slowly
-PEEK_TIMEOUT = 1.0  # seconds to wait for more of the first lines, to look at them
 UTF8_MARK = b"\xef\xbb\xbf"
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # UTF-16, or UTF-32
 NOTHING: Bytes = np.empty(0, np.uint8)
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place between two lines: the number of the file, and the (decompressed) bytes and lines before it in that file.
-
-    `digest` is that of the last bytes before it; if it is empty, it is not checked. `mid_line` is True after a fault, if the
-    rest of a line that was too long is still to be skipped.
-    """
-
-    file: int = 0
-    offset: int = 0
-    line: int = 0
-    digest: str = ""
-    mid_line: bool = False
-
-    def __post_init__(self) -> None:
-        if min(self.file, self.offset, self.line) < 0:
-            raise ValueError(f"a position needs file, offset and line >= 0; got {self!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +52,20 @@ class Chunk:
     fault: str = ""
     dropped: int = 0
     mid_line: bool = False
-    before: bytes = field(default=b"", repr=False)  # up to DIGESTED bytes of the file that precede the data
+    before: _core.Checksum | None = field(default=None, repr=False)  # of the bytes of the file that precede the data
+    earlier: str = ""  # the digest of the files before
 
     def position(self, length: int, lines: int) -> Position:
         """The place after the first `length` bytes of the data, with `lines` lines of the file before it."""
-        known = self.before + bytes(self.data[max(0, length - DIGESTED) : length])
-        return Position(
-            self.file, self.offset + self.dropped + length, lines, digest_of(known[-DIGESTED:]), self.mid_line
-        )
+        digest = "" if self.before is None else self.before.digest(memoryview(self.data)[:length])
+        return Position(self.file, self.offset + self.dropped + length, lines, digest, self.mid_line, self.earlier)
 
     def end_position(self, lines: int) -> Position:
         """The place after the chunk, with `lines` lines of the file before it. A fault counts as one line."""
         return self.position(len(self.data), lines)
 
 
-def digest_of(tail: bytes) -> str:
-    """The digest of the bytes before a position."""
-    return hashlib.blake2b(tail, digest_size=16).hexdigest()
-
-
-class Chunks:
+class Chunks(Closing):
     """An iterator over the chunks of several files, in order.
 
     compression: that of all files; "auto" recognises each by its first bytes.
@@ -138,20 +109,20 @@ class Chunks:
         self._size = size
         self._max_line = max_line
         self._quoted = quoted
-        self._stopped = threading.Event()
+        self._stopped = StopFlag()
         sizes = [_size(path) for path in self._paths]
         known = [each or 0 for each in sizes]
         self._total = None if follow or None in sizes else sum(known)
         # One object, so that another thread sees a consistent pair.
         self._progress: tuple[int, ByteSource | None] = sum(known[: start.file]), None
-        self._opened: tuple[ByteSource, _Cutter] | None = None  # the first file, if `head` was called
+        self._earlier = ""  # the digest of the files before
+        self._opened: tuple[ByteSource, _Cutter] | None = None  # the first file, once it was looked at
         self._all = self._generate()
 
-    def head(self, size: int, lines: int) -> bytes:
-        """The beginning of the data, without consuming it: about `size` bytes or `lines` lines, if they arrive soon."""
+    def head(self, size: int, lines: int) -> Head:
+        """The first lines, without consuming them: about `size` bytes or `lines` lines, if they arrive soon, and at least two."""
         if self._opened is None:
-            source = self._open(self._start.file)
-            self._opened = source, self._cutter(source, self._start.file, self._start)
+            self._opened = self._open(self._start.file, self._start)
         return self._opened[1].head(size, lines)
 
     @property
@@ -186,14 +157,6 @@ class Chunks:
         if self._opened is not None:
             self._opened[0].close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __iter__(self) -> Iterator[Chunk]:
         return self
 
@@ -210,82 +173,38 @@ class Chunks:
     def _one(self, file: int, start: Position) -> Generator[Chunk, None, bool]:
         """Yield the chunks of one file; return whether another file took its place."""
         before, _ = self._progress
-        if self._opened is not None:
-            (source, cutter), self._opened = self._opened, None
-        else:
-            source = self._open(file)
-            cutter = self._cutter(source, file, start)
+        (source, cutter), self._opened = self._opened or self._open(file, start), None
         with source:
             self._progress = before, source
             yield from cutter
             self._progress = before + source.consumed, None
         while source.replaced and not Path(self._paths[file]).exists() and not self._stopped.wait(POLL):
             pass
-        return source.replaced and Path(self._paths[file]).exists()
+        if source.replaced and Path(self._paths[file]).exists():
+            return True
+        is_file = source.size is not None and source.path != STANDARD_INPUT
+        digest = (source.checksum or cutter.checksum).digest() if is_file else ""
+        self._earlier = followed_by(self._earlier, digest) if self._earlier or not self._start.file else ""
+        return False
 
-    def _open(self, file: int) -> ByteSource:
+    def _open(self, file: int, start: Position) -> "tuple[ByteSource, _Cutter]":
+        self._earlier = self._earlier or verified(start, self._paths)
         follow = self._follow and file == len(self._paths) - 1
-        return open_bytes(self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped)
-
-    def _cutter(self, source: ByteSource, file: int, start: Position) -> "_Cutter":
-        return _Cutter(source, file, start, self._size, self._max_line, self._quoted)
+        source = open_bytes(self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped)
+        return source, _Cutter(source, file, start, self._size, self._max_line, self._quoted, self._earlier)
 
 
 def _size(path: str) -> int | None:
-    if path == STANDARD_INPUT:
-        return None
-    about = Path(path).stat()
-    return about.st_size if stat.S_ISREG(about.st_mode) else None
-
-
-class _PeekableSource:
-    """A source whose first bytes can be inspected before they are read."""
-
-    def __init__(self, source: ByteSource) -> None:
-        self._source = source
-        self.path, self.skip = source.path, source.skip
-        self._ahead = memoryview(b"")
-        self._end: Exception | bool = False  # whether the data ended after that, or the error
-
-    def peek(self, head: bytes, size: int, lines: int) -> bytes:
-        """`head`, which was read, and what follows it: about `size` bytes or `lines` lines in all, if they arrive soon."""
-        read, until = len(head), time.monotonic() + PEEK_TIMEOUT
-        piece = memoryview(bytearray(size))
-        while len(head) < size and (seen := head.count(b"\n")) < lines and not self._end:
-            if seen and not self._source.wait(max(0.0, until - time.monotonic())):
-                break
-            try:
-                count = self._source.readinto(piece[: size - len(head)])
-                self._end = not count
-            except (StreamError, OSError) as error:
-                count, self._end = 0, error
-            head += piece[:count]
-        self._ahead = memoryview(head)[read:]
-        return head
-
-    def readinto(self, buffer: memoryview) -> int:
-        if not self._ahead:
-            if isinstance(self._end, Exception):
-                raise self._end
-            return 0 if self._end else self._source.readinto(buffer)
-        count = min(len(self._ahead), len(buffer))
-        buffer[:count] = self._ahead[:count]
-        self._ahead = self._ahead[count:]
-        return count
-
-    def wait(self, seconds: float) -> bool:
-        return bool(self._ahead) or bool(self._end) or self._source.wait(seconds)
-
-    @property
-    def interrupted(self) -> bool:
-        return self._source.interrupted
+    return Path(path).stat().st_size if can_be_reread(path) else None
 
 
 class _Cutter:
     """Cuts the bytes of one file into chunks. It reads into a buffer; the rest that was not delivered begins the next buffer."""
 
-    def __init__(self, source: ByteSource, file: int, start: Position, size: int, max_line: int, quoted: bool) -> None:
-        self._source = _PeekableSource(source)
+    def __init__(
+        self, source: ByteSource, file: int, start: Position, size: int, max_line: int, quoted: bool, earlier: str
+    ) -> None:
+        self._source = PeekableSource(source)
         self._file = file
         self._start = start
         # A line fits into the largest buffer, with its newline, if and only if it is not too long.
@@ -294,7 +213,9 @@ class _Cutter:
         self._size = max(SHORTEST_LIMIT, self._full_size // START_SMALL)
         self._quoted = quoted
         self._offset = start.offset  # of the buffer's first byte in the file
-        self._before = b""  # the bytes before that, for digests
+        self._earlier = earlier
+        self.checksum = _core.Checksum()
+        """The checksum of the bytes before that."""
         self._first = start.offset == 0
         self._mid_line = start.mid_line
         self._line_end = 0  # the end of the last whole line in the buffer
@@ -304,10 +225,11 @@ class _Cutter:
         self._begun = False
         self._new_buffer(self._size)
 
-    def head(self, size: int, lines: int) -> bytes:
-        """The beginning of the data; see `Chunks.head`."""
+    def head(self, size: int, lines: int) -> Head:
+        """The first lines; see `Chunks.head`."""
         self._begin()
-        return self._source.peek(self._buffer[: self._filled].tobytes(), size, lines)
+        read = self._buffer[: self._filled].tobytes()
+        return self._source.peek(read, size, lines, longest=self._largest, quoted=self._quoted)
 
     def quote(self, quoted: bool) -> None:
         """Set whether quotes matter, before the first chunk is taken."""
@@ -351,8 +273,9 @@ class _Cutter:
         return self._first and self._filled < self._largest and not self._buffer[: self._line_end].tobytes().strip()
 
     def _verify(self) -> None:
-        self._before = self._source.skip(self._start.offset, keep=min(self._start.offset, DIGESTED))
-        if self._start.digest and digest_of(self._before) != self._start.digest:
+        last = self._source.skip(self._start.offset, self.checksum.add)
+        expected = self._start.digest
+        if expected and expected != (former_digest(last) if is_former(expected) else self.checksum.digest()):
             raise another_file(f"the file changed before byte {self._start.offset}", self._source.path)
 
     def _pass_mark(self) -> None:
@@ -418,7 +341,10 @@ class _Cutter:
         """A chunk of the first `length` bytes of the buffer, which end with a line."""
         few = 4 * length < len(self._buffer)
         data = memoryview(self._buffer[:length].tobytes()) if few else self._buffer.data[:length].toreadonly()
-        chunk = Chunk(data, self._source.path, self._file, self._offset, self._first, last, before=self._before)
+        before = self.checksum.copy()
+        chunk = Chunk(
+            data, self._source.path, self._file, self._offset, self._first, last, before=before, earlier=self._earlier
+        )
         self._size = min(2 * self._size, self._full_size)
         self._pass(length, reuse=few)
         self._line_end = 0  # `_odd` stays valid: delivered lines hold an even number of quotes
@@ -450,7 +376,8 @@ class _Cutter:
             fault=fault,
             dropped=dropped,
             mid_line=self._mid_line,
-            before=self._before,
+            before=self.checksum.copy(),
+            earlier=self._earlier,
         )
 
     def _drop_rest(self) -> None:
@@ -465,7 +392,7 @@ class _Cutter:
     def _pass(self, length: int, *, reuse: bool = True) -> None:
         """Remove the first bytes from the buffer."""
         passed, rest = self._buffer[:length], self._buffer[length : self._filled]
-        self._before = (self._before + passed[-DIGESTED:].tobytes())[-DIGESTED:]
+        self.checksum.add(passed)
         self._offset += length
         if reuse:
             self._buffer[: len(rest)] = rest

@@ -1,8 +1,21 @@
 """The error of a stream: what is wrong, and in which file, line and column."""
 
+from collections.abc import Iterable
+
 from odca.errors import InputError, Remedy, SpellOption, as_keyword
 
 STANDARD_INPUT = "-"
+MOST_NAMES = 30
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as errors list them: there may be many.
+
+    >>> listed(["a", "b"]), listed(map(str, range(100)))[-21:]
+    ('a, b', '27, 28, 29, ... (100)')
+    """
+    names = list(names)
+    return ", ".join(names[:MOST_NAMES]) + (f", ... ({len(names):,})" if len(names) > MOST_NAMES else "")
 
 
 def shown(path: str) -> str:

@@ -55,5 +55,14 @@ def last_unquoted_line_end(data: Bytes, odd: bool) -> tuple[int, bool]:
     return 0, odd
 
 
+def unquoted_line_ends(data: Bytes, odd: bool) -> tuple[npt.NDArray[np.intp], bool]:
+    """The places of all newlines outside quotes, and the value of `odd` at the end; see `last_unquoted_line_end`."""
+    is_quote = data == QUOTE
+    if not (odd or is_quote.any()):
+        return np.flatnonzero(data == NEWLINE), odd
+    inside = np.logical_xor.accumulate(is_quote) ^ odd
+    return np.flatnonzero((data == NEWLINE) & ~inside), bool(inside[-1]) if len(data) else odd
+
+
 def _odd_number_of_quotes(data: Bytes) -> bool:
     return bool(np.count_nonzero(data == QUOTE) & 1)

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,6 +74,17 @@ def read_blocks(chunks: ChunkSource, reading: Reading) -> Iterator[Block]:
             source.stop()
 
 
+@contextmanager
+def _starting_threads() -> Iterator[None]:
+    """MemoryError instead of Python's RuntimeError if the system allows no more threads: mostly, no memory is left for them."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "start new thread" in str(error):
+            raise MemoryError("no more threads can be started.") from error
+        raise
+
+
 class _ChunkReader(threading.Thread):
     """Reads chunks and submits them for parsing, a few in advance."""
 
@@ -82,7 +94,8 @@ class _ChunkReader(threading.Thread):
         self._parsed: queue.SimpleQueue[tuple[Chunk, Future[_core.TextBlock]] | Exception | None] = queue.SimpleQueue()
         self._room = threading.Semaphore(ahead)
         self._stopping = False
-        self.start()
+        with _starting_threads():
+            self.start()
 
     def run(self) -> None:
         try:
@@ -90,7 +103,9 @@ class _ChunkReader(threading.Thread):
                 self._room.acquire()
                 if self._stopping:
                     break
-                self._parsed.put((chunk, self._pool.submit(self._parse, chunk)))
+                with _starting_threads():
+                    parsed = self._pool.submit(self._parse, chunk)
+                self._parsed.put((chunk, parsed))
             self._parsed.put(None)
         except Exception as error:  # noqa: BLE001 - it is raised when the blocks are taken
             self._parsed.put(error)

@@ -10,9 +10,9 @@ from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
 from odca import _core
-from odca.features.spec import Features, Kind
+from odca.features.spec import Features, Kind, require_unicode
 from odca.stream.read.chunks import Chunk
-from odca.stream.read.errors import StreamError
+from odca.stream.read.errors import StreamError, listed
 
 Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -33,6 +33,7 @@ SUFFIXES: Mapping[str, Format] = {
     ".feather": "arrow",
 }
 COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
+LONG_LINE = 1 << 16  # characters
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
 
 _NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
@@ -54,12 +55,13 @@ class Roles:
     def __post_init__(self) -> None:
         taken = [name for name in asdict(self).values() if name is not None]
         for name in taken:
+            require_unicode(name)
             if taken.count(name) > 1:
                 raise ValueError(f"the column {name!r} has two roles; a column can have only one.")
 
-    def role_of(self, name: str) -> str | None:
-        """What a column is, if it is no feature."""
-        return next((role for role, column in asdict(self).items() if column == name), None)
+    def by_name(self) -> dict[str, str]:
+        """What the columns are that are no features."""
+        return {column: role for role, column in asdict(self).items() if column is not None}
 
     def native(self) -> _core.RoleNames:
         """The same for the core."""
@@ -106,7 +108,16 @@ class Schema:
 
     def as_options(self) -> dict[str, Any]:
         """For a model file."""
-        return {**asdict(self), "features": self.features.as_options()}
+        by_name = {each.name: getattr(self, each.name) for each in fields(self)}
+        return by_name | {
+            "features": self.features.as_options(),
+            "roles": asdict(self.roles),
+            "columns": {
+                "names": [column.name for column in self.columns],
+                "kinds": [column.kind for column in self.columns],
+                "times": [place for place, column in enumerate(self.columns) if column.is_time],
+            },
+        }
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Schema":
@@ -116,8 +127,9 @@ class Schema:
         known = dict(options)
         known["features"] = Features.from_options(options["features"])
         known["roles"] = Roles(**options["roles"])
-        known["columns"] = tuple(Column(**column) for column in options["columns"])
-        if any(type(column.name) is not str or column.kind not in get_args(Kind) for column in known["columns"]):
+        known["columns"] = _columns_of(options["columns"])
+        kinds = get_args(Kind)
+        if any(type(column.name) is not str or column.kind not in kinds for column in known["columns"]):
             raise ValueError("a column of its schema has no name, or is of no known kind.")
         if not all(isinstance(name, str | None) for name in options["roles"].values()):
             raise ValueError("the label of its schema, or the like, has no name.")
@@ -128,13 +140,22 @@ class Schema:
         return cls(**known)
 
 
+def _columns_of(saved: Any) -> tuple[Column, ...]:
+    """The columns of a file. Those of version 1 are described one by one."""
+    if not isinstance(saved, dict):
+        return tuple(Column(**column) for column in saved)
+    times = set(saved["times"])
+    named = enumerate(zip(saved["names"], saved["kinds"], strict=True))
+    return tuple(Column(name, kind, place in times) for place, (name, kind) in named)
+
+
 class Parser:
     """Reads chunks by a schema. Any number of threads may call it."""
 
     def __init__(self, schema: Schema, skip_bad: bool, vocabulary: _core.Vocabulary | None) -> None:
         self._schema, self._skip_bad, self._vocabulary = schema, skip_bad, vocabulary
         self._features = schema.features.native(indices=schema.has_indices)
-        self._columns = native_columns(schema)
+        self._columns = _core.TableColumns(native_columns(schema))
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:
         """The events of a chunk."""
@@ -166,16 +187,13 @@ NativeColumn: TypeAlias = tuple[str, str, str, bool]
 
 def native_columns(schema: Schema) -> list[NativeColumn]:
     """The columns of a table for the core. The role of those that nothing is made of is "ignored"."""
-    return [_native(schema, column) for column in schema.columns]
-
-
-def _native(schema: Schema, column: Column) -> NativeColumn:
-    wanted = schema.features
-    kept = column.name not in wanted.ignore and (not wanted.keep or column.name in wanted.keep)
-    role = schema.roles.role_of(column.name) or ("feature" if kept or column.is_time else "ignored")
-    if role == "feature" and not kept:
-        role = "time"
-    return column.name, role, column.kind, column.is_time and role == "feature"
+    roles, ignored, kept = schema.roles.by_name(), {*schema.features.ignore}, {*schema.features.keep}
+    columns: list[NativeColumn] = []
+    for column in schema.columns:
+        is_kept = column.name not in ignored and (not kept or column.name in kept)
+        role = roles.get(column.name) or ("feature" if is_kept else "time" if column.is_time else "ignored")
+        columns.append((column.name, role, column.kind, column.is_time and role == "feature"))
+    return columns
 
 
 def recognise_format(path: str, head: bytes) -> Format:
@@ -188,7 +206,7 @@ def recognise_format(path: str, head: bytes) -> Format:
         suffixes.pop()
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
-    lines = [line for line in head.decode(errors="replace").splitlines() if line.strip()][:20]
+    lines = [_beginning(line) for line in head.decode(errors="replace").splitlines() if line.strip()][:20]
     data = [line for line in lines if not line.startswith("#")]
     if data:
         if data[0].lstrip().startswith("{"):
@@ -205,6 +223,11 @@ def recognise_format(path: str, head: bytes) -> Format:
         path=path,
         line=1 if data else None,
     )
+
+
+def _beginning(line: str) -> str:
+    """A line to be recognised: of a long one only the beginning, which ends with a word."""
+    return line if len(line) <= LONG_LINE else (line[:LONG_LINE].rsplit(maxsplit=1) or [""])[0]
 
 
 def table_schema(
@@ -224,11 +247,14 @@ def table_schema(
     Of the roles, the `optional` ones may name columns that are not there.
     """
     separator = delimiter or _core.guess_delimiter(sample)
-    first = _core.csv_fields(sample, separator)
+    try:
+        first = _core.csv_fields(sample, separator)
+    except ValueError as error:
+        raise StreamError(f"{error}.", path=path, line=1) from error
     if header is None:
-        wanted = [name for name in (*asdict(roles).values(), *kinds) if name is not None]
-        named = (name in first for name in wanted if not re.fullmatch(r"-?\d+", name))  # numbers are places, or values
-        header = any(named) or _core.guess_header(sample, separator)
+        named = {*first}.intersection((*roles.by_name(), *kinds))
+        is_name = (not re.fullmatch(r"-?\d+", name) for name in named)  # numbers are places, or values
+        header = any(is_name) or _core.guess_header(sample, separator)
     names = first if header else [str(number) for number in range(1, len(first) + 1)]
     fault = _core.header_fault(names)
     if fault:
@@ -237,9 +263,9 @@ def table_schema(
         _refuse_second_header(sample, path)
     guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
     roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
+    said = {**features.kinds(), **kinds}
     columns = tuple(
-        Column(name, kinds.get(name) or features.kind_of(name) or whole_date(kind, split_dates))
-        for name, kind in zip(names, guessed, strict=True)
+        Column(name, said.get(name) or whole_date(kind, split_dates)) for name, kind in zip(names, guessed, strict=True)
     )
     return Schema(
         format="csv",
@@ -272,8 +298,9 @@ def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:
     """The first column of dates is the time of the events, unless another one is."""
     if roles.time is not None:
         return columns
+    taken = roles.by_name()
     for place, column in enumerate(columns):
-        if column.kind == "date" and roles.role_of(column.name) is None:
+        if column.kind == "date" and column.name not in taken:
             return (*columns[:place], replace(column, is_time=True), *columns[place + 1 :])
     return columns
 
@@ -291,9 +318,8 @@ def found_roles(roles: Roles, names: Sequence[str], path: str, header: bool, opt
         else:
             if not names:
                 raise StreamError(f"there is no column {name!r} for the {role}. The file is empty.", path=path)
-            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
             hint = "" if header else " The file was taken to have no header: columns are counted from 1."
             raise StreamError(
-                f"there is no column {name!r} for the {role}. There are {shown}.{hint}", path=path, line=1
+                f"there is no column {name!r} for the {role}. There are {listed(names)}.{hint}", path=path, line=1
             )
     return Roles(**found)

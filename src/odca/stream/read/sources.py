@@ -9,17 +9,19 @@ import io
 import os
 import select
 import stat
-import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from odca import _core
 from odca.errors import Remedy
 from odca.stream.read.decompression import COMPRESSIONS, FORMATS, PIECE, PLAIN, Decoding, recognised, undecided
 from odca.stream.read.errors import STANDARD_INPUT, StreamError, shown
 
+KEPT = 4096  # bytes that `skip` returns
 POLL = 0.1  # seconds between two checks for new data, or for a request to stop
 
 AnyPath = str | os.PathLike[str]
@@ -33,6 +35,11 @@ def another_file(difference: str, path: str) -> StreamError:
         path=path,
         remedy=Remedy("Start again without {start}.", start=None),
     )
+
+
+def too_short(wanted: int, size: int, path: str) -> StreamError:
+    """The error for a file that ends before that position."""
+    return another_file(f"the file is shorter than {wanted} bytes, it ends after {size}", path)
 
 
 # Paths
@@ -71,10 +78,47 @@ def _matches(path: str) -> list[str]:
 # Sources
 
 
+class StopFlag:
+    """Ends waiting for more data. Any thread may set it, and a signal handler too, since it has no lock."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        """End all waiting, within a tenth of a second."""
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        """Whether it was set."""
+        return self._is_set
+
+    def wait(self, seconds: float) -> bool:
+        """Wait this long, unless it was set; return whether it was."""
+        if not self._is_set:
+            time.sleep(seconds)
+        return self._is_set
+
+
+class Closing(ABC):
+    """Something that is closed at the end of a `with` block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close what is open."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
 class _Raw:
     """An open file or pipe, with its bytes as they are on the disk."""
 
-    def __init__(self, path: str, stopped: threading.Event) -> None:
+    def __init__(self, path: str, stopped: StopFlag) -> None:
         self.path = path
         self.stopped = stopped
         self._file = io.FileIO(0, closefd=False) if path == STANDARD_INPUT else io.FileIO(path)
@@ -111,7 +155,11 @@ class _Raw:
                 if self.stopped.is_set():
                     self.interrupted = True
                     return 0
-            count = self._file.readinto(buffer)
+            try:
+                count = self._file.readinto(buffer)
+            except OSError as error:
+                error.filename = shown(self.path)
+                raise
         self.consumed += count
         return count
 
@@ -131,20 +179,13 @@ class _Raw:
         self._head = head
         return head
 
-    def seek(self, length: int) -> int:
-        """Skip up to `length` bytes without reading them, if the file allows it; return how many were skipped."""
-        if self.size is None:
-            return 0
-        length = min(length, max(0, self.size - self.consumed))
-        os.lseek(self._file.fileno(), length, os.SEEK_CUR)
-        self.consumed += length
-        return length
 
-
-class ByteSource:
+class ByteSource(Closing):
     """The bytes of one file, in order. `open_bytes` opens it. One thread reads; any thread may read `consumed`."""
 
     compression = PLAIN
+    checksum: _core.Checksum | None = None
+    """Of the bytes on the disk, if they are not those that are delivered."""
     replaced = False  # whether a followed file ended because another took its place or it was truncated
 
     def __init__(self, raw: _Raw) -> None:
@@ -181,46 +222,29 @@ class ByteSource:
         """Wait until `readinto` would return at once, with bytes or at the end, for at most this time; return whether it would."""
         return self._raw.wait(seconds)
 
-    def skip(self, length: int, *, keep: int = 0) -> bytes:
-        """Skip this many (decompressed) bytes; return the last `keep` of them. StreamError if there are fewer."""
-        wanted = self._given + length
-        self._given += self._seek(length - keep)
-        scrap = memoryview(bytearray(PIECE))
-        while left := wanted - keep - self._given:
-            self._fill(scrap[: min(left, PIECE)], wanted)
-        kept = bytearray(keep)
-        self._fill(memoryview(kept), wanted)
-        return bytes(kept)
-
-    def _seek(self, length: int) -> int:
-        return self._raw.seek(length)
-
-    def _fill(self, buffer: memoryview, wanted: int) -> None:
-        filled = 0
-        while filled < len(buffer):
-            count = self.readinto(buffer[filled:])
+    def skip(self, length: int, see: Callable[[memoryview], None]) -> bytes:
+        """Skip this many (decompressed) bytes, and let `see` see them; return the last of them. StreamError if there are fewer."""
+        wanted, last = self._given + length, b""
+        piece = memoryview(bytearray(PIECE))
+        while left := wanted - self._given:
+            count = self.readinto(piece[: min(left, PIECE)])
             if not count:
-                raise another_file(f"the file is shorter than {wanted} bytes, it ends after {self._given}", self.path)
-            filled += count
+                raise too_short(wanted, self._given, self.path)
+            see(piece[:count])
+            last = (last + piece[max(0, count - KEPT) : count])[-KEPT:]
+        return last
 
     def close(self) -> None:
         """Close the file. Standard input stays open."""
         self._raw.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Compressed(ByteSource):
     def __init__(self, raw: _Raw, compression: str) -> None:
         super().__init__(raw)
         self.compression = compression
-        self._decoding = Decoding(FORMATS[compression], raw.read, raw.path)
+        self.checksum = self._checksum = _core.Checksum()
+        self._decoding = Decoding(FORMATS[compression], self._read, raw.path)
         self._made = memoryview(b"")  # decompressed, but not delivered yet
 
     def readinto(self, buffer: Buffer) -> int:
@@ -238,15 +262,23 @@ class _Compressed(ByteSource):
         self._given += count
         return count
 
+    def _read(self, length: int) -> bytes:
+        data = self._raw.read(length)
+        self._checksum.add(data)
+        return data
+
     def wait(self, seconds: float) -> bool:
         return bool(self._made) or self._decoding.pending or super().wait(seconds)
-
-    def _seek(self, length: int) -> int:  # noqa: ARG002 - all bytes must be decompressed
-        return 0
 
 
 class _Followed(ByteSource):
     """A plain file to which others append. It ends when it is stopped, truncated or replaced."""
+
+    def skip(self, length: int, see: Callable[[memoryview], None]) -> bytes:
+        size = self._raw.status().st_size
+        if size < self._given + length:  # it would wait for the rest
+            raise too_short(self._given + length, size, self.path)
+        return super().skip(length, see)
 
     def readinto(self, buffer: Buffer) -> int:
         while True:
@@ -283,7 +315,7 @@ class _Followed(ByteSource):
 
 
 def open_bytes(
-    path: AnyPath, *, compression: str = "auto", follow: bool = False, stopped: threading.Event | None = None
+    path: AnyPath, *, compression: str = "auto", follow: bool = False, stopped: StopFlag | None = None
 ) -> ByteSource:
     """Open a file; "-" is standard input.
 
@@ -298,7 +330,7 @@ def open_bytes(
     """
     if compression not in COMPRESSIONS:
         raise ValueError(f"compression must be one of {', '.join(COMPRESSIONS)}; got {compression!r}.")
-    raw = _Raw(os.fspath(path), threading.Event() if stopped is None else stopped)
+    raw = _Raw(os.fspath(path), StopFlag() if stopped is None else stopped)
     try:
         if follow and not (raw.regular and raw.path != STANDARD_INPUT):
             raise ValueError(

@@ -4,19 +4,19 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from odca import _core
 from odca.features.records import as_events
 from odca.features.spec import Features, Kind
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, wanted
 from odca.stream.read.blocks import Block
-from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks, Position
+from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks
 from odca.stream.read.errors import StreamError
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
+from odca.stream.read.positions import Position
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
-from odca.stream.read.sources import expand
+from odca.stream.read.sources import Closing, expand
 
 Path: TypeAlias = str | os.PathLike[str]
 OnError: TypeAlias = Literal["stop", "skip"]
@@ -41,7 +41,7 @@ class BadLines:
         self.samples += samples[: MOST_SAMPLES - len(self.samples)]
 
 
-class Stream:
+class Stream(Closing):
     """Blocks of events, once and in order: iterate over it. Made by `open`."""
 
     def __init__(self, chunks: Chunks | Tables, schema: Schema, reading: Reading, sample: Block) -> None:
@@ -86,14 +86,6 @@ class Stream:
         """Close the files."""
         self._blocks.close()  # type: ignore[attr-defined] # it is a generator
         self._chunks.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def open(
@@ -181,6 +173,8 @@ def open(
             threads=threads or cores(),
         )
         events = Block(parser_of(schema)(skip_bad=True)(looked.head), looked.head, begin.line)
+        if looked.error is not None and not len(events):
+            raise looked.error
     except BaseException:
         chunks.close()
         raise
@@ -227,6 +221,8 @@ class _Looked:
 
     schema: Schema
     head: Chunk
+    error: Exception | None = None
+    """What ended the data behind the first of them."""
 
 
 def parser_of(schema: Schema) -> Callable[..., Parse]:
@@ -244,26 +240,20 @@ def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
 
 
 def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Position, wish: _Wish) -> _Looked:
-    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
-    sample = _first_lines(head, SAMPLE_LINES)
     schema = wish.settled
-    if schema is None:
-        kind = format_ if format_ != "auto" else recognise_format(found[0], head)
-        schema = _schema_of(kind, sample, found[0], wish.completed())
-    chunks.quoted = schema.format == "csv"
-    looked_at = Chunk(sample, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
-    return _Looked(schema, looked_at)
-
-
-def _first_lines(head: bytes, lines: int) -> bytes:
-    """So many lines at most, the last of them whole if any other is."""
-    end = -1
-    for _ in range(lines):
-        following = head.find(b"\n", end + 1)
-        if following < 0:
-            break
-        end = following
-    return head[: end + 1] if end >= 0 else head
+    chunks.quoted = (format_ if schema is None else schema.format) == "csv"
+    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
+    try:
+        if schema is None:
+            kind = format_ if format_ != "auto" else recognise_format(found[0], head.data)
+            if kind == "csv" and not chunks.quoted:
+                chunks.quoted = True
+                head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
+            schema = _schema_of(kind, head.data, found[0], wish.completed())
+    except ValueError as error:
+        raise head.error or error from error
+    looked_at = Chunk(head.data, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
+    return _Looked(schema, looked_at, head.error)
 
 
 def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:

@@ -17,6 +17,7 @@ import numpy as np
 from odca.features.spec import feature_name
 from odca.learner import Learner
 from odca.losses import Poisson
+from odca.models.calibration import Calibration, Softmax
 from odca.models.options import Label
 from odca.stream.model import StreamModel
 from odca.validation.arrays import Array
@@ -36,16 +37,16 @@ class LinearModel:
     intercept: Array
     calibration: tuple[Array, Array] | None
     """Slope and constant: the probability of the class of a score is σ(slope · score + constant). None: it is σ(score)."""
+    softmax: bool
+    """Whether the probabilities are the softmax of the scores."""
     exponential: bool
     """Whether a number is the exponential of its score (Poisson)."""
 
     @classmethod
     def of(cls, model: StreamModel) -> "LinearModel":
-        """The numbers of a model."""
+        """The numbers of a model; of an automatic one, those of its steady answer."""
         if not isinstance(model.learner, Learner):
-            raise ValueError(  # noqa: TRY004 - the model's fault, not the type's
-                "an automatic model mixes many models and is not linear, so it cannot be exported."
-            )
+            return cls.of(model.freeze())
         learner, classes, bits = model.learner, model.classes, model.schema.features.bits
         scores = 1 if len(classes) <= 2 else len(classes)  # without the spare lane
         return cls(
@@ -55,7 +56,8 @@ class LinearModel:
             learner.n_features if bits is None else 1 << bits,
             np.reshape(learner.smoothed_coef, (learner.lanes, learner.n_features))[:scores],
             np.reshape(learner.smoothed_intercept, learner.lanes)[:scores],
-            None if model.calibration is None else model.calibration.maps(scores),
+            model.calibration.maps(scores) if isinstance(model.calibration, Calibration) else None,
+            isinstance(model.calibration, Softmax),
             isinstance(model.options.loss, Poisson),
         )
 
@@ -63,12 +65,16 @@ class LinearModel:
         """A JSON object, with lists of one number per score; zero weights are left out."""
         names = self._unique_names()
         chosen = np.flatnonzero(self.weights.any(axis=0)).tolist()
-        about: dict[str, Any] = {"format": "odca linear model", "version": 1, "loss": self.loss}
+        about: dict[str, Any] = {"format": "odca linear model", "version": 2 if self.softmax else 1, "loss": self.loss}
         if self.classes:
             ones = np.ones(len(self.intercept))
             slope, constant = (ones, 0.0 * ones) if self.calibration is None else self.calibration
             about |= {"predicts": "classes", "classes": [_plain(each) for each in self.classes]}
-            about |= {"slope": slope.tolist(), "constant": constant.tolist()}
+            about |= (
+                {"probabilities": "softmax"}
+                if self.softmax
+                else {"slope": slope.tolist(), "constant": constant.tolist()}
+            )
         else:
             about["predicts"] = "exponentials" if self.exponential else "numbers"
         about["intercept"] = self.intercept.tolist()

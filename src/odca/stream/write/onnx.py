@@ -12,7 +12,7 @@ import numpy as np
 
 from odca.errors import InputError, Remedy
 from odca.models.calibration import BARELY
-from odca.models.options import Label, show
+from odca.models.options import Label, label_text
 from odca.stream.write.linear import LinearModel
 from odca.validation.arrays import Array
 
@@ -64,20 +64,28 @@ def to_onnx(model: LinearModel) -> bytes:
 def _classes(graph: "_Graph", model: LinearModel, scores: str) -> list[Any]:
     """The predicted label, and the probability of each class."""
     onnx = graph.onnx
-    p = graph.add("Sigmoid", scores) if model.calibration is None else _calibrated(graph, *model.calibration, scores)
     kind, labels = _labels(onnx, model.classes)
     if len(model.classes) == 2:
+        p = _by_score(graph, model, scores)
         is_second = graph.add("Greater", scores, graph.constant(0.0))
         chosen = graph.add("Cast", is_second, to=onnx.TensorProto.INT64)
         graph.add("Concat", graph.add("Sub", graph.constant(1.0), p), p, axis=1, output="probabilities")
     else:
         chosen = graph.add("ArgMax", scores, axis=1, keepdims=1)
-        _distribution(graph, p, chosen, len(model.classes))
+        if model.softmax:
+            graph.add("Softmax", scores, axis=1, output="probabilities")
+        else:
+            _distribution(graph, _by_score(graph, model, scores), chosen, len(model.classes))
     graph.add("Gather", graph.tensor(labels), graph.add("Squeeze", chosen, graph.constant([1])), output="label")
     return [
         graph.value("label", kind, [None]),
         graph.value("probabilities", onnx.TensorProto.DOUBLE, [None, len(model.classes)]),
     ]
+
+
+def _by_score(graph: "_Graph", model: LinearModel, scores: str) -> str:
+    """The probability of the class of each score, against the rest."""
+    return graph.add("Sigmoid", scores) if model.calibration is None else _calibrated(graph, *model.calibration, scores)
 
 
 def _calibrated(graph: "_Graph", slope: Array, constant: Array, scores: str) -> str:
@@ -104,7 +112,7 @@ def _labels(onnx: Any, classes: tuple[Label, ...]) -> tuple[int, Any]:
     """The type and values of the labels: whole numbers if all are, otherwise text."""
     if all(not isinstance(label, str) and label == int(label) for label in classes):
         return onnx.TensorProto.INT64, np.array([int(label) for label in classes], np.int64)
-    return onnx.TensorProto.STRING, np.array([show(label) for label in classes], object)
+    return onnx.TensorProto.STRING, np.array([label_text(label) for label in classes], object)
 
 
 class _Graph:

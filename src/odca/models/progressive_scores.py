@@ -5,6 +5,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy.typing as npt
 
+from odca.io.stacking import stack, unstack
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.metrics.progress import Progress
 
@@ -12,7 +13,7 @@ Metrics = TypeVar("Metrics", ClassMetrics, NumberMetrics)
 PREFIX = "metrics."
 
 
-class Scored(Generic[Metrics]):
+class ProgressivelyScored(Generic[Metrics]):
     """A model that counts how well it predicted the events that it learned, before it learned them."""
 
     def __init__(self, metrics: Sequence[Metrics]) -> None:
@@ -32,18 +33,26 @@ class Scored(Generic[Metrics]):
 
     def saved_metrics(self) -> dict[str, npt.NDArray[Any]]:
         """The metrics as arrays of a file."""
-        named = zip(self._prefixes(), self.metrics_by_output, strict=True)
-        return {f"{prefix}{name}": array for prefix, each in named for name, array in each.as_arrays().items()}
+        states = [each.as_arrays() for each in self.metrics_by_output]
+        return {f"{PREFIX}{name}": array for name, array in (states[0] if len(states) == 1 else stack(states)).items()}
 
     def restore_metrics(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over the metrics of a file, if it has any. ValueError for what `saved_metrics` cannot have written."""
-        if "progress" in arrays and len(self.metrics_by_output) == 1:  # all that files of version 0.1 hold
-            self.metrics = self.metrics.after(Progress.from_array(arrays["progress"]))
-        for k, prefix in enumerate(self._prefixes()):
-            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            if own:
-                self.metrics_by_output[k] = self.metrics_by_output[k].restored(own)
-
-    def _prefixes(self) -> list[str]:
         count = len(self.metrics_by_output)
-        return [PREFIX] if count == 1 else [f"{PREFIX}{k}." for k in range(count)]
+        if "progress" in arrays and count == 1:  # all that files of version 0.1 hold
+            self.metrics = self.metrics.after(Progress.from_array(arrays["progress"]))
+        own = _without_prefix(arrays, PREFIX)
+        if not own:
+            return
+        states = [own] if count == 1 else [_without_prefix(own, f"{k}.") for k in range(count)]  # of files of version 1
+        if count > 1 and not any(states):
+            states = unstack(own)
+        if len(states) != count:
+            raise ValueError("its metrics are not those of its outputs.")
+        self.metrics_by_output = [
+            each.restored(state) for each, state in zip(self.metrics_by_output, states, strict=True)
+        ]
+
+
+def _without_prefix(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -53,7 +53,7 @@ class OneAgainstRest:
         p[np.arange(len(p)), chosen] += np.finfo(float).tiny  # where all are zero
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
-    def become(self, classes: Sequence[Any], *, spare: bool) -> tuple["OneAgainstRest", list[int], list[bool]]:
+    def with_classes(self, classes: Sequence[Any], *, spare: bool) -> tuple["OneAgainstRest", list[int], list[bool]]:
         """With more classes: the new layout, and for each of its lanes the lane it comes from and whether mirrored.
 
         Without a spare lane there is nothing to take a new class from: it begins with a blank one (source -1).

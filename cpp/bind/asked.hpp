@@ -1,0 +1,33 @@
+// What was said of events when they were asked about, on its way to Python and back: an array, and how many events had been learned.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bind/arrays.hpp"
+#include "odca/experts/mixture.hpp"
+
+namespace odca::bind {
+
+using Numbers = nb::ndarray<nb::numpy, double>;
+using KeptAnswers = std::pair<nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>, std::int64_t>;
+// Predictions, and what is to be kept.
+using AskedAnswers = std::pair<Numbers, std::pair<Numbers, std::int64_t>>;
+
+inline std::optional<experts::Asked> asked_of(const std::optional<KeptAnswers>& kept) {
+  if (!kept) return std::nullopt;
+  const auto& [said, after] = *kept;
+  return experts::Asked{{said.data(), said.data() + said.size()}, static_cast<int>(said.shape(1)), after};
+}
+
+inline AskedAnswers answers_of(std::vector<double> predictions, experts::Asked asked, std::size_t rows) {
+  const auto heads = static_cast<std::size_t>(asked.heads);
+  return {to_numpy(std::move(predictions), {rows, heads}),
+          {to_numpy(std::move(asked.said), {rows, heads, static_cast<std::size_t>(experts::said_width)}), asked.after}};
+}
+
+}  // namespace odca::bind

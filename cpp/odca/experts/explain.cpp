@@ -1,0 +1,149 @@
+// Why an event is predicted as it is: the prediction as a linear model of the event's features.
+//
+// The steady answer is one. The live answer z is a function of the experts' margins z_k, with slopes a_k = dz/dz_k at the event, and
+// a margin of an expert that reads rows has slope w_kj / scale_j along feature j. So near the event
+//
+//     z = intercept + sum_k a_k z_k (experts that know the labels alone) + sum_j x_j sum_k a_k w_kj / scale_j
+//
+// where the intercept is what is left. Slopes are found as directional derivatives: by how much z changes if the margins change by
+// direction[head][slot].
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "odca/experts/mixture.hpp"
+
+namespace odca::experts {
+
+namespace {
+
+bool is_inside(double z, double bound) { return std::fabs(z) < bound; }
+
+}  // namespace
+
+Explanation Experts::explain(const Batch& batch, Answer answer) const {
+  const std::lock_guard inside(mutex_);
+  Batch::Scratch scratch;
+  const Row row = batch.row(0, scratch);
+  Explanation out;
+  out.labels.assign(static_cast<std::size_t>(heads()), 0.0);
+  out.intercept.assign(static_cast<std::size_t>(heads()), 0.0);
+  if (answer == Answer::steady)
+    explain_steady(row, out);
+  else
+    explain_live(row, out);
+  return out;
+}
+
+void Experts::explain_steady(const Row& row, Explanation& out) const {
+  for (int c = 0; c < heads(); ++c) out.intercept[c] = base_of(c);
+  features_.each_steady_slope(row, steady_.weight(), out.intercept.data(), [&](std::int64_t j, const double* slope) {
+    out.feature.push_back(j);
+    out.slope.insert(out.slope.end(), slope, slope + heads());
+  });
+}
+
+void Experts::explain_live(const Row& row, Explanation& out) const {
+  Workspace work(heads());
+  evaluate(row, work);
+  const auto count = static_cast<std::size_t>(heads());
+  out.intercept.clear();
+  append_prediction(work, out.intercept);
+  std::vector<double> direction(work.margin.size());
+  out.slope.resize(static_cast<std::size_t>(work.scaled.present) * count);
+  for (int i = 0; i < work.scaled.present; ++i) {
+    double* const slope = &out.slope[static_cast<std::size_t>(i) * count];
+    out.feature.push_back(work.scaled.feature[i]);
+    features_.write_slopes(work.scaled, i, direction.data());
+    differentiate(work, direction.data(), slope);
+    for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= slope[c] * work.scaled.x[i];
+  }
+  std::fill(direction.begin(), direction.end(), 0.0);
+  for (int c = 0; c < heads(); ++c)
+    std::copy_n(&work.margin[c * slots + row_experts], label_experts, &direction[c * slots + row_experts]);
+  differentiate(work, direction.data(), out.labels.data());
+  for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.labels[c];
+}
+
+void Experts::differentiate(const Workspace& t, const double* direction, double* out) const {
+  switch (task_) {
+    case Task::two_classes: return differentiate_two(t, direction, out);
+    case Task::classes: return differentiate_classes(t, direction, out);
+    case Task::numbers: return differentiate_number(t, direction, out);
+  }
+}
+
+void Experts::differentiate_two(const Workspace& t, const double* d, double* out) const {
+  double change[mixers] = {};
+  for (int k = 0; k < expert_count; ++k) {
+    if (is_inside(t.margin[k], probability_bound))
+      change[0] += bayes_.weight[k] * t.likely[k] * (1.0 - t.likely[k]) * d[k];
+    if (!is_inside(t.margin[k], margin_bound)) continue;
+    change[1] += simplex_.weight[k] * d[k], change[2] += kalman_.weight[k] * d[k];
+  }
+  for (int m = 1; m < mixers; ++m) change[m] *= t.of_mixers[m] * (1.0 - t.of_mixers[m]);
+  const double p = t.mixed[0];
+  const bool is_clipped = !(p > least_probability && p < 1.0 - least_probability);
+  out[0] = is_clipped ? 0.0 : top_.mix(change) / (p * (1.0 - p));
+}
+
+void Experts::differentiate_classes(const Workspace& t, const double* d, double* out) const {
+  const int n = classes_;
+  PerExpert mean{}, likely{};  // of the direction: over the classes, and by the expert's own probabilities
+  for (int c = 0; c < n; ++c)
+    for (int k = 0; k < expert_count; ++k) {
+      const double change = d[c * slots + k];
+      mean[k] += change / n, likely[k] += t.likely[c * slots + k] * change;
+    }
+  PerExpert centre{};  // of the margins
+  for (int c = 0; c < n; ++c)
+    for (int k = 0; k < expert_count; ++k) centre[k] += t.margin[c * slots + k];
+  std::vector<double> change(static_cast<std::size_t>(mixers * n), 0.0);  // [mixer][class], of probabilities
+  for (int c = 0; c < n; ++c)
+    for (int k = 0; k < expert_count; ++k) {
+      const int at = c * slots + k;
+      change[c] += bayes_.weight[k] * t.likely[at] * (d[at] - likely[k]);
+      if (!is_inside(t.margin[at] - centre[k] / n, margin_bound)) continue;
+      change[n + c] += simplex_.weight[k] * (d[at] - mean[k]);
+      change[2 * n + c] += kalman_.weight[k] * (d[at] - mean[k]);
+    }
+  for (int m = 1; m < mixers; ++m) differentiate_softmax(t, m, &change[m * n], change.data());
+  for (int c = 0; c < n; ++c) {
+    const double of_class[mixers] = {change[c], change[n + c], change[2 * n + c]};
+    out[c] = t.mixed[c] > least_probability ? top_.mix(of_class) / t.mixed[c] : 0.0;
+  }
+}
+
+// The change of mixer m's probabilities, from that of its margins. Classes that were never seen have those of Bayes.
+void Experts::differentiate_softmax(const Workspace& t, int m, double* change, const double* of_bayes) const {
+  const int n = classes_;
+  const double* p = &t.of_mixers[m * n];
+  double unseen = 0.0, change_of_unseen = 0.0, mean = 0.0;
+  for (int c = 0; c < n; ++c)
+    if (class_labels_.is_unseen(c)) unseen += p[c], change_of_unseen += of_bayes[c];
+  // p of a seen class is (1 - unseen) times its share of the softmax over the seen ones
+  const double seen = std::max(1.0 - unseen, least_probability);
+  for (int c = 0; c < n; ++c)
+    if (!class_labels_.is_unseen(c)) mean += p[c] / seen * change[c];
+  for (int c = 0; c < n; ++c)
+    change[c] = class_labels_.is_unseen(c) ? of_bayes[c] : p[c] * (change[c] - mean - change_of_unseen / seen);
+}
+
+void Experts::differentiate_number(const Workspace& t, const double* d, double* out) const {
+  const Reach reach = reach_of(t);
+  const auto in_range = [&](double z) { return number_labels_.within_range(z) == z; };
+  const auto of = [&](std::size_t k) { return in_range(t.margin[k]) ? d[k] : 0.0; };
+  double change[mixers] = {};
+  for (int k = 0; k < expert_count; ++k) {
+    const double own = of(static_cast<std::size_t>(k));
+    const bool is_near =
+        !(reach.distance > 0.0) || is_inside(number_labels_.within_range(t.margin[k]) - reach.centre, reach.distance);
+    const double likely = is_near ? own : of(reach.leader);
+    change[0] += bayes_.weight[k] * likely, change[1] += simplex_.weight[k] * likely;
+    change[2] += kalman_.weight[k] * own;
+  }
+  if (!in_range(t.kalman_margin)) change[2] = 0.0;
+  out[0] = top_.mix(change);
+}
+
+}  // namespace odca::experts

@@ -1,0 +1,134 @@
+// Labels that come later. docs/auto.md derives what follows.
+//
+// The mixers learn how good the experts' margins are when they are used: those that were given when the event was asked about. So
+// an expert that goes by the last labels is judged by what it can know when labels are late. Everything else learns from where it is
+// now: an implicit step needs the margin of the weights that it changes.
+#include <algorithm>
+#include <cmath>
+
+#include "odca/experts/mixture.hpp"
+#include "odca/math/checks.hpp"
+
+namespace odca::experts {
+
+namespace {
+
+constexpr double least_variance = 1e-280;
+
+double sigmoid(double z) { return 1.0 / (1.0 + exp(-clip(z, -probability_bound, probability_bound))); }
+
+}  // namespace
+
+// Asking
+
+// The live answer, or the mixture of both.
+void Experts::append_answer(const Row& row, Workspace& work, bool is_kept, std::vector<double>& out) const {
+  if (is_kept || late_.mixes()) write_said(row, work);
+  if (!late_.mixes()) return append_prediction(work, out);
+  const double w = late_.steady;
+  for (int c = 0; c < heads(); ++c) {
+    const double live = work.said[c * said_width + live_said], steady = work.said[c * said_width + steady_said];
+    const auto mixed = [&](double a, double b) { return (1.0 - w) * a + w * b; };
+    if (task_ == Task::numbers)
+      out.push_back(mixed(live, steady));
+    else if (task_ == Task::two_classes)
+      out.push_back(log(mixed(sigmoid(live), sigmoid(steady)) / mixed(sigmoid(-live), sigmoid(-steady))));
+    else
+      out.push_back(log(std::max(mixed(exp(live), exp(steady)), least_probability)));
+  }
+}
+
+// [head][margin of each expert, live answer, steady answer]
+void Experts::write_said(const Row& row, Workspace& work) const {
+  std::vector<double> live, steady;
+  append_prediction(work, live);
+  append_steady_prediction(row, steady);
+  if (task_ == Task::classes) {  // from logits to log probabilities
+    const double high = *std::max_element(steady.begin(), steady.end());
+    double total = 0.0;
+    for (const double z : steady) total += exp(z - high);
+    for (double& z : steady) z = z - high - log(total);
+  }
+  for (int c = 0; c < heads(); ++c) {
+    double* const said = &work.said[c * said_width];
+    std::transform(&work.margin[c * slots], &work.margin[c * slots] + expert_count, said, within_numbers);
+    said[live_said] = within_numbers(live[c]), said[steady_said] = steady[c];
+  }
+}
+
+// Learning
+
+void Experts::require_fitting(const Asked& asked, std::int64_t rows) const {
+  const bool possible = asked.heads == 1 || (asked.heads > 2 && asked.heads <= heads());
+  if (!possible || asked.said.size() != static_cast<std::size_t>(rows * asked.heads * said_width) || asked.after < 0 ||
+      asked.after > learned_from())
+    throw InputError(
+        "what was asked does not fit these events. Give what this model returned when it was asked about them");
+  if (!all_finite(asked.said)) throw InputError("what was asked must hold finite numbers");
+}
+
+Experts::Late Experts::late_event(const Events& events, std::int64_t row, const Workspace& work) const {
+  const Asked* const asked = events.asked;
+  if (!asked || asked->after == learned_from()) return {work.said.data(), heads(), 0.0, true};
+  return {asked->said.data() + row * asked->heads * said_width, asked->heads,
+          static_cast<double>(learned_from() - asked->after), asked->after > 0};
+}
+
+// The experts' margins of an event that was asked about, [head][slot]. Of a class that came since, they are what experts that never
+// saw it say.
+void Experts::write_asked(const Late& event, double* margin) const {
+  const bool were_two = event.heads == 1 && task_ == Task::classes;
+  if (were_two) {
+    write_asked_of_two(event.said, margin);
+  } else {
+    // The margins of row experts are relative to a uniform guess, which more classes lower.
+    const bool is_wider = event.heads < heads();
+    const double shift =
+        is_wider ? class_labels_.base_log_of_unseen(classes_) - class_labels_.base_log_of_unseen(event.heads) : 0.0;
+    for (int c = 0; c < event.heads; ++c)
+      for (int k = 0; k < expert_count; ++k)
+        margin[c * slots + k] = event.said[c * said_width + k] + (k < row_experts ? shift : 0.0);
+  }
+  for (int c = were_two ? 2 : event.heads; c < heads(); ++c) {
+    std::fill_n(margin + c * slots, row_experts, class_labels_.base_log_of_unseen(classes_));
+    class_labels_.write_logs_of_unseen(margin + c * slots + row_experts);
+  }
+}
+
+// Log odds z of two classes as margins of several: those of row experts are z apart, around the base rates; the others are
+// probabilities.
+void Experts::write_asked_of_two(const double* said, double* margin) const {
+  const double middle = 0.5 * (class_labels_.base_log(0) + class_labels_.base_log(1));
+  for (int k = 0; k < expert_count; ++k) {
+    const double z = said[k];
+    margin[k] = k < row_experts ? middle - 0.5 * z : log(sigmoid(-z));
+    margin[slots + k] = k < row_experts ? middle + 0.5 * z : log(sigmoid(z));
+  }
+}
+
+// Learns how good the live and the steady answer were.
+void Experts::judge_answers(const Late& event, double y, double c, const Pace& pace) {
+  if (event.delay > 0.0) late_.begin();
+  if (!late_.mixes() || !event.informed) return;
+  double live = 0.0, steady = 0.0;
+  if (task_ == Task::numbers) {
+    const double of_live = y - event.said[live_said], of_steady = y - event.said[steady_said];
+    const double error = (1.0 - late_.steady) * of_live + late_.steady * of_steady;
+    late_.residual.add(error * error, c, pace.residual_memory);
+    const double variance = late_.residual.mean();
+    if (!(variance > least_variance && std::isfinite(variance))) return;
+    live = 0.5 * of_live * of_live / variance, steady = 0.5 * of_steady * of_steady / variance;
+  } else {
+    const auto of_label = static_cast<std::size_t>(y);
+    const bool is_new = of_label >= static_cast<std::size_t>(std::max(event.heads, 2));
+    if (is_new || class_labels_.is_unseen(static_cast<int>(y))) return;  // neither answer knew of the class
+    const auto loss = [&](int answer) {
+      if (event.heads > 1) return -event.said[of_label * said_width + static_cast<std::size_t>(answer)];
+      return -log(sigmoid(y > 0.0 ? event.said[answer] : -event.said[answer]));
+    };
+    live = loss(live_said), steady = loss(steady_said);
+  }
+  late_.learn(live, steady, c, event.delay, pace.bayes_share);
+}
+
+}  // namespace odca::experts

@@ -1,0 +1,201 @@
+// Experts that learned from different events become one model, and the reverse.
+//
+// Counts and sums over all events add; what fades (label means, squared errors) is averaged, by the total weight of the events. The experts' weights are linear models in the units of x, z = b + u'x,
+// and are averaged there:
+//
+//     u_j        by how many events held the feature: a model that never saw it has no say
+//     b + u'c    the margin of the mean event c, by the total weight of the events
+//     averages   like the weights that they are of
+//     mixers     by the total weight of the events: the logarithms of weights on the simplex; Kalman's as they are
+//
+// The mean event of all events is the mean of the parts' mean events, so all of these are means weighted by sums, and the order of
+// merging does not matter. A part of a model has the same weights and a share of all sums: merging the parts returns it.
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "odca/experts/mixture.hpp"
+
+namespace odca::experts {
+
+// The tables
+
+// The margins of the mean event, which begin as the constants of both, [head][slot], and the constant that comes out.
+struct Merger {
+  std::vector<double> here, there, out;
+};
+
+void FeatureTable::merge_feature(std::int64_t j, const FeatureTable& here, std::int64_t there,
+                                 const FeatureTable& other, Merger& of_weights, Merger& of_averages) {
+  const double* a = j < here.size() ? here.of(j) : here.blank_.data();
+  const double* b = there >= 0 ? other.of(there) : other.blank_.data();
+  double* f = of(j);
+  const double n = a[record::count] + b[record::count];
+  if (n == 0.0) return;
+  const double apart = b[record::mean] - a[record::mean];
+  f[record::count] = n;
+  f[record::mean] = (a[record::count] * a[record::mean] + b[record::count] * b[record::mean]) / n;
+  f[record::square] = a[record::square] + b[record::square] + apart * apart * (a[record::count] / n) * b[record::count];
+  const bool only_a = b[record::count] == 0.0, only_b = a[record::count] == 0.0;
+  const bool agree = a[record::density] == b[record::density];
+  f[record::density] = only_a || agree ? a[record::density] : only_b ? b[record::density] : 2.0 * n > mass_ ? 1.0 : 0.0;
+
+  const Form of_a = here.form_of(a), of_b = other.form_of(b), form = form_of(f);
+  const auto square = [](double x) { return x * x; };
+  const auto add_sums = [&](int part) {
+    const double sum = a[part] * square(of_a.scale) + b[part] * square(of_b.scale);
+    f[part] = form.scale > 0.0 && of_a.scale + of_b.scale > 0.0 ? sum / square(form.scale) : a[part] + b[part];
+  };
+  add_sums(record::slopes), add_sums(record::curvatures);
+  for (int k = 0; k < recent_experts; ++k) add_sums(record::recent(k));
+
+  const double part = b[record::count] / n;
+  const auto mean_of = [&](const double* of_here, const double* of_there, double* to, Merger& merger) {
+    for (std::size_t k = 0; k < merger.out.size(); ++k) {
+      const double u_a = of_a.scale > 0.0 ? of_here[k] / of_a.scale : 0.0;
+      const double u_b = of_b.scale > 0.0 ? of_there[k] / of_b.scale : 0.0;
+      const double u = u_a + part * (u_b - u_a);
+      to[k] = u * form.scale;
+      merger.here[k] += u_a * (mean_value(a, here.mass_) - of_a.centre);
+      merger.there[k] += u_b * (mean_value(b, other.mass_) - of_b.centre);
+      merger.out[k] -= (form.scale > 0.0 ? u : 0.0) * (mean_value(f, mass_) - form.centre);
+    }
+  };
+  static constexpr int weights = record::weights;
+  mean_of(a + weights, b + weights, f + weights, of_weights);
+  const double* average_a = j < here.size() ? here.average_of(j) : here.blank_.data();
+  const double* average_b = there >= 0 ? other.average_of(there) : other.blank_.data();
+  mean_of(average_a, average_b, average_of(j), of_averages);
+}
+
+FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<std::int64_t>& places,
+                                  const std::vector<double>& base, const std::vector<double>& others,
+                                  const std::vector<double>& joint) const {
+  std::vector<std::int64_t> sources;  // of each feature, where it is in the other table; -1: nowhere
+  for (std::int64_t j = 0; j < other.size(); ++j) {
+    const std::int64_t place = places.empty() ? j : places[static_cast<std::size_t>(j)];
+    if (place >= static_cast<std::int64_t>(sources.size())) sources.resize(static_cast<std::size_t>(place) + 1, -1);
+    sources[static_cast<std::size_t>(place)] = j;
+  }
+  sources.resize(std::max(sources.size(), static_cast<std::size_t>(size())), -1);
+
+  FeatureTable out(heads_);
+  out.mass_ = mass_ + other.mass_, out.norms_ = norms_ + other.norms_;
+  out.grow(static_cast<std::int64_t>(sources.size()));
+  const auto begin = [](const double* here, const double* there, std::size_t count) {
+    return Merger{{here, here + count}, {there, there + count}, std::vector<double>(count)};
+  };
+  static constexpr int weights = record::weights;
+  Merger of_weights = begin(&constant_[weights], &other.constant_[weights], stride() - weights);
+  Merger of_averages = begin(constant_average_.data(), other.constant_average_.data(), average_stride());
+  for (std::int64_t j = 0; j < out.size(); ++j)
+    out.merge_feature(j, *this, sources[static_cast<std::size_t>(j)], other, of_weights, of_averages);
+
+  const double part = out.mass_ > 0.0 ? other.mass_ / out.mass_ : 0.0;
+  for (int k = 0; k < weights; ++k) out.constant_[k] = constant_[k] + other.constant_[k];
+  const auto mean_of = [&](const Merger& merger, int slots, double* to) {
+    for (int head = 0, k = 0; head < heads_; ++head)
+      for (int slot = 0; slot < slots; ++slot, ++k) {
+        const double here = merger.here[k] + base[head], there = merger.there[k] + others[head];
+        to[k] = merger.out[k] + here + part * (there - here) - joint[head];
+      }
+  };
+  mean_of(of_weights, row_slots, &out.constant_[weights]);
+  mean_of(of_averages, average_slots, out.constant_average_.data());
+  out.complete();
+  return out;
+}
+
+void FeatureTable::keep_share(double share) {
+  const auto keep = [&](double* f) {
+    for (const int part : {record::count, record::square, record::slopes, record::curvatures}) f[part] *= share;
+    for (int n = 0; n < recent_experts; ++n) f[record::recent(n)] *= share;
+  };
+  for (std::int64_t j = 0; j < size(); ++j) keep(of(j));
+  keep(constant_.data());
+  mass_ *= share, norms_ *= share;
+}
+
+void FeatureTable::move_constants(const std::vector<double>& by) {
+  for (int head = 0; head < heads_; ++head) {
+    for (int k = 0; k < row_experts; ++k) constant_[record::weights + head * row_slots + k] += by[head];
+    for (int k = 0; k < averaged_experts; ++k) constant_average_[head * average_slots + k] += by[head];
+  }
+}
+
+// The experts
+
+Experts::Experts(const Experts& other) : Experts(other.task(), other.classes()) {
+  const std::lock_guard inside(other.mutex_);
+  task_ = other.task_, classes_ = other.classes_;
+  features_ = other.features_, class_labels_ = other.class_labels_, number_labels_ = other.number_labels_;
+  bayes_ = other.bayes_, simplex_ = other.simplex_, kalman_ = other.kalman_, top_ = other.top_;
+  steady_ = other.steady_, late_ = other.late_;
+  residual_ = other.residual_, kalman_residual_ = other.kalman_residual_, event_weights_ = other.event_weights_;
+  count_ = other.count_, timed_ = other.timed_;
+  first_time_ = other.first_time_, last_time_ = other.last_time_;
+  history_ = other.history_;
+}
+
+void Experts::merge(const Experts& other, const std::vector<std::int64_t>& places, const std::vector<int>& classes) {
+  Experts there(other);  // what it is at one moment
+  const std::lock_guard only_writer(writing_);
+  const std::lock_guard inside(mutex_);
+  if ((there.task_ == Task::numbers) != (task_ == Task::numbers)) throw InputError("merge needs models of one task");
+  if (!places.empty() && static_cast<std::int64_t>(places.size()) < there.features_.size())
+    throw InputError("merge needs a place for every feature of the other model");
+  if (std::any_of(places.begin(), places.end(), [](std::int64_t place) { return place < 0; }))
+    throw InputError("a place must be the number of a feature");
+  if (task_ != Task::numbers) {
+    if (!classes.empty() && static_cast<int>(classes.size()) != there.classes_)
+      throw InputError("merge needs a place for every class of the other model");
+    std::vector<int> source(static_cast<std::size_t>(classes_), -1);
+    for (int c = 0; c < there.classes_; ++c) {
+      const int place = classes.empty() ? c : classes[static_cast<std::size_t>(c)];
+      if (place < 0) throw InputError("a place must be the number of a class");
+      if (place >= static_cast<int>(source.size())) source.resize(static_cast<std::size_t>(place) + 1, -1);
+      source[static_cast<std::size_t>(place)] = c;
+    }
+    if (static_cast<int>(source.size()) > classes_) add_classes(static_cast<int>(source.size()));
+    there.arrange_classes(std::move(source));
+  }
+  const std::vector<double> base = bases(), others = there.bases();
+  const double total = features_.mass() + there.features_.mass();
+  const double part = total > 0.0 ? there.features_.mass() / total : 0.0;
+  class_labels_.merge(there.class_labels_, part), number_labels_.merge(there.number_labels_, part);
+  features_ = features_.merged(there.features_, places, base, others, bases());
+  merge_weights(bayes_.weight, there.bayes_.weight, part, expert_count);
+  merge_weights(simplex_.weight, there.simplex_.weight, part, expert_count);
+  merge_weights(top_.weight, there.top_.weight, part, mixers);
+  kalman_.merge(there.kalman_, part);
+  steady_.merge(there.steady_, part), late_.merge(there.late_, part);
+  residual_.merge(there.residual_, part), kalman_residual_.merge(there.kalman_residual_, part);
+  event_weights_.add(there.event_weights_);
+  if (there.timed_ > 0) {
+    first_time_ = timed_ > 0 ? std::min(first_time_, there.first_time_) : there.first_time_;
+    last_time_ = timed_ > 0 ? std::max(last_time_, there.last_time_) : there.last_time_;
+  }
+  count_ += there.count_, timed_ += there.timed_;
+  history_ = History();  // of a stream that never was
+  freeze_members();
+}
+
+void Experts::become_part(int part, int parts) {
+  if (parts < 1 || part < 0 || part >= parts) throw InputError("a part must be one of at least one");
+  const std::lock_guard only_writer(writing_);
+  const std::lock_guard inside(mutex_);
+  const double share = 1.0 / parts;
+  const std::vector<double> before = bases();
+  class_labels_.keep_share(share), number_labels_.keep_share(share);
+  features_.keep_share(share);
+  std::vector<double> moved = bases();  // of fewer events it is more cautious; the constants take over the difference
+  for (std::size_t head = 0; head < moved.size(); ++head) moved[head] = before[head] - moved[head];
+  features_.move_constants(moved);
+  const auto of_this = [&](std::int64_t whole) { return whole * (part + 1) / parts - whole * part / parts; };
+  const std::int64_t learned = of_this(learned_from());
+  count_ = learned + of_this(count_ - learned_from()), timed_ = of_this(timed_);
+  event_weights_ = {event_weights_.mean() * static_cast<double>(learned), static_cast<double>(learned)};
+  freeze_members();
+}
+
+}  // namespace odca::experts

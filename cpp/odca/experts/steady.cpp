@@ -1,0 +1,147 @@
+#include "odca/experts/steady.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "odca/math/checks.hpp"
+#include "odca/math/pack4.hpp"
+
+namespace odca::experts {
+
+namespace {
+
+constexpr double margin_bound = 10.0;           // of classes
+constexpr double reach_in_deviations = 1000.0;  // of numbers
+constexpr double largest_error = 30.0;          // in deviations: one outlier does not hide what comes after it
+constexpr double window = 0.99983;              // half of the weight is on about the last 4,096 events
+constexpr double most_mass = 1e15;              // no stream is that long
+constexpr double residual_memory = 0.998, least_variance = 1e-280;
+
+}  // namespace
+
+void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, std::vector<double> base) {
+  if (events == 0) {
+    *this = SteadyMixer();
+    return;
+  }
+  const std::size_t width = base.size() * member_slots;
+  slopes_.assign(static_cast<std::size_t>(features.size()) * width, 0.0);
+  const std::vector<double> constant = features.each_slope([&](std::int64_t j, const double* slope) {
+    std::copy(slope, slope + width, &slopes_[static_cast<std::size_t>(j) * width]);
+  });
+  constant_.assign(constant.begin(), constant.end());
+  base_ = std::move(base);
+  frozen_at_ = events;
+}
+
+void SteadyMixer::judge(std::int64_t event, const Row& row, double y, double c, bool is_number) {
+  if (frozen_at_ == 0 || event % std::max<std::int64_t>(frozen_at_ / most_judged, 1) != 0) return;
+  if (!is_number && y >= std::max(heads(), 2)) return;  // the frozen members do not know the class
+  std::vector<double> z(constant_.size());
+  write_margins(row, z.data());
+  for (double& each : sum_) each *= window;
+  mass_ = window * mass_ + c;
+  PerMember x{};
+  const double lambda = is_number ? solve_number(z.data(), y, c, x) : solve_class(z.data(), static_cast<int>(y), c, x);
+  for (int m = 0; m < member_count; ++m) sum_[m] += c * lambda * x[m];
+  update_weight();
+}
+
+// base + b_k + w_k'x, [head][member slot]
+void SteadyMixer::write_margins(const Row& row, double* z) const {
+  for (int head = 0; head < heads(); ++head)
+    for (int k = 0; k < member_slots; ++k)
+      z[head * member_slots + k] = constant_[head * member_slots + k] + base_[head];
+  const std::size_t width = constant_.size();
+  const auto features = static_cast<std::int64_t>(slopes_.size() / width);
+  row.each([&](std::int64_t j, double value) {
+    if (j >= features) return;
+    const Pack4 x = Pack4::all(value);
+    const double* slope = &slopes_[static_cast<std::size_t>(j) * width];
+    for (std::size_t k = 0; k < width; k += 4) (Pack4::from(z + k) + x * Pack4::from(slope + k)).to(z + k);
+  });
+  for (std::size_t k = 0; k < width; ++k) z[k] = within_numbers(z[k]);
+}
+
+double SteadyMixer::spread(const PerMember& x) const {
+  double mean = 0.0, square = 0.0;
+  for (int m = 0; m < member_count; ++m) mean += weight_[m] * x[m];
+  for (int m = 0; m < member_count; ++m) square += weight_[m] * (x[m] - mean) * (x[m] - mean);
+  return square;
+}
+
+// In units of the standard deviation of the errors, from the mixture's own number. Errors are bounded by the deviation before.
+double SteadyMixer::solve_number(const double* z, double y, double c, PerMember& x) {
+  double mixed = 0.0;
+  for (int m = 0; m < member_count; ++m) mixed += weight_[m] * z[m];
+  const double before = std::sqrt(residual_.mean());
+  const double most = before > 0.0 ? largest_error * before : infinity;
+  const double error = clip(y - mixed, -most, most);
+  residual_.add(error * error, c, residual_memory);
+  const double variance = residual_.mean();
+  if (!(variance > least_variance && std::isfinite(variance))) return 0.0;
+  const double sd = std::sqrt(variance);
+  for (int m = 0; m < member_count; ++m) x[m] = clip((z[m] - mixed) / sd, -reach_in_deviations, reach_in_deviations);
+  return error / sd / (1.0 + c * spread(x) / total_strength());
+}
+
+// Two classes by their log odds; several as "y or not": a member's margin for y, less its margins for the others by how likely the
+// mixture says they are.
+double SteadyMixer::solve_class(const double* z, int y, double c, PerMember& x) const {
+  double margin = 0.0;
+  if (heads() == 1) {
+    for (int m = 0; m < member_count; ++m) x[m] = (y == 1 ? 1.0 : -1.0) * clip(z[m], -margin_bound, margin_bound);
+    for (int m = 0; m < member_count; ++m) margin += weight_[m] * x[m];
+  } else {
+    PerMember mean{};
+    std::vector<double> bounded(constant_.size()), p(base_.size());
+    for (int head = 0; head < heads(); ++head)
+      for (int m = 0; m < member_count; ++m) mean[m] += z[head * member_slots + m] / heads();
+    for (int head = 0; head < heads(); ++head)
+      for (int m = 0; m < member_count; ++m) {
+        const int at = head * member_slots + m;
+        bounded[at] = clip(z[at] - mean[m], -margin_bound, margin_bound);
+        p[head] += weight_[m] * bounded[at];
+      }
+    softmax(heads(), p.data());
+    const double others = std::max(1.0 - p[y], 1e-12);
+    for (int head = 0; head < heads(); ++head)
+      for (int m = 0; m < member_count; ++m)
+        x[m] += (head == y ? 1.0 : -p[head] / others) * bounded[head * member_slots + m];
+    margin = log(std::max(p[y], 1e-15) / others);
+  }
+  return logistic_.lambda(margin, c * spread(x) / total_strength(), 1.0);
+}
+
+void SteadyMixer::update_weight() {
+  PerMember e{};
+  double high = -infinity, total = 0.0;
+  for (int m = 0; m < member_count; ++m) e[m] = sum_[m] / total_strength(), high = std::max(high, e[m]);
+  for (int m = 0; m < member_count; ++m) e[m] -= high;
+  exp_many(member_slots, e.data());
+  for (int m = 0; m < member_count; ++m) total += e[m];
+  for (int m = 0; m < member_count; ++m) weight_[m] = e[m] / total;
+}
+
+void SteadyMixer::merge(const SteadyMixer& other, double part) {
+  for (int m = 0; m < member_count; ++m) sum_[m] += part * (other.sum_[m] - sum_[m]);
+  mass_ += part * (other.mass_ - mass_);
+  residual_.merge(other.residual_, part);
+  update_weight();
+}
+
+bool SteadyMixer::complete(std::int64_t events, const FeatureTable& features) {
+  const std::size_t width = base_.size() * member_slots;
+  if (constant_.size() != width || (width == 0 ? !slopes_.empty() : slopes_.size() % width != 0)) return false;
+  if (heads() > features.heads() || slopes_.size() > static_cast<std::size_t>(features.size()) * width) return false;
+  if (!(mass_ >= 0.0) || !residual_.is_sound()) return false;
+  if ((frozen_at_ > 0) != (width > 0) || frozen_at_ > events) return false;
+  if (frozen_at_ > 0 && is_due(events)) return false;
+  const bool judged = mass_ > 0.0 || residual_.mass > 0.0 || residual_.sum > 0.0 || sum_ != PerMember{};
+  if (frozen_at_ == 0 && judged) return false;
+  if (mass_ > most_mass || residual_.mass > most_mass) return false;
+  update_weight();
+  return true;
+}
+
+}  // namespace odca::experts

@@ -1,0 +1,95 @@
+"""Events that wait for their labels."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any, Generic, TypeAlias, TypeVar
+
+Id: TypeAlias = str | int
+Kept = TypeVar("Kept")
+
+
+class PendingEvents(Generic[Kept]):
+    """A bounded number of events, each under its id; the oldest goes when another comes. Several threads may use them.
+
+    What is kept of an event is up to the model. While a label is being learned, its event counts as gone; if the label is refused, it
+    is there again.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.dropped = 0
+        """How many events were dropped unlabelled, because more than `most` waited."""
+        self._events: dict[Id, tuple[int, Kept]] = {}  # id: number, what is kept
+        self._taken: set[int] = set()  # the numbers of those whose label is being learned
+        self._count = 0  # events that were ever put here; also the number of the next
+        self._lock = threading.Lock()  # around all of these; never held while learning
+
+    def __len__(self) -> int:
+        return len(self._events) - len(self._taken)
+
+    def keep(self, id: Id, kept: Kept) -> None:  # noqa: A002
+        """Keep an event as the newest. One that is kept under the same id already is replaced."""
+        with self._lock:
+            if old := self._events.pop(id, None):  # so that the new one is the newest
+                self._taken.discard(old[0])
+            self._events[id] = (self._count, kept)
+            self._count += 1
+            self._drop_oldest()
+
+    def waiting(self, id: Id) -> Kept:  # noqa: A002
+        """What is kept under `id`. KeyError if nothing is."""
+        with self._lock:
+            return self._found(id)[1]
+
+    @contextlib.contextmanager
+    def labelled(self, id: Id) -> Iterator[Kept]:  # noqa: A002
+        """What is kept under `id`, to be learned inside. Unless that fails, it is then no longer kept."""
+        with self._lock:
+            found = number, kept = self._found(id)
+            self._taken.add(number)
+        learned = False
+        try:
+            yield kept
+            learned = True
+        finally:
+            with self._lock:
+                self._taken.discard(number)
+                if learned and self._events.get(id) is found:  # else an event that came since has taken its place
+                    del self._events[id]
+                self._drop_oldest()
+
+    def listed(self) -> tuple[list[tuple[Id, Kept]], int]:
+        """The events with their ids, oldest first; and how many were dropped."""
+        with self._lock:
+            waiting = [(id, kept) for id, (number, kept) in self._events.items() if number not in self._taken]  # noqa: A001
+            return waiting, self.dropped
+
+    def restore(self, events: list[tuple[Id, Kept]], dropped: int) -> None:
+        """The reverse. ValueError for what cannot be."""
+        for id, kept in events:  # noqa: A001
+            self.keep(checked_id(id), kept)
+        if self.dropped or len(events) != len(self) or dropped < 0:
+            raise ValueError("the events that wait for labels do not fit together.")
+        self.dropped = dropped
+
+    def _found(self, id: Id) -> tuple[int, Kept]:  # noqa: A002
+        found = self._events.get(id)
+        if found is not None and found[0] not in self._taken:
+            return found
+        raise KeyError(
+            f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
+            f"dropped as the oldest of more than max_pending={self.most} ({self.dropped} were so far)."
+        )
+
+    def _drop_oldest(self) -> None:
+        while len(self) > self.most:
+            del self._events[next(id for id, (number, _) in self._events.items() if number not in self._taken)]  # noqa: A001
+            self.dropped += 1
+
+
+def checked_id(id: Any) -> Id:  # noqa: A002
+    """The id, if it can be saved. TypeError if it is neither a string nor a whole number."""
+    if not isinstance(id, str | int) or isinstance(id, bool):
+        raise TypeError(f"an id must be a string or a whole number; got {id!r}.")
+    return id

@@ -1,0 +1,144 @@
+"""The steady answer from its definition: which members it mixes, how they are judged, and what weights follow. See slow_experts.py.
+
+A member is a linear model of x, [heads]: the weights of an expert, or the average of its weights, in the user's units; the last one is the
+base rate alone. The answer is
+
+    z = base + sum_m s_m (b_m + w_m'x)        s = softmax(S / A)        A = 10 + 0.01 mass
+
+After 16 events, and whenever their number has doubled since, the members are frozen as they are. The frozen ones predict the events that
+follow, and of at most some 4,096 of them until the next time, evenly spaced, S learns:
+
+    S <- 0.99983 S,  mass <- 0.99983 mass + c,  S <- S + c lambda x
+
+where x is what each member says for the right answer, and lambda solves the scalar problem of the loss on the line s'x + lambda c Var_s(x) / A.
+"""
+
+import numpy as np
+
+from auto.slow_parts import OF_ROWS, Array, Fading, Feature, dual_of_log_loss, softmax
+
+# (place among the experts that read rows, whether it is the average)
+MEMBERS = [
+    (k, averaged)
+    for k, expert in enumerate(OF_ROWS)
+    for averaged, wanted in ((False, {"weights", "both"}), (True, {"average", "both"}))
+    if expert.steady in wanted
+]
+NAMES = [("average of " if averaged else "") + OF_ROWS[k].key for k, averaged in MEMBERS] + ["base rate"]
+FIRST_FREEZE, MOST_JUDGED, WINDOW = 16, 4096, 0.99983
+LARGEST_MARGIN = 1e140
+
+
+class SlowSteady:
+    """`frozen` is [feature][head][member], `constant` [head][member] and `base` [head]."""
+
+    def __init__(self) -> None:
+        self.sum, self.mass, self.residual = np.zeros(len(NAMES)), 0.0, Fading()
+        self.frozen, self.constant, self.base = np.zeros((0, 0, 0)), np.zeros((0, len(NAMES))), np.zeros(0)
+        self.frozen_at = 0
+
+    @property
+    def strength(self) -> float:
+        return 10.0 + 0.01 * self.mass
+
+    @property
+    def weights(self) -> Array:
+        return softmax(self.sum / self.strength)
+
+    def is_due(self, events: int) -> bool:
+        return events >= max(FIRST_FREEZE, 2 * self.frozen_at)
+
+    def freeze(self, events: int, models: tuple[Array, Array], base: Array) -> None:
+        self.frozen_at, self.base = events, base
+        self.frozen, self.constant = models
+
+    def judge(self, event: int, row: Array, y: float, c: float, numbers: bool) -> None:
+        if self.frozen_at == 0 or event % max(self.frozen_at // MOST_JUDGED, 1) != 0:
+            return
+        if not numbers and y >= max(len(self.base), 2):  # a class that they do not know
+            return
+        z = self.base[:, None] + self.constant
+        for slope, value in zip(self.frozen, row, strict=False):  # what came later they do not know either
+            z = z + value * slope
+        z = np.clip(z, -LARGEST_MARGIN, LARGEST_MARGIN)
+        s = self.weights
+        self.sum, self.mass = WINDOW * self.sum, WINDOW * self.mass + c
+        if numbers:
+            x, lam = self.number(z[0], s, y, c)
+        elif len(self.base) == 1:
+            x = np.clip(z[0], -10.0, 10.0) * (1.0 if y == 1.0 else -1.0)
+            lam = dual_of_log_loss(s @ x, c * spread(s, x) / self.strength, 1.0)
+        else:
+            margin, x = against_others(z, s, int(y))
+            lam = dual_of_log_loss(margin, c * spread(s, x) / self.strength, 1.0)
+        self.sum = self.sum + c * lam * x
+
+    def number(self, z: Array, s: Array, y: float, c: float) -> tuple[Array, float]:
+        """In units of the standard deviation of the errors, from what the mixture says; an error of more than 30 of them counts as 30."""
+        error, before = y - s @ z, np.sqrt(self.residual.mean())
+        if before > 0.0:
+            error = np.clip(error, -30.0 * before, 30.0 * before)
+        self.residual.add(error * error, c, 0.998)
+        variance = self.residual.mean()
+        if not variance > 1e-280:
+            return np.zeros(len(z)), 0.0
+        x = np.clip((z - s @ z) / np.sqrt(variance), -1000.0, 1000.0)
+        return x, error / np.sqrt(variance) / (1.0 + c * spread(s, x) / self.strength)
+
+    # --- In the form of the core's state ---
+
+    def parts(self) -> dict[str, Array]:
+        return {
+            "steady_sum": self.sum,
+            "steady_mass": np.array([self.mass]),
+            "steady_residual": np.array([self.residual.sum]),
+            "steady_residual_mass": np.array([self.residual.mass]),
+            "frozen": self.frozen.ravel(),
+            "frozen_constant": self.constant.ravel(),
+            "frozen_base": self.base,
+            "frozen_at": np.array([float(self.frozen_at)]),
+        }
+
+    @classmethod
+    def of_parts(cls, parts: dict[str, Array]) -> "SlowSteady":
+        out = cls()
+        out.sum, out.mass, out.frozen_at = parts["steady_sum"], parts["steady_mass"][0], int(parts["frozen_at"][0])
+        out.residual.sum, out.residual.mass = parts["steady_residual"][0], parts["steady_residual_mass"][0]
+        out.base = parts["frozen_base"]
+        heads = len(out.base)
+        out.constant = parts["frozen_constant"].reshape(heads, len(NAMES))
+        if heads:
+            out.frozen = parts["frozen"].reshape(-1, heads, len(NAMES))
+        return out
+
+
+def spread(s: Array, x: Array) -> float:
+    return s @ (x - s @ x) ** 2
+
+
+def against_others(z: Array, s: Array, y: int) -> tuple[float, Array]:
+    """The event as "y and no other": log odds of y by the mixture, and each member's logit of y, less those of the others."""
+    bounded = np.clip(z - z.mean(axis=0), -10.0, 10.0)
+    p = softmax(bounded @ s)
+    others = max(1.0 - p[y], 1e-12)
+    x = bounded[y] - sum(p[k] / others * bounded[k] for k in range(len(p)) if k != y)
+    return np.log(max(p[y], 1e-15) / others), x
+
+
+def linear_models(
+    members: list[tuple[int, bool]], features: dict[int, Feature], constant: Feature, events: float, width: int
+) -> tuple[Array, Array]:
+    """Members as linear models of x: slopes [feature][head][member], and what they add whatever x is, [head][member]."""
+    at_zero = weights_of(members, constant)
+    slopes = np.zeros((width, *at_zero.shape))
+    for j, feature in features.items():
+        centre, scale = feature.form(events) if feature.n > 0.0 else (0.0, 0.0)
+        if scale > 0.0:
+            slopes[j] = weights_of(members, feature) / scale
+            at_zero = at_zero - centre * slopes[j]
+    return slopes, at_zero
+
+
+def weights_of(members: list[tuple[int, bool]], feature: Feature) -> Array:
+    columns = [(feature.average if averaged else feature.w)[:, k] for k, averaged in members]
+    return np.column_stack([*columns, np.zeros(len(feature.w))])

@@ -1,0 +1,16 @@
+"""What a long hostile run reports."""
+
+from typing import NamedTuple
+
+
+class Outcome(NamedTuple):
+    """One row of the table of the long run."""
+
+    what: str
+    """What was tried, as a plural: "mutated model files"."""
+    count: int
+    failures: list[str]
+    """A line for each failure, with the seed or the number that repeats it."""
+
+    def __str__(self) -> str:
+        return f"{self.what}, {self.count:,}, {len(self.failures)}"
