@@ -64,7 +64,7 @@ def test_the_fast_path_looks_like_a_method(estimator) -> None:
         assert inspect.isroutine(method)
         assert inspect.ismethod(bound)
         assert (method.__name__, method.__qualname__) == (name, f"{estimator.__name__}.{name}")
-        assert method.__module__ == "odca.river.linear"
+        assert method.__module__ == estimator.__module__
         assert method.__doc__
         assert getattr(method, "__wrapped__").__doc__ == method.__doc__  # noqa: B009 - not known to type checkers
         with pytest.raises(TypeError, match=rf"{estimator.__name__}\.{name}\(\) missing"):

@@ -207,7 +207,7 @@ def test_a_clone_with_attributes_has_learned_the_same_and_goes_on_by_itself(mode
     assert clone.events.learner != model.events.learner
     assert model.clone().events.learner.count == 0
     assert model.clone({"bits": 12}).feature_options == {**FEATURES, "bits": 12}
-    with pytest.raises(ValueError, match="bits cannot change with what was learned"):
+    with pytest.raises(ValueError, match="bits cannot change in a copy"):
         model.clone({"bits": 12}, include_attributes=True)
 
 

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from odca.errors import InputError, Remedy
 from odca.losses import LogLoss, SquaredError, as_native
 from odca.metrics import ClassMetrics, NumberMetrics, Row
-from odca.models.auto import AutoLearner
 from odca.models.calibration import Softmax
 from odca.models.classifier import Classifier, Codes, RawPredictions
 from odca.models.linear import Lanes, LinearClassifier, LinearRegressor
@@ -136,23 +135,23 @@ class ExpertClassifier(Classifier):
 class ExpertRegressor(Regressor):
     """The experts of the automatic mode, for numbers. Their loss is half the squared error."""
 
-    learner: AutoLearner
-
-    def __init__(self, learner: AutoLearner) -> None:
+    def __init__(self, learner: Experts, *, scored: bool = True) -> None:
         self.learner = learner
-        super().__init__()
+        super().__init__(scored=scored)
 
     def learn_margins(
         self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
     ) -> Array:
         """Learn from events in order; return what was predicted for each before."""
         require_no_offset(offset)
-        return self.learner.learn(X, y[:, 0], sample_weight=sample_weight, time=time)[:, None]
+        answers: Array = self.learner.learn(X, y[:, 0], sample_weight=sample_weight, time=time)
+        return answers[:, None]
 
     def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
         """The predictions, (n, 1)."""
         require_no_offset(offset)
-        return self.learner.predict(X, answer=answer)[:, None]
+        answers: Array = self.learner.predict(X, answer=answer)
+        return answers[:, None]
 
     def freeze(self) -> LinearRegressor:
         """The steady answer as a linear regression."""

@@ -253,9 +253,9 @@ class LinearRegressor(Regressor):
 
     learner: Lanes
 
-    def __init__(self, learner: Lanes) -> None:
+    def __init__(self, learner: Lanes, *, scored: bool = True) -> None:
         self.learner = learner
-        super().__init__(learner.lanes)
+        super().__init__(learner.lanes, scored=scored)
 
     def learn_margins(
         self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None

@@ -1,9 +1,12 @@
 """The options of a model, the same words for every interface, and what "auto" stands for."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+import numpy.typing as npt
+
+from odca.errors import InputError, Remedy
 from odca.learner_options import default_rho, tries_strengths
 from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
@@ -80,11 +83,10 @@ class ModelOptions:
         """Whether events need a time."""
         return self.window.uses_time or self.auto == "time"
 
-    def resolved(self, *, in_units: bool, squared_length: Callable[[bool], float]) -> "ModelOptions":
-        """The options with nothing left to "auto", for a known task and loss.
+    def resolved(self, *, in_units: bool, first: npt.ArrayLike) -> "ModelOptions":
+        """The options without any "auto", for a known task and loss.
 
-        in_units: whether features come in units of their own. squared_length: of the first event, given whether
-        features are scaled.
+        in_units: whether features come in units of their own. first: the values of the first event's features.
         """
         scale = in_units and not isinstance(self.penalty, KL) if self.scale == "auto" else bool(self.scale)
         rho, smoothing, strength = self.rho, self.smoothing, self.prior_strength
@@ -95,7 +97,7 @@ class ModelOptions:
             smoothing = 0.0 if tries else self.window.default_smoothing
         if isinstance(strength, str):
             restrained = self.task == "classes" and not tries and not isinstance(self.penalty, KL)
-            strength = prior_strength_for(squared_length(scale)) if restrained else 0.0
+            strength = _prior_strength_for(np.asarray(first, np.float64), scale=scale) if restrained else 0.0
         return replace(self, scale=scale, rho=rho, smoothing=smoothing, prior_strength=strength)
 
     def of_learner(self, *, lanes: int | None) -> dict[str, Any]:
@@ -147,12 +149,20 @@ def require_loss_for(task: Task, loss: object) -> None:
         raise ValueError(f"{loss!r} is not for {task}. Choose another loss, or another task.")
 
 
-def prior_strength_for(squared_length: float) -> float:
-    """a₀ that lets the first events of a stream move a classifier's margins by a few units, whatever their length.
+def _prior_strength_for(first: npt.NDArray[Any], *, scale: bool) -> float:
+    """a₀ = (1 + ‖h‖²)/10, with which the first events move a classifier's margins by a few units, whatever their length.
 
-    An event moves its own margin by s = ‖h‖²/A per unit of λ ≤ 1. Under A = ρΔ alone the first events, when Δ is
-    small, would throw it about.
+    An event moves its own margin by s = ‖h‖²/A per unit of λ ≤ 1. With A = ρΔ alone, the first events would move it too far
+    while Δ is small. h is the first event; scaled features are about 1 each, so ‖h‖² is their number.
     """
+    with np.errstate(over="ignore"):
+        squared_length = float(len(first) if scale else first @ first)
+    if not np.isfinite(squared_length):
+        raise InputError(
+            "the values are too large: their squares are not finite.",
+            row=0,
+            remedy=Remedy("Scale the features ({scale}).", scale=True),
+        )
     return 0.1 * (1.0 + squared_length)
 
 

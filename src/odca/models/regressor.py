@@ -17,8 +17,8 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
 
     learner: Any
 
-    def __init__(self, outputs: int = 1) -> None:
-        super().__init__([self.new_metrics() for _ in range(outputs)])
+    def __init__(self, outputs: int = 1, *, scored: bool = True) -> None:
+        super().__init__([self.new_metrics() for _ in range(outputs if scored else 0)])
 
     def learn(
         self,
@@ -36,7 +36,7 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
             self.score(metrics, margins[:, k], y[:, k], sample_weight=sample_weight, features=features)
             for k, metrics in enumerate(self.metrics_by_output)
         ]
-        return rows[0]
+        return rows[0] if rows else []
 
     def score(
         self,

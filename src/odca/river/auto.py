@@ -13,20 +13,22 @@ from odca.io.model_file import ModelFile
 from odca.models.auto import Task
 from odca.models.auto_events import AutoEvents
 from odca.models.auto_report import AutoReport
-from odca.models.automatic import ExpertClassifier
+from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.classifier import RawPredictions
 from odca.models.event_adapters import EventExperts, EventLanes, WaitingEvent
 from odca.models.events import Event
 from odca.models.linear import LinearClassifier
 from odca.models.options import Answer
-from odca.river.estimator import RiverEstimator, require_labels
-from odca.river.frames import index_of
-from odca.river.linear import BOTH, ODCAClassifier, ODCARegressor, all_truths
+from odca.river.base import RiverClassifier, RiverEstimator, require_labels
+from odca.river.classifier import BOTH, ODCAClassifier, all_truths
+from odca.river.frames import as_frame, as_series
+from odca.river.regressor import ODCARegressor
+from odca.validation.arrays import as_columns
 
 _NEW_LABELS = threading.RLock()
 
 
-class _Auto(RiverEstimator):
+class AutoEstimator(RiverEstimator):
     """What the automatic classifier and regressor share."""
 
     events: AutoEvents
@@ -35,32 +37,35 @@ class _Auto(RiverEstimator):
     def __init__(self, *, max_pending: int = 10_000, **feature_options: Unpack[FeatureOptions]) -> None:
         self.max_pending = max_pending
         self.feature_options = feature_options
-        self.events = AutoEvents(self._task, max_pending=max_pending, **feature_options)
+        self._use(AutoEvents(self._task, max_pending=max_pending, **feature_options), ())
+
+    def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
+        raise NotImplementedError
 
     def explain_one(self, x: Event, *, answer: Answer = "live") -> dict[str, Any]:
         """What each named feature of an event, and the previous labels, add to its prediction. See `AutoEvents.explain_one`."""
         return self.events.explain_one(x, answer=answer)
 
     def report(self) -> AutoReport:
-        """Which experts carry the weight now: str(report) in words, as_json(), plot()."""
+        """Which experts have the most weight now: str(report) in words, as_json(), plot()."""
         return self.events.learner.report()
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the estimator that a file holds. ValueError (or the like) if it holds none."""
+        """Return the estimator of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         estimator = cls(**saved.options["params"])
-        estimator.events = AutoEvents.restored(saved.parts["events"])
+        estimator._use(AutoEvents.restored(saved.parts["events"]), tuple(saved.options.get("classes", ())))
         return estimator
 
 
-class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
-    """A classifier for streams of dictionaries with nothing to tune: strengths and memories are learned side by side and mixed.
+class AutoClassifier(AutoEstimator, RiverClassifier):
+    """A classifier for streams of dictionaries with nothing to tune: experts with many strengths and memories learn side by side and are mixed.
 
-    Labels may be of any kind, as many as there are, and may appear at any time.
+    Labels may be of any kind and number, and new ones may appear at any time.
 
-    max_pending: how many events wait for their labels at most, as for `EventLearner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: what becomes a feature, as for
+    max_pending: the largest number of events that wait for their labels, as for `EventLearner`.
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: which features an event has, as for
         `EventLearner`.
 
     >>> from river import datasets, evaluate, metrics
@@ -71,21 +76,12 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
     kind = "river.AutoClassifier"
     _task = "classes"
 
-    def __init__(self, *, max_pending: int = 10_000, **feature_options: Unpack[FeatureOptions]) -> None:
-        super().__init__(max_pending=max_pending, **feature_options)
-        self._model = ExpertClassifier(EventExperts(self.events), (), scored=False)
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
-
-    @property
-    def classes(self) -> tuple[Hashable, ...]:
-        """The labels so far, in the order in which they came."""
-        return self._model.classes
+    def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
+        self.events = events
+        self._model = ExpertClassifier(EventExperts(events), classes, scored=False)
 
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:
-        """Learn from one event. With `time` memories count in event time."""
+        """Learn from one event. With `time`, memories are measured in event time."""
         if y == y and y in self.classes and time is None:  # noqa: PLR0124 - nan
             self.events.learn_one(x, self.classes.index(y), weight=w)
         else:
@@ -100,7 +96,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         if set(labels) <= set(self.classes):
             self._learn(X, labels, None, w, time)
             return
-        with _NEW_LABELS:  # one thread at a time, so that each label gets a code of its own
+        with _NEW_LABELS:  # one thread at a time, so that each label gets its own code
             self._learn(X, labels, list(dict.fromkeys([*self.classes, *labels])), w, time)
 
     def _learn(self, X: Any, labels: list[Hashable], classes: list[Hashable] | None, w: Any, time: Any) -> None:
@@ -109,7 +105,7 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         self._model.learn(X, coded, classes, sample_weight=w, time=time)
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
-        """Learn from the event that a prediction kept under `id`, now that its label has come."""
+        """Learn from the event that a prediction has kept under `id`, once its label is known."""
         self.learn_many(WaitingEvent(id), [y], None if w == 1.0 else [w], time=None if time is None else [time])
 
     def predict_proba_one(
@@ -119,35 +115,31 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         answer: Answer = "live",
         id: str | int | None = None,  # noqa: A002
     ) -> dict[Hashable, float]:
-        """P(class) of every class that came so far.
+        """P(class) for every class seen so far.
 
-        answer: "steady" if no labels are coming in. With an `id` the event waits for `learn_label`.
+        answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`.
         """
         raw = np.asarray(self.events.predict_one(x, answer=answer, id=id))[None]
         if not self.classes:
             return {}
         return dict(zip(self.classes, self._model.probabilities(RawPredictions(raw))[0].tolist(), strict=True))
 
-    def predict_proba_many(self, X: Any, *, answer: Answer = "live") -> Any:
-        """The same of many events, as a data frame."""
-        import pandas as pd  # noqa: PLC0415 - only who has a data frame needs it
-
-        return pd.DataFrame(self._distribution(X, answer), columns=list(self.classes), index=index_of(X))
-
     def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> Hashable:  # noqa: A002
-        """The most likely class, of the probabilities of `predict_proba_one`; None before the first event."""
+        """The most likely class, by the probabilities of `predict_proba_one`; None before the first event."""
         p = self.predict_proba_one(x, answer=answer, id=id)
         return max(p, key=p.__getitem__) if p else None
 
+    def predict_proba_many(self, X: Any, *, answer: Answer = "live") -> Any:
+        """The probabilities for many events, as a data frame."""
+        return as_frame(self._probabilities(X, answer), X, self.classes)
+
     def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
-        """The same of many events, as a series."""
-        import pandas as pd  # noqa: PLC0415 - the same
-
-        p = self._distribution(X, answer)
+        """The most likely classes of many events, as a series."""
+        p = self._probabilities(X, answer)
         chosen = [self.classes[k] for k in p.argmax(axis=1)] if self.classes else [None] * len(p)
-        return pd.Series(chosen, index=index_of(X), dtype=object)
+        return as_series(chosen, X, dtype=object)
 
-    def _distribution(self, X: Any, answer: Answer) -> Any:
+    def _probabilities(self, X: Any, answer: Answer) -> Any:
         if not self.classes:
             return np.zeros((len(as_events(X)), 0))
         return self._model.probabilities(self._model.predict_raw(X, answer=answer))
@@ -162,57 +154,58 @@ class AutoClassifier(_Auto, base.MiniBatchClassifier):  # type: ignore[misc]
         return ODCAClassifier.around(self._model.freeze(spare=True))
 
     def saved(self) -> ModelFile:
-        """What a file holds of the classifier."""
+        """The contents of the classifier's model file."""
         saved = super().saved()
         if not all(isinstance(label, str | bool | int | float) for label in self.classes):
-            raise TypeError(f"a model file holds classes that are texts, numbers or truths; got {self.classes!r}.")
+            raise TypeError(f"a model file holds classes that are text, numbers, True or False; got {self.classes!r}.")
         saved.options["classes"] = self.classes
         return saved
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the classifier that a file holds. ValueError (or the like) if it holds none."""
+        """Return the classifier of a model file. ValueError (or a similar error) if it is invalid."""
+        classes = saved.options["classes"]
         estimator = super().restored(saved, loss)
-        classes = tuple(saved.options["classes"])
         if len(set(classes)) < len(classes) or estimator.events.learner.classes != max(len(classes), 2):
             raise ValueError("its classes are not those of its learner.")
-        estimator._model = ExpertClassifier(EventExperts(estimator.events), classes, scored=False)  # noqa: SLF001 - of its own class
         return estimator
 
 
-class AutoRegressor(_Auto, base.MiniBatchRegressor):  # type: ignore[misc]
-    """A regression for streams of dictionaries with nothing to tune: strengths and memories are learned side by side and mixed.
+class AutoRegressor(AutoEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
+    """A regression for streams of dictionaries with nothing to tune: experts with many strengths and memories learn side by side and are mixed.
 
-    max_pending: how many events wait for their labels at most, as for `EventLearner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: what becomes a feature, as for
-        `EventLearner`.
+    The parameters are those of `AutoClassifier`.
     """
 
     kind = "river.AutoRegressor"
     _task = "numbers"
 
+    def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
+        del classes
+        self.events = events
+        self._model = ExpertRegressor(EventExperts(events), scored=False)
+
     def learn_one(self, x: Event, y: float, w: float = 1.0, *, time: Any = None) -> None:
-        """Learn from one event. With `time` memories count in event time."""
+        """Learn from one event. With `time`, memories are measured in event time."""
         self.events.learn_one(x, y, weight=w, time=time)
 
     def learn_many(self, X: Iterable[Event], y: Any, w: Any = None, *, time: Any = None) -> None:
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
-        self.events.learn_many(X, np.asarray(y), sample_weight=None if w is None else np.asarray(w), time=time)
+        events = as_events(X)
+        self._model.learn(events, as_columns(y, "y", len(events), 1), sample_weight=w, time=time)
 
     def learn_label(self, id: str | int, y: float, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
-        """Learn from the event that a prediction kept under `id`, now that its number has come."""
+        """Learn from the event that a prediction has kept under `id`, once its number is known."""
         self.events.learn_label(id, y, weight=w, time=time)
+
+    def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> float:  # noqa: A002
+        """The prediction. answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`."""
+        return float(self.events.predict_one(x, answer=answer, id=id))
+
+    def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
+        """The predictions for many events, as a series."""
+        return as_series(self._model.margins(X, answer=answer)[:, 0], X)
 
     def freeze(self) -> ODCARegressor:
         """The steady answer as a plain linear regression: see `AutoLearner.freeze`."""
         return ODCARegressor.of(self.events.freeze())
-
-    def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> float:  # noqa: A002
-        """The prediction. answer: "steady" if no labels are coming in. With an `id` the event waits for `learn_label`."""
-        return float(self.events.predict_one(x, answer=answer, id=id))
-
-    def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
-        """The same of many events, as a series."""
-        import pandas as pd  # noqa: PLC0415 - only who has a data frame needs it
-
-        return pd.Series(self.events.predict_many(X, answer=answer), index=index_of(X))

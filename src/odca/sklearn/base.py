@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -245,7 +244,7 @@ class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit
         in_units = self.prior_mean is None and (
             online or not sp.issparse(X)
         )  # else the weights have a meaning in the units of X
-        resolved = options.resolved(in_units=in_units, squared_length=partial(_squared_length, X))
+        resolved = options.resolved(in_units=in_units, first=X[[0]].data if sp.issparse(X) else X[0])
         kl = options.penalty if isinstance(options.penalty, KL) else None
         return Learner(
             **resolved.of_learner(lanes=labels.shape[1]),
@@ -297,14 +296,6 @@ def _begun_of(saved: ModelFile, loss: object) -> dict[str, Any]:
     if not begun.keys() <= set(OF_THE_LEARNER):
         raise ValueError(f"no learner is made with {', '.join(begun.keys() - set(OF_THE_LEARNER))}.")
     return begun | ({"loss": loss} if loss is not None else {})
-
-
-def _squared_length(X: Any, scale: bool) -> float:
-    """Of the first event: as many as it has features, if each is about one."""
-    first = X[[0]]
-    if scale:
-        return float(first.nnz if sp.issparse(X) else X.shape[1])
-    return float((first.multiply(first) if sp.issparse(X) else first * first).sum())
 
 
 def scalar(values: Array) -> float | Array:

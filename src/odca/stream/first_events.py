@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from odca.errors import Remedy
+from odca.errors import InputError, Remedy
 from odca.losses import MARGIN_LOSSES
 from odca.models.options import Label, ModelOptions, Task, default_loss, label_text, numbers_first, require_loss_for
 from odca.stream.read.blocks import Block
@@ -36,9 +35,14 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
         )
     loss = default_loss(task) if options.loss is None else options.loss
     require_loss_for(task, loss)
-    return replace(options, task=task, loss=loss, classes=classes).resolved(
-        in_units=schema.format in TABLES, squared_length=partial(_squared_length, sample)
-    )
+    known = replace(options, task=task, loss=loss, classes=classes)
+    first = sample.rows.data[: sample.rows.indptr[1]]
+    try:
+        return known.resolved(in_units=schema.format in TABLES, first=first)
+    except InputError as error:
+        raise StreamError(
+            error.message, path=sample.path, line=sample.line(0), row=error.row, remedy=error.remedy
+        ) from error
 
 
 def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> None:
@@ -63,22 +67,6 @@ def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
     if loss is not None:
         return "classes" if isinstance(loss, MARGIN_LOSSES) else "numbers"
     return "classes" if len(labels) == 2 or any(isinstance(label, str) for label in labels) else "numbers"
-
-
-def _squared_length(sample: Block, scale: bool) -> float:
-    """Of the first event: as many as it has features, if each is about one."""
-    first = sample.rows.data[: sample.rows.indptr[1]]
-    with np.errstate(over="ignore"):
-        length = float(len(first) if scale else first @ first)
-    if not np.isfinite(length):
-        raise StreamError(
-            "the values are too large: their squares are no floats.",
-            path=sample.path,
-            line=sample.line(0),
-            row=0,
-            remedy=Remedy("Scale the features ({scale}).", scale=True),
-        )
-    return length
 
 
 def _which_label(schema: Schema) -> str:

@@ -1,0 +1,266 @@
+"""A linear classifier for river."""
+
+import math
+from collections.abc import Hashable, Iterable
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from odca.features.records import as_events
+from odca.features.spec import FeatureOptions
+from odca.io.model_file import ModelFile
+from odca.models.classifier import RawPredictions
+from odca.models.event_adapters import EventLanes
+from odca.models.events import Event
+from odca.models.linear import LinearClassifier
+from odca.penalties import Penalty
+from odca.river.base import LinearEstimator, RiverClassifier, require_labels, with_fast_path
+from odca.river.frames import as_frame
+from odca.windows import Window
+
+BOTH = (False, True)
+
+
+class ODCAClassifier(LinearEstimator, RiverClassifier):
+    """A linear classifier for streams of dictionaries, by online dual coordinate ascent. There is no step size.
+
+    If the labels are True and False, the model is binary. Otherwise there may be any number of labels, and new ones may appear at
+    any time: the model of a late label is the same, to the bit, as if it had been known from the start.
+
+    loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", or an object.
+    penalty, rho: "l2", "elasticnet", "nonnegative" or an object; and its strength, a number or "auto": of six strengths, the one
+        that has predicted best so far.
+    window: "infinite", 0.999 (exponential forgetting), 5000 (the last events), or an object such as HalfLife(3600.0).
+    smoothing: how long predictions average over past weights; "auto" follows the window, and is 0 with rho="auto".
+    scale: True (and "auto") divides each number by the root mean square of its non-zero values so far, under the model's own window.
+    prior_strength: a constant strength in addition to that of rho, which limits the first updates; "auto" derives it from the first
+        event, and is 0 with rho="auto".
+    max_pending: the largest number of events that wait for their labels.
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: which features an event has, as for
+        `EventLearner`.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> model = ODCAClassifier()
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 87.03%
+    """
+
+    kind = "river.ODCAClassifier"
+    _task = "classes"
+
+    def __init__(
+        self,
+        loss: object = "log_loss",
+        penalty: Penalty | str = "l2",
+        rho: float | str = "auto",
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool | str = "auto",
+        prior_strength: float | str = "auto",
+        max_pending: int = 10_000,
+        **feature_options: Unpack[FeatureOptions],
+    ) -> None:
+        self._model: LinearClassifier | None = None  # until the first label
+        self._targets: dict[Hashable, Any] = {}  # what the lanes learn for each label
+        self._binary = False  # whether there is one lane, for True and False
+        super().__init__(
+            loss=loss,
+            penalty=penalty,
+            rho=rho,
+            window=window,
+            smoothing=smoothing,
+            intercept=intercept,
+            intercept_penalty=intercept_penalty,
+            scale=scale,
+            prior_strength=prior_strength,
+            max_pending=max_pending,
+            **feature_options,
+        )
+
+    def _has_fast_path(self) -> bool:
+        return self._binary and self._model is not None and self._model.calibration is None
+
+    # Learning
+
+    @with_fast_path("learn_truth")
+    def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
+        """Learn from one event, of weight `w`."""
+        if y in self._targets:
+            self._learn_known(x, y, w, offset, time)
+            return
+        with self._undone_on_error():
+            self._meet([y], x)
+            self._learn_known(x, y, w, offset, time)
+
+    def _learn_known(self, x: Event, y: Hashable, w: float, offset: float, time: Any) -> None:
+        target = self._targets[y]
+        if w == 1.0 and time is None and not offset:
+            margin = self._learn(x, target)
+        else:
+            margin = self._events.learn_one(x, target, weight=w, offset=offset, time=time)
+        self._calibrate(margin, target, w, time)
+
+    def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
+        """Learn from the event that a prediction has kept under `id`, once its label is known."""
+        if y in self._targets:
+            self._learn_known_label(id, y, w, time)
+            return
+        first = self.events.waiting(id)
+        with self._undone_on_error():
+            self._meet([y], first)
+            self._learn_known_label(id, y, w, time)
+
+    def _learn_known_label(self, id: str | int, y: Hashable, w: float, time: Any) -> None:  # noqa: A002
+        target = self._targets[y]
+        self._calibrate(self.events.learn_label(id, target, weight=w, time=time), target, w, time)
+
+    def _calibrate(self, margin: Any, target: Any, w: float, time: Any) -> None:
+        if self._model is not None and self._model.calibration is not None:
+            self._model.calibration.note(margin, target, w, time)
+
+    def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
+        """Learn from the rows of a data frame (or a list of dictionaries), with the same result as `learn_one`, to the bit."""
+        labels, events = list(y), as_events(X)
+        if len(labels) != len(events):
+            raise ValueError(f"there must be a label for every event; got {len(labels)} for {len(events)}.")
+        if labels:
+            with self._undone_on_error():
+                model = self._meet(labels, events[0])
+                codes = {label: code for code, label in enumerate(model.classes)}
+                coded = np.array([codes[label] for label in labels])
+                model.learn(events, coded, sample_weight=w, offset=offset, time=time)
+
+    # Predicting
+
+    @with_fast_path("predict_truth")
+    def predict_one(  # river passes `time` to both methods, if it has one
+        self,
+        x: Event,
+        *,
+        offset: float = 0.0,
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,  # noqa: ARG002
+    ) -> Any:
+        """Predict the label; None before the first label was seen. With an `id`, the event is kept for `learn_label`."""
+        margin = self._margin(x, offset, id)
+        if self._binary:
+            return margin > 0.0
+        if self._model is None:
+            return None
+        return self._model.classes[int(self._model.chosen(RawPredictions(np.atleast_2d(margin)))[0])]
+
+    def predict_proba_one(
+        self,
+        x: Event,
+        *,
+        offset: float = 0.0,
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,  # noqa: ARG002
+    ) -> dict[Any, float]:
+        """The probability of each label seen so far. With an `id`, the event is kept for `learn_label`."""
+        margin = self._margin(x, offset, id)
+        if self._model is None:
+            return {}
+        if self._binary and self._model.calibration is None:
+            p = 1.0 / (1.0 + math.exp(-margin)) if margin > -700.0 else 0.0
+            return {False: 1.0 - p, True: p}
+        p = self._model.probabilities(RawPredictions(np.atleast_2d(margin)))[0]
+        return dict(zip(self._model.classes, p.tolist(), strict=True))
+
+    def _margin(self, x: Event, offset: float, id: str | int | None) -> Any:  # noqa: A002
+        if id is None and not offset:
+            return self._predict(x)
+        return self._events.predict_one(x, offset=offset, id=id)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probabilities for the rows of a data frame, with one column per label."""
+        if self._model is None:
+            return as_frame(None, X, ())
+        return as_frame(self._model.probabilities(self._model.predict_raw(X)), X, self.classes)
+
+    def explain_one(self, x: Event) -> dict[str, Any]:
+        """What each named feature adds to the margin: a number for True and False, otherwise one number per class.
+
+        If there are two other classes, only the second has a margin. See `EventLearner.explain_one`.
+        """
+        return self._of_classes(super().explain_one(x))
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weights by feature name, with "" for the intercept: numbers or arrays as in `explain_one`."""
+        return self._of_classes(super().weights)
+
+    def _of_classes(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """The same without the spare lane."""
+        has_spare = self._model is not None and self._model.layout.spare
+        return {name: part[:-1] for name, part in parts.items()} if has_spare else parts
+
+    # Files
+
+    def saved(self) -> ModelFile:
+        """The contents of the classifier's model file."""
+        saved = super().saved()
+        saved.options["classes"] = list(self.classes)
+        if self._model is not None and self._model.calibration is not None:
+            saved.parts["calibration"] = self._model.calibration.saved()
+        return saved
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the classifier of a model file. ValueError (or a similar error) if it is invalid."""
+        estimator = super().restored(saved, loss)
+        if classes := saved.options["classes"]:
+            model = LinearClassifier(EventLanes(estimator.events), classes, spare=not all_truths(classes), scored=False)
+            model.restore_calibration(saved.parts)
+            model.require_consistent()
+            estimator._take(model)  # noqa: SLF001 - of its own class
+        return estimator
+
+    @classmethod
+    def around(cls, model: LinearClassifier) -> Self:
+        """An estimator of a model that was trained elsewhere."""
+        learner: Any = model.learner
+        estimator = cls.of(learner.events)
+        estimator._take(model)  # noqa: SLF001 - of its own class
+        return estimator
+
+    # Classes
+
+    def _meet(self, labels: list[Hashable], first: Event) -> LinearClassifier:
+        """The model, with a lane for each of these labels; `first` is the first of their events."""
+        new = list(dict.fromkeys(label for label in labels if label not in self._targets))
+        require_labels(new)
+        if not new and self._model is not None:
+            return self._model
+        together = (*self.classes, *new)
+        if any(isinstance(label, bool | np.bool_) for label in together) and not all_truths(together):
+            raise ValueError(
+                f"labels must be True and False only, or neither of them; got {new[0]!r} beside "
+                f"{(self.classes or labels)[0]!r}. Write True and False as text, for example."
+            )
+        if self._model is None:
+            binary = all_truths(new)
+            classes: tuple[Hashable, ...] = BOTH if binary else tuple(new)
+            lanes = None if binary else LinearClassifier.lanes(classes, spare=True)
+            events = self._new_events(lanes=lanes, first=first).with_waiting_of(self.events)
+            model = LinearClassifier(EventLanes(events), classes, spare=not binary, scored=False)
+        else:
+            model = self._model.with_classes(together)
+        self._take(model)
+        return model
+
+    def _take(self, model: LinearClassifier) -> None:
+        self._model, self._binary = model, not model.layout.spare
+        targets = model.layout.labels(np.arange(len(model.classes))).tolist()
+        self._targets = dict(
+            zip(model.classes, [each[0] for each in targets] if self._binary else targets, strict=True)
+        )
+        learner: Any = model.learner
+        self._use(learner.events)
+
+
+def all_truths(labels: Iterable[Hashable]) -> bool:
+    """Whether all labels are True or False."""
+    return all(isinstance(label, bool | np.bool_) for label in labels)

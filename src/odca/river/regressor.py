@@ -1,0 +1,79 @@
+"""A linear regression for river."""
+
+import math
+from typing import Any
+
+from river import base
+
+from odca.features.records import as_events
+from odca.losses import Poisson
+from odca.models.event_adapters import EventLanes
+from odca.models.events import Event, EventLearner
+from odca.models.linear import LinearRegressor
+from odca.river.base import LinearEstimator, with_fast_path
+from odca.river.frames import as_series
+from odca.validation.arrays import as_columns
+
+
+class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
+    """A linear regression for streams of dictionaries, by online dual coordinate ascent. There is no step size.
+
+    loss: "squared_error", "huber", "absolute_error", "quantile", "expectile", "epsilon_insensitive",
+        "squared_epsilon_insensitive", "poisson" (then predictions are the mean e^z), or an object such as Quantile(0.9).
+
+    The other parameters are those of `ODCAClassifier`.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> model = ODCARegressor()
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    MAE: 0.266681
+    """
+
+    kind = "river.ODCARegressor"
+    _task = "numbers"
+
+    def _use(self, events: EventLearner) -> None:
+        self._model = LinearRegressor(EventLanes(events), scored=False)
+        self._counts = isinstance(events.learner.loss, Poisson)
+        super()._use(events)
+
+    def _has_fast_path(self) -> bool:
+        return not self._counts
+
+    @with_fast_path("learn_number")
+    def learn_one(self, x: Event, y: float, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
+        """Learn from one event, of weight `w`."""
+        self._events.learn_one(x, y, weight=w, offset=offset, time=time)
+
+    @with_fast_path("predict_number")
+    def predict_one(
+        self,
+        x: Event,
+        *,
+        offset: float = 0.0,
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,  # noqa: ARG002
+    ) -> float:
+        """Predict the number. With an `id`, the event is kept for `learn_label`."""
+        margin: float = self._events.predict_one(x, offset=offset, id=id)
+        return _exp(margin) if self._counts else margin
+
+    def learn_label(self, id: str | int, y: float, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
+        """Learn from the event that a prediction has kept under `id`, once its number is known."""
+        self.events.learn_label(id, y, weight=w, time=time)
+
+    def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
+        """Learn from the rows of a data frame (or a list of dictionaries), with the same result as `learn_one`, to the bit."""
+        events = as_events(X)
+        self._model.learn(events, as_columns(y, "y", len(events), 1), sample_weight=w, offset=offset, time=time)
+
+    def predict_many(self, X: Any) -> Any:
+        """The predictions for the rows of a data frame."""
+        return as_series(self._model.predictions(self._model.margins(X))[:, 0], X)
+
+
+def _exp(margin: float) -> float:
+    try:
+        return math.exp(margin)
+    except OverflowError:
+        return math.inf
