@@ -14,8 +14,9 @@ from odca.models.event_adapters import EventLanes
 from odca.models.events import Event
 from odca.models.linear import LinearClassifier
 from odca.penalties import Penalty
-from odca.river.base import LinearEstimator, RiverClassifier, require_labels, with_fast_path
+from odca.river.base import RiverClassifier, require_labels
 from odca.river.frames import as_frame
+from odca.river.linear import LinearEstimator, with_fast_path
 from odca.windows import Window
 
 BOTH = (False, True)

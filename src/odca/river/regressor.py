@@ -10,8 +10,8 @@ from odca.losses import Poisson
 from odca.models.event_adapters import EventLanes
 from odca.models.events import Event, EventLearner
 from odca.models.linear import LinearRegressor
-from odca.river.base import LinearEstimator, with_fast_path
 from odca.river.frames import as_series
+from odca.river.linear import LinearEstimator, with_fast_path
 from odca.validation.arrays import as_columns
 
 

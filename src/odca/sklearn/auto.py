@@ -4,26 +4,26 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from odca.io.model_file import ModelFile, Savable
+from odca.io.model_file import ModelFile
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.classifier import RawPredictions
 from odca.models.options import Answer
+from odca.sklearn.base import Estimator, all_or_nothing
 from odca.sklearn.classifier import ODCAClassifier
-from odca.sklearn.columns import Columns, all_or_nothing
 from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.sklearn.regressor import ODCARegressor
 from odca.validation.arrays import Array
 
 
-class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
+class AutoEstimator(Estimator):
     """What the automatic classifier and regressor share."""
 
     _model: ExpertClassifier | ExpertRegressor
@@ -33,30 +33,20 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         self.random_state = random_state
         self.new_features = new_features
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_model" in self.__dict__
-
-    @property
-    def learner_(self) -> AutoLearner:
-        """The experts behind the estimator."""
-        if "_model" not in self.__dict__:
-            raise AttributeError("there is a learner after fit or partial_fit.")
-        learner: AutoLearner = self._model.learner
-        return learner
-
     @property
     def progress_(self) -> ClassMetrics | NumberMetrics:
-        """How well each event was predicted before it was learned."""
+        """How well each event was predicted before learning from it."""
         check_is_fitted(self)
         return self._model.metrics
 
     def report(self) -> AutoReport:
-        """Which experts carry the weight now: str(report) in words, as_json(), plot()."""
+        """Which experts have the most weight now: str(report) in words, as_json(), plot()."""
         check_is_fitted(self)
-        return self.learner_.report()
+        report: AutoReport = self.learner_.report()
+        return report
 
     def _in_order(self, X: Any, y: Any, sample_weight: Any, time: Any) -> tuple[Any, Any, Array | None, Any]:
-        """Events as `fit` takes them: in the order of their times, or in any."""
+        """The events in the order in which `fit` learns them: by time, shuffled, or as given."""
         weight = self._weights(sample_weight, X, online=False)
         order = np.arange(len(y))
         if time is not None:
@@ -80,16 +70,13 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
 
     def _steady(self) -> tuple[Array, Array]:
         """Weights and intercepts of the steady answer, in the order of the classes."""
-        return self.learner_.native.linear()[:2]
-
-    def _checked_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return self._checked(X, reset=False, learning=False)
+        weights, intercepts, _ = self.learner_.native.linear()
+        return weights, intercepts
 
     # Files
 
     def saved(self) -> ModelFile:
-        """What a file holds of the estimator."""
+        """The contents of the estimator's model file."""
         check_is_fitted(self)
         arrays = {**self._model.saved_metrics(), **self._saved_names()}
         options = {"params": self.get_params(deep=False), "n_features_in": self.n_features_in_}
@@ -97,7 +84,7 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the estimator that a file holds. ValueError (or the like) if it holds none."""
+        """Return the estimator of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         estimator = cls(**saved.options["params"])
         estimator._restore_model(AutoLearner.restored(saved.parts["learner"]), saved)
@@ -105,22 +92,19 @@ class Auto(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-lear
         estimator._restore_columns(saved.options["n_features_in"], estimator.learner_.n_features, saved.arrays)
         return estimator
 
-    def _restore_model(self, learner: AutoLearner, saved: ModelFile) -> None:
-        """Become the estimator of a learner that a file holds."""
-        raise NotImplementedError
 
+class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: ignore[misc]
+    """A classifier for streams with nothing to tune: experts with many strengths and memories learn side by side and are mixed.
 
-class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
-    """A classifier for streams with nothing to tune: strengths and memories are learned side by side and mixed as the stream decides.
-
-    shuffle, random_state: the order in which `fit` takes the rows, each once. `partial_fit` takes them as they come.
+    shuffle, random_state: the order in which `fit` visits the rows, each once. `partial_fit` takes them as they come.
     class_weight: a dictionary of weights by class.
-    new_features: "error" refuses X with other columns, as scikit-learn asks; "learn" takes wider X as it comes, and columns of data frames by
-        their names.
+    new_features: "error" refuses X with other columns, as scikit-learn requires; "learn" accepts wider X, and matches the columns of
+        data frames by their names.
 
-    Classes may appear at any time. Features are scaled automatically. Predictions are the steady answer, for when no labels are coming in, which is
-    one linear model, `coef_` and `intercept_`; answer="live" is for events whose predecessors were all learned. `progress_` holds the log loss and
-    the accuracy of the live predictions that were made before learning from each event; `report()` says which experts carry the weight.
+    Classes may appear at any time. Features are scaled automatically. Predictions are the steady answer, for times when no labels are
+    coming in: one linear model, with `coef_` and `intercept_`. answer="live" is for events that follow those learned last. `progress_`
+    holds the log loss and the accuracy of the live predictions, each made before learning from the event. `report()` says which experts
+    have the most weight.
     """
 
     kind = "sklearn.AutoClassifier"
@@ -141,7 +125,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn from these events alone, each once; what was learned before is forgotten. Events with a `time` are taken in its order."""
+        """Discard what was learned and learn from these events, each once. If `time` is given, they are learned in order of time."""
         X, y = self._checked(X, reset=True), self._checked_labels(X, y)
         for name in ("_model", "_class_dtype"):
             self.__dict__.pop(name, None)
@@ -158,19 +142,19 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
         sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from these events, each once, in order. `classes` may name classes that have not come yet."""
+        """Learn from these events, each once, in order. `classes` may declare classes that have not appeared yet."""
         X, y = self._checked(X, reset="_model" not in self.__dict__), self._checked_labels(X, y)
         self._learn(X, y, classes, self._weights(sample_weight, X, online=True), time)
         return self
 
     def decision_function(self, X: Any, *, answer: Answer = "steady") -> Array:
-        """Log odds of the second class where there are two, else logits of all (the live answer: their log probabilities)."""
-        rows = self._checked_rows(X)
+        """The log-odds of the second class if there are two, otherwise the logits of all (the live answer: log probabilities)."""
+        rows = self._checked_for_prediction(X)
         return self._by_class(self._model.scores(self._model.predict_raw(rows, answer=answer)))
 
     def predict_proba(self, X: Any, *, answer: Answer = "steady") -> Array:
-        """P(class) of each event, one column for each class."""
-        rows = self._checked_rows(X)
+        """P(class) of each event, with one column per class."""
+        rows = self._checked_for_prediction(X)
         answers, columns = self._model.predict_raw(rows, answer=answer), self._columns()
         if columns == [1, 0]:  # the log odds of the other class
             return self._model.probabilities(RawPredictions(-answers.raw))
@@ -219,7 +203,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
         return checked_labels(y)
 
     def saved(self) -> ModelFile:
-        """What a file holds of the classifier."""
+        """The contents of the classifier's model file."""
         saved = super().saved()
         saved.options.update(self._saved_classes())
         return saved
@@ -233,12 +217,12 @@ class AutoClassifier(WithClasses, ClassifierMixin, Auto):  # type: ignore[misc]
         self._model = ExpertClassifier(learner, classes)
 
 
-class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
-    """A regression for streams with nothing to tune: strengths and memories are learned side by side and mixed as the stream decides.
+class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
+    """A regression for streams with nothing to tune: experts with many strengths and memories learn side by side and are mixed.
 
-    The parameters are those of `AutoClassifier`, but for class_weight; the steady and the live answer are as there. Live predictions lie within the
-    range of the labels seen so far. `progress_` holds the errors of the live predictions that were made before learning from each event; its `loss` is half the mean squared
-    error.
+    The parameters are those of `AutoClassifier` without class_weight, and so are the steady and the live answer. Live predictions lie
+    within the range of the labels seen so far. `progress_` holds the errors of the live predictions, each made before learning from the
+    event; its `loss` is half the mean squared error.
     """
 
     kind = "sklearn.AutoRegressor"
@@ -248,7 +232,7 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn from these events alone, each once; what was learned before is forgotten. Events with a `time` are taken in its order."""
+        """Discard what was learned and learn from these events, each once. If `time` is given, they are learned in order of time."""
         X, y = self._checked(X, reset=True), self._checked_targets(X, y)
         self.__dict__.pop("_model", None)
         self._learn(*self._in_order(X, y, sample_weight, time))
@@ -265,7 +249,7 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
 
     def predict(self, X: Any, *, answer: Answer = "steady") -> Array:
         """The prediction for each event."""
-        rows = self._checked_rows(X)
+        rows = self._checked_for_prediction(X)
         return self._model.margins(rows, answer=answer)[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, *, answer: Answer = "steady") -> float:
@@ -293,7 +277,7 @@ class AutoRegressor(RegressorMixin, Auto):  # type: ignore[misc]
     def _restore_model(self, learner: AutoLearner, saved: ModelFile) -> None:
         del saved
         if learner.task != "numbers":
-            raise ValueError("its learner is one of classes.")
+            raise ValueError("its learner is for classes.")
         self._model = ExpertRegressor(learner)
 
     def _checked_targets(self, X: Any, y: Any) -> Array:

@@ -1,303 +1,147 @@
-"""What the classifier and the regressor share."""
+"""What all estimators for scikit-learn share: the checks of X, its columns by number or by name, and the state of being fitted."""
 
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Self, cast
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
+from odca.io import model_file
 from odca.io.model_file import ModelFile, Savable
-from odca.learner import Learner
-from odca.learner_options import frozen
-from odca.losses import as_loss
-from odca.models.linear import LinearClassifier, LinearLabels, LinearRegressor
-from odca.models.options import ModelOptions, Task
-from odca.penalties import KL, Penalty, as_penalty
-from odca.sklearn.columns import Columns
 from odca.validation.arrays import Array
-from odca.windows import Window, as_window
 
-NAMED: dict[str, Callable[[Any], object]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
-NUMBERS = ("rho", "smoothing", "intercept_penalty", "prior_strength", "prior_mean", "penalty_weights")
-OF_THE_LEARNER = (*NAMED, *NUMBERS, "fit_intercept", "scale")
-"""The options that a learner is made with, and cannot take over later."""
+FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Estimator(Columns, Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
-    """What classifier and regressor share. Their lanes are classes, labels or outputs."""
+def all_or_nothing(method: Callable[P, R]) -> Callable[P, R]:
+    """Make a method leave the estimator unchanged if it raises an error, except for what its learner has learned by then."""
 
-    _task: Task
-    _model: LinearClassifier | LinearLabels | LinearRegressor
-    _begun: dict[str, Any]
-    """The options that the learner was made with."""
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        estimator: Any = args[0]
+        before = dict(estimator.__dict__)
+        try:
+            return method(*args, **kwargs)
+        except BaseException:
+            estimator.__dict__ = before
+            raise
 
-    def __init__(  # the parameters are explained where they are public
-        self,
-        loss: object = "squared_error",
-        *,
-        penalty: Penalty | str = "l2",
-        rho: float | str = "auto",
-        window: Window | str | float = "infinite",
-        smoothing: float | str = "auto",
-        fit_intercept: bool = True,
-        intercept_penalty: float = 1.0,
-        scale: bool | str = "auto",
-        prior_strength: float | str = "auto",
-        prior_mean: npt.ArrayLike | None = None,
-        penalty_weights: npt.ArrayLike | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        shuffle: bool = True,
-        random_state: Any = None,
-        new_features: str = "error",
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.rho = rho
-        self.window = window
-        self.smoothing = smoothing
-        self.fit_intercept = fit_intercept
-        self.intercept_penalty = intercept_penalty
-        self.scale = scale
-        self.prior_strength = prior_strength
-        self.prior_mean = prior_mean
-        self.penalty_weights = penalty_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.new_features = new_features
+    return call
 
-    # What was learned
+
+class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
+    """An estimator that takes dense and sparse X, and, if `new_features` says so, columns that it has not seen before."""
+
+    _model: Any
+    """The model, which exists after `fit` or `partial_fit`."""
+    new_features: str
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_model" in self.__dict__
 
     @property
-    def learner_(self) -> Learner:
-        """The learner behind the estimator, whose lanes are classes, labels or outputs."""
-        if "_model" not in self.__dict__:
-            raise AttributeError("there is a learner after fit or partial_fit.")
-        learner: Any = self._model.learner
-        return cast("Learner", learner)
+    def learner_(self) -> Any:
+        """The learner inside the estimator."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("there is a learner only after fit or partial_fit.")
+        return cast("Any", self._model.learner)
 
-    @property
-    def coef_(self) -> Any:
-        """The weights that `predict` uses, in the units of X."""
-        check_is_fitted(self)
-        weights = self._shown(np.atleast_2d(self.learner_.smoothed_coef)[self._lanes()])
-        return sp.csr_array(np.atleast_2d(weights)) if self.__dict__.get("_sparse_coef") else weights
+    # X
 
-    @property
-    def intercept_(self) -> Array:
-        """The constant that `predict` adds."""
+    def _checked_for_prediction(self, X: Any) -> Any:
         check_is_fitted(self)
-        return np.atleast_1d(self.learner_.smoothed_intercept)[self._lanes()]
+        return self._checked(X, reset=False, learning=False)
 
-    @property
-    def dual_objective_(self) -> float | Array:
-        """A certified lower bound on the objective that any weights reach, per class or output."""
-        check_is_fitted(self)
-        return scalar(np.atleast_1d(self.learner_.dual_objective())[self._lanes()])
+    def _checked(self, X: Any, *, reset: bool, learning: bool = True) -> Any:
+        """X in a form that the learner can read, with the columns in their known order."""
+        if self.new_features not in ("error", "learn"):
+            raise ValueError(f"new_features must be 'error' or 'learn'; got {self.new_features!r}.")
+        if self.new_features == "error":
+            return validate_data(self, X, reset=reset, **FORM)
+        if reset:
+            _check_feature_names(self, X, reset=True)
+        names = list(X.columns) if hasattr(X, "columns") else None
+        array = check_array(X, **FORM, estimator=self)
+        if not reset and names and hasattr(self, "feature_names_in_"):
+            array = self._in_known_order(array, names, learning=learning)
+        elif not reset and not sp.issparse(array) and array.shape[1] < self.n_features_in_:  # missing columns are zero
+            array = np.pad(array, ((0, 0), (0, self.n_features_in_ - array.shape[1])))
+        if reset:
+            self.n_features_in_ = array.shape[1]
+        elif learning:
+            self.n_features_in_ = max(self.n_features_in_, array.shape[1])
+        return array
 
-    @property
-    def duality_gap_(self) -> float | Array:
-        """How far the weights can be from the best: after `fit`, and at any time under a sliding window."""
-        check_is_fitted(self)
-        if "fit_gap_" in self.__dict__:
-            return scalar(self.fit_gap_)
-        try:
-            return scalar(np.atleast_1d(self.learner_.duality_gap())[self._lanes()])
-        except ValueError as error:
-            raise AttributeError(f"duality_gap_ is known after fit, or under a sliding window: {error}") from error
+    def _in_known_order(self, array: Any, names: list[str], *, learning: bool) -> Any:
+        """The columns in their known order, by name: missing columns are zero, new ones come last."""
+        known = list(self.feature_names_in_)
+        new = [name for name in names if name not in set(known)]
+        if learning and new:
+            self.feature_names_in_ = np.array([*known, *new], dtype=object)
+        columns = [*known, *new] if learning else known
+        place = {name: at for at, name in enumerate(columns)}
+        kept = [at for at, name in enumerate(names) if name in place]
+        if sp.issparse(array):
+            to = sp.csr_array(
+                (np.ones(len(kept)), (kept, [place[names[at]] for at in kept])), (len(names), len(columns))
+            )
+            return sp.csr_array(array) @ to
+        out = np.zeros((len(array), len(columns)), dtype=array.dtype)
+        out[:, [place[names[at]] for at in kept]] = array[:, kept]
+        return out
 
-    def sparsify(self) -> Self:
-        """Show `coef_` as a sparse array from now on: for many features under an elastic net."""
-        check_is_fitted(self)
-        self._sparse_coef = True
-        return self
+    def _weights(self, sample_weight: Any, X: Any, *, online: bool) -> Array | None:
+        if sample_weight is None:
+            return None
+        if online and np.ndim(sample_weight) == 1 and not np.any(sample_weight):  # such events only advance the window
+            return np.zeros(len(sample_weight))
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
 
-    def densify(self) -> Self:
-        """Show `coef_` as a dense array again."""
-        check_is_fitted(self)
-        self._sparse_coef = False
-        return self
+    def _require_labels(self, X: Any, y: Any) -> None:
+        """Raise ValueError unless there is a label for each row."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        check_consistent_length(X, y)
 
     # Files
 
-    def saved(self) -> ModelFile:
-        """What a file holds of the estimator."""
-        check_is_fitted(self)
-        params = self.get_params(deep=False)
-        for name in ("prior_mean", "penalty_weights"):
-            params[name] = frozen(params[name], name)
-        fitted = {
-            name: self.__dict__[name] for name in ("n_features_in_", "n_iter_", *self._facts) if name in self.__dict__
-        }
-        arrays: dict[str, Any] = self._saved_names()
-        if any(each.events for each in self._model.metrics_by_output):
-            arrays |= self._model.saved_metrics()
-        if "fit_gap_" in self.__dict__:
-            arrays["fit_gap"] = self.fit_gap_
-        options: dict[str, Any] = {"params": params, "fitted": fitted}
-        if changed := self._changed_options():
-            options["begun"] = {name: self._begun[name] for name in changed}
-        if self.__dict__.get("_sparse_coef"):
-            options["sparse_coef"] = True
-        return ModelFile(self.kind, options, arrays, {"learner": self.learner_.saved()})
-
-    @classmethod
-    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the estimator that a file holds. ValueError (or the like) if it holds none."""
-        params, fitted = saved.options["params"], saved.options["fitted"]
-        if loss is not None:
-            params["loss"] = loss
-        estimator = cls(**params)
-        estimator._restore_model(Learner.restored(saved.parts["learner"], loss), saved)
-        estimator._begun = estimator._options_of_learner() | _begun_of(saved, loss)
-        if saved.options.get("sparse_coef") is True:
-            estimator.sparsify()
-        for name, value in fitted.items():
-            if name not in ("n_features_in_", "n_iter_", *cls._facts):
-                raise ValueError(f"a {cls.__name__} has no {name}.")
-            estimator.__dict__[name] = value
-        estimator._model.restore_metrics(saved.arrays)
-        if "fit_gap" in saved.arrays:
-            estimator.fit_gap_ = saved.arrays["fit_gap"]
-        width = estimator.__dict__.get("n_features_in_")
-        estimator._restore_columns(width, estimator.learner_.n_features, saved.arrays)
-        if "fit_gap" in saved.arrays and estimator.fit_gap_.shape != (estimator.learner_.lanes,):
-            raise ValueError("its gaps are not those of its learner.")
-        return estimator
-
-    @classmethod
-    def around(cls, model: Any, like: BaseEstimator, **params: Any) -> Self:
-        """An estimator of a model that was learned elsewhere, with the columns of another estimator."""
-        options = model.learner.options
-        own = {
-            "scale": options["scale"],
-            "prior_strength": options["prior_strength"],
-            "new_features": like.new_features,
-        }
-        estimator = cls(**own, **params)
-        estimator._model = model
-        estimator._begun = estimator._options_of_learner()
-        for name in ("n_features_in_", "feature_names_in_", "_class_dtype"):
-            if name in like.__dict__:
-                estimator.__dict__[name] = like.__dict__[name]
-        return estimator
-
-    _facts: tuple[str, ...] = ()
-    """The attributes that a file holds beside those that every estimator has."""
-
-    def _lanes(self) -> list[int]:
-        """The lanes that belong to the user's classes, labels or outputs, in their order."""
+    def _restore_model(self, learner: Any, saved: ModelFile) -> None:
+        """Set the model to that of a learner from a model file."""
         raise NotImplementedError
 
-    def _shown(self, weights: Array) -> Array:
-        return weights
+    def _saved_names(self) -> dict[str, npt.NDArray[Any]]:
+        """The names of the columns, if they have any."""
+        if "feature_names_in_" not in self.__dict__:
+            return {}
+        return model_file.pack_texts([str(name) for name in self.feature_names_in_])
 
-    def _restore_model(self, learner: Learner, saved: ModelFile) -> None:
-        """Become the estimator of a learner that a file holds."""
-        raise NotImplementedError
+    def _restore_columns(self, width: Any, known: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Restore the number of columns, of which the learner has seen `known`, and their names."""
+        if type(width) is not int or not known <= width < 2**31 or (known and width != known):
+            raise ValueError("its number of features is not that of its learner.")
+        self.n_features_in_ = width
+        if "text" in arrays:
+            self.feature_names_in_ = np.array(model_file.unpack_texts(arrays), dtype=object)
+            if len(self.feature_names_in_) != width:
+                raise ValueError("its number of names is not its number of features.")
 
-    # Learning
-
-    def _options_of_learner(self) -> dict[str, Any]:
-        """As they are now, each in a form that can be compared."""
-        options = {name: getattr(self, name) for name in OF_THE_LEARNER}
-        options |= {name: meant(options[name]) for name, meant in NAMED.items()}
-        given = {name: options[name] for name in NUMBERS if not isinstance(options[name], str)}
-        return options | {name: frozen(value, name) for name, value in given.items()}
-
-    def _changed_options(self) -> list[str]:
-        """Those that are no longer what the learner was made with."""
-        now = self._options_of_learner()
-        return [name for name in OF_THE_LEARNER if now[name] != self._begun[name]]
-
-    def _require_unchanged_options(self) -> None:
-        changed = self._changed_options()
-        if not changed:
-            return
-        now = self._options_of_learner()
-        what = ", ".join(f"{name} from {self._begun[name]!r} to {now[name]!r}" for name in changed)
-        raise ValueError(
-            f"options were changed while a stream is learned: {what}. A model that has begun keeps the options it was begun "
-            "with. Set them back, or begin a new model: sklearn.base.clone(model), or fit."
-        )
-
-    def _new_learner(self, X: Any, labels: Array, *, online: bool, mass: float = 1.0) -> Learner:
-        """A learner for these labels, of which those of the first event alone count `online`: no split of a stream shows."""
-        self._begun = self._options_of_learner()
-        options = ModelOptions.of(self, task=self._task, intercept=self.fit_intercept)
-        if not online and isinstance(options.rho, str):
-            options = replace(options, rho=self._automatic_rho(labels) / mass)
-        if not online and isinstance(options.prior_strength, str):
-            options = replace(options, prior_strength=0.0)
-        in_units = self.prior_mean is None and (
-            online or not sp.issparse(X)
-        )  # else the weights have a meaning in the units of X
-        resolved = options.resolved(in_units=in_units, first=X[[0]].data if sp.issparse(X) else X[0])
-        kl = options.penalty if isinstance(options.penalty, KL) else None
-        return Learner(
-            **resolved.of_learner(lanes=labels.shape[1]),
-            prior_intercept=0.0 if online or not self.fit_intercept else self._typical(labels),
-            prior_mean=self.prior_mean,
-            penalty_weights=self.penalty_weights,
-            n_features=X.shape[1] if kl is not None and kl.prior is None else None,
-        )
-
-    def _automatic_rho(self, labels: Array) -> float:  # noqa: ARG002 - some need them
-        """Of the mass 1."""
-        return 1.0
-
-    def _typical(self, labels: Array) -> Any:  # noqa: ARG002 - some need them
-        """Where the intercept is drawn to, for each lane."""
-        return 0.0
-
-    def _solved(self, X: Any, labels: Array, weight: Array | None, offset: Any, time: Any) -> Learner:
-        """A new learner, fitted."""
-        mass = float(len(labels) if weight is None else weight.sum())  # ρ = 1/mass is LIBLINEAR's C = 1
-        learner = self._new_learner(X, labels, online=False, mass=mass)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        report = learner.fit(
-            X,
-            labels,
-            sample_weight=weight,
-            offset=offset,
-            time=time,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            shuffle=self.shuffle,
-            seed=seed,
-        )
-        self.n_iter_ = report.passes
-        self.fit_gap_ = np.atleast_1d(report.gap)
-        if not report.converged:
-            warnings.warn(
-                f"the duality gap is {float(np.max(self.fit_gap_)):.3g} after {report.passes} passes, more than tol={self.tol} "
-                "of the objective before learning. Raise max_iter or rho, or set scale=True.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return learner
-
-
-def _begun_of(saved: ModelFile, loss: object) -> dict[str, Any]:
-    """The options of a file that were changed after the learner was made, as they were then."""
-    begun: dict[str, Any] = dict(saved.options.get("begun", {}))
-    if not begun.keys() <= set(OF_THE_LEARNER):
-        raise ValueError(f"no learner is made with {', '.join(begun.keys() - set(OF_THE_LEARNER))}.")
-    return begun | ({"loss": loss} if loss is not None else {})
-
-
-def scalar(values: Array) -> float | Array:
-    """One number as a number."""
-    return float(values[0]) if len(values) == 1 else values
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

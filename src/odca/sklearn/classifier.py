@@ -1,4 +1,4 @@
-"""A classifier: one against the rest, in lanes."""
+"""A linear classifier for scikit-learn: one lane per class, each class against the rest."""
 
 from typing import Any, Self
 
@@ -16,43 +16,44 @@ from odca.losses import MARGIN_LOSSES, SquaredError, as_loss
 from odca.models.classifier import RawPredictions
 from odca.models.linear import LinearClassifier, LinearLabels
 from odca.penalties import Penalty
-from odca.sklearn.base import Estimator
-from odca.sklearn.columns import all_or_nothing
+from odca.sklearn.base import all_or_nothing
 from odca.sklearn.labels import Encoded, WithClasses, checked_labels, class_weights, encode, restored_classes
+from odca.sklearn.linear import LinearEstimator
 from odca.validation.arrays import Array
 from odca.windows import Infinite, Window
 
 CLASSIFIERS = (*MARGIN_LOSSES, SquaredError)
 
 
-class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[misc]
+class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     """A linear classifier for streams and for data sets: min mean loss + ρR(w), by dual coordinate ascent.
 
-    No step size, any of several windows, exact at any batch size. docs/estimators.md says why the defaults are what they are.
+    There is no step size, and the result does not depend on the batch size. docs/estimators.md explains the defaults.
 
     loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "squared_error";
         "smooth_hinge:0.5" with its parameter, or an object such as SmoothHinge(0.5).
     penalty: "l2", "elasticnet", "elasticnet:0.2", "nonnegative", "box:-1,1", or an object: ElasticNet(0.2), Box(-1, 1), ...
-    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n the sum of the weights: LIBLINEAR's C = 1) and the
-        best so far of six strengths in `partial_fit`.
+    rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n is the sum of the weights: LIBLINEAR's C = 1). In `partial_fit`
+        it is, of six strengths, the one that has predicted best so far.
         `odca.conversions.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
-    window: how the past counts: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
+    window: how past events are weighted: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
         "half-life:7d" of event time, or an object such as HalfLife(3600.0): then events need a `time`.
     smoothing: κ in [0, 1], how long predictions average over past weights; "auto" follows the window, and is 0 with
         rho="auto". `fit` needs none.
     fit_intercept, intercept_penalty: the intercept is penalised like a weight, times intercept_penalty.
-    scale: True standardises the features as they come, under the model's own window (centred where X is dense); "auto" does so
-        for dense X, and for sparse X in `partial_fit` but not in `fit`. Weights are always shown in the units of X.
-    prior_strength: a constant strength beside ρΔ, which restrains the first events of a stream. "auto" takes a tenth of the squared
-        length of the first event in `partial_fit` with a given rho, else none.
+    scale: True standardises the features with statistics that are updated with every event, under the model's own window (dense X
+        is also centred); "auto" does so for dense X, and for sparse X in `partial_fit` but not in `fit`. `coef_` is always in the units
+        of X.
+    prior_strength: a constant strength in addition to ρΔ, which limits the first updates of a stream. "auto" is a tenth of the squared
+        length of the first event in `partial_fit` with a given rho, otherwise 0.
     prior_mean, penalty_weights: as for `odca.Learner`.
     class_weight: a dictionary of weights by class, or (for `fit`) "balanced".
     tol, max_iter: `fit` ends when the duality gap is at most `tol` times the objective before learning, or after `max_iter` passes.
     shuffle, random_state: the order in which `fit` visits the events. `partial_fit` takes them as they come.
-    new_classes: "learn" gives a class that appears in the middle of a stream a model that ends bit for bit as if the class
-        had been declared at the start; "error" refuses it, and is faster for two classes.
-    new_features: "error" refuses X with other columns, as scikit-learn asks; "learn" takes wider X as it comes, and columns
-        of data frames by their names.
+    new_classes: "learn" allows classes that appear in the middle of a stream; their models are the same, to the bit, as if they had
+        been declared at the start. "error" refuses them, and is faster for two classes.
+    new_features: "error" refuses X with other columns, as scikit-learn requires; "learn" accepts wider X, and matches the columns of
+        data frames by their names.
 
     `progress_` holds the mean loss and the accuracy of the predictions that `partial_fit` made before learning from each event.
     """
@@ -113,7 +114,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         offset: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Self:
-        """Solve the problem of these events to a duality gap; what was learned before is forgotten."""
+        """Discard what was learned and solve the problem of these events, to a certified duality gap."""
         self._check_options()
         X, y = self._checked(X, reset=True), self._checked_labels(X, y)
         for name in ("_model", "_class_dtype"):
@@ -145,10 +146,12 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         offset: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from these events, each once, in order. `classes` may name classes that have not come yet."""
+        """Learn from these events, each once, in order. `classes` may declare classes that have not appeared yet."""
         self._check_options()
         if self.class_weight == "balanced":
-            raise ValueError("class_weight='balanced' needs all events at once: use fit, or give the weights by class.")
+            raise ValueError(
+                "class_weight='balanced' needs all events at once: use fit, or give the weights of the classes."
+            )
         first = not hasattr(self, "learner_")
         if not first:
             self._require_unchanged_options()
@@ -164,12 +167,12 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
     def _learn_labels(
         self, X: Any, y: npt.NDArray[Any], weight: Array | None, offset: Any, time: Any, *, first: bool
     ) -> None:
-        """Several labels of an event, whose lanes never change."""
+        """Learn events that can have several labels. Their lanes never change."""
         targets = np.where(y > 0, 1.0, -1.0)
         if first:
             self._model = LinearLabels(self._new_learner(X, targets, online=True))
         if not isinstance(self._model, LinearLabels) or y.shape[1] != self.learner_.lanes:
-            raise ValueError(f"y has {y.shape[1]} labels per event; this model was begun with other targets.")
+            raise ValueError(f"y has {y.shape[1]} labels per event; the model was created with other targets.")
         offsets = self._offsets_for(offset, targets.shape[1], None)
         self._model.learn(X, targets, sample_weight=weight, offset=offsets, time=time)
 
@@ -209,27 +212,27 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
 
     def _model_of_classes(self) -> LinearClassifier:
         if not isinstance(self._model, LinearClassifier):
-            raise ValueError("this model was begun with several labels per event; y must be an indicator matrix.")  # noqa: TRY004 - y's fault
+            raise ValueError("the model was created with several labels per event; y must be an indicator matrix.")  # noqa: TRY004 - y's fault
         return self._model
 
     @property
     def progress_(self) -> Any:
-        """How well `partial_fit` predicted each event before it learned from it: `odca.metrics.ClassMetrics`.
+        """How well `partial_fit` predicted each event before learning from it: `odca.metrics.ClassMetrics`.
 
-        With several labels for an event, a list with the metrics of each label.
+        With several labels per event, a list with the metrics of each label.
         """
         check_is_fitted(self)
         return self._model.metrics_by_output if self._is_multilabel() else self._model.metrics
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The classes, sorted; of several labels their numbers."""
+        """The classes, sorted; with several labels per event, the numbers of the labels."""
         if "_model" in self.__dict__ and self._is_multilabel():
             return np.arange(self.learner_.lanes)
         return super().classes_
 
     def decision_function(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
-        """The margins: of the second class where there are two, else one column for each class or label."""
+        """The margins: that of the second class if there are two, otherwise one column per class or label."""
         answers = self._answers(X, offset)
         return answers.raw if isinstance(self._model, LinearLabels) else self._by_class(self._model.scores(answers))
 
@@ -239,10 +242,10 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         return (margins > 0).astype(int) if self._is_multilabel() else self._chosen(margins)
 
     def predict_proba(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
-        """P(class) of each event, one column for each class; P(label) of each label.
+        """P(class) of each event, with one column per class; or P(label), with one column per label.
 
-        Exact for log loss (several classes: one against the rest, normalised). For other losses by the map that was learned from
-        the scores of events before they were learned.
+        For log loss the probabilities are those of the model (with several classes: one against the rest, normalised). For other losses
+        they are calibrated on the margins of past events, each from before the event was learned.
         """
         answers = self._answers(X, offset)
         p = self._model.probabilities(answers)
@@ -256,7 +259,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
     # Files
 
     def saved(self) -> ModelFile:
-        """What a file holds of the classifier."""
+        """The contents of the classifier's model file."""
         saved = super().saved()
         classes = {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "spare": None}
         if isinstance(self._model, LinearClassifier):
@@ -285,13 +288,12 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
     # Helpers
 
     def _answers(self, X: Any, offset: npt.ArrayLike | None) -> RawPredictions:
-        check_is_fitted(self)
-        X = self._checked(X, reset=False, learning=False)
+        X = self._checked_for_prediction(X)
         classes = None if isinstance(self._model, LinearLabels) else self._model.classes
         return self._model.predict_raw(X, offset=self._offsets_for(offset, self.learner_.lanes, classes))
 
     def _calibrate(self, margins: Array, targets: Array, weight: Array | None, time: Any) -> None:
-        """Learn probabilities from the margins of a solution. Where nothing fades, in any order but perhaps a sorted one."""
+        """Learn probabilities from the margins of a solution: in random order if the window is infinite, as X may be sorted by label."""
         order = np.arange(len(targets))
         if isinstance(self.learner_.window, Infinite):
             order = np.random.default_rng(0).permutation(len(targets))
@@ -338,7 +340,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         return columns if len(columns) > 2 else [0]
 
     def _offsets_for(self, offset: npt.ArrayLike | None, lanes: int, classes: Any) -> Array | None:
-        """Offsets for every lane: one number where there are two classes, else one for each of `classes`, sorted, or labels."""
+        """Offsets for every lane, from one number per event if there are two classes, otherwise one per class (sorted) or label."""
         if offset is None:
             return None
         given = np.asarray(offset, dtype=np.float64)
@@ -352,7 +354,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, Estimator):  # type: ignore[m
         return np.hstack([columns, np.zeros((len(columns), lanes - owners))])
 
     def _require_expected(self, labels: Encoded, declared: Any, *, first: bool) -> None:
-        """Raise ValueError for classes that must not appear any more."""
+        """Raise ValueError for a new class if new_classes is "error"."""
         if self.new_classes == "error" and labels.new and not (first and declared is None):
             known = sorted(label for label in labels.classes if label not in labels.new)
             raise ValueError(

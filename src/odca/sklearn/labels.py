@@ -1,4 +1,4 @@
-"""Labels as scikit-learn's users give them, translated to the codes of a model's classes."""
+"""Translation of scikit-learn's labels to the codes of a model's classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,31 +11,31 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 DTYPES = "biufUO"
-"""The kinds of labels that a file can hold: truths, numbers, texts."""
+"""The kinds of labels that a file can hold: booleans, numbers, text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Labels as places among classes, those of the model first."""
+    """Labels as codes: their positions in `classes`, which begins with the classes of the model."""
 
     codes: npt.NDArray[np.intp]
     classes: list[Any]
     declared: list[Any]
     new: list[Any]
-    """The classes that neither were known nor are declared, in the order of their first events."""
+    """The classes that were neither known nor declared, in order of appearance."""
 
 
 def checked_labels(y: Any) -> npt.NDArray[Any]:
-    """One label for each event, none of them missing."""
+    """The labels, one per event. ValueError if one is missing."""
     assert_all_finite(np.asarray(y), input_name="y")
     check_classification_targets(y)
     return np.asarray(column_or_1d(y, warn=True))
 
 
 def encode(y: npt.NDArray[Any], known: Sequence[Any], declared: Any, *, sort_two: bool) -> Encoded:
-    """The codes of labels, for a model that knows these classes, when others are declared.
+    """The codes of labels, for a model with the `known` classes, if others are `declared`.
 
-    With `sort_two`, one or two classes are in sorted order: the single margin of two then speaks for the larger label.
+    With `sort_two`, one or two classes are sorted, so that a single margin is that of the larger label.
     """
     values, first, places = np.unique(y, return_index=True, return_inverse=True)
     found = values[np.argsort(first)].tolist()
@@ -54,7 +54,7 @@ def encode(y: npt.NDArray[Any], known: Sequence[Any], declared: Any, *, sort_two
 
 
 class WithClasses:
-    """An estimator whose model is a classifier: `classes_` are sorted, the model's in the order in which they came."""
+    """An estimator whose model is a classifier. Its `classes_` are sorted; those of the model are in order of appearance."""
 
     _model: Any
     _class_dtype: np.dtype[Any]
@@ -63,18 +63,18 @@ class WithClasses:
     def classes_(self) -> npt.NDArray[Any]:
         """The classes, sorted."""
         if "_model" not in self.__dict__:
-            raise AttributeError("the classes are known after fit or partial_fit.")
+            raise AttributeError("the classes are known only after fit or partial_fit.")
         return _as_array(sorted(self._model.classes), self._class_dtype)
 
     def _note_dtype(self, y: npt.NDArray[Any], declared: Any = None) -> None:
-        """Remember a type that holds all labels, those that were declared too: predictions have it."""
+        """Remember a type that can hold all labels, including the declared ones: that of the predictions."""
         types = [y.dtype, *([] if declared is None else [np.asarray(declared).dtype])]
         types += [self._class_dtype] if "_class_dtype" in self.__dict__ else []
         is_object = any(each.kind == "O" for each in types)
         self._class_dtype = np.dtype(object) if is_object else np.result_type(*types)
 
     def _columns(self) -> list[int]:
-        """The place in the model of each of `classes_`."""
+        """The code of each of `classes_` in the model."""
         return [self._model.classes.index(label) for label in sorted(self._model.classes)]
 
     def _by_class(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -85,7 +85,7 @@ class WithClasses:
         return scores[:, 0] if columns == sorted(columns) else -scores[:, 0]
 
     def _chosen(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The classes that such scores speak for."""
+        """The classes with the highest scores."""
         classes = self.classes_
         if len(classes) == 1:
             return np.repeat(classes, len(scores))
@@ -104,16 +104,16 @@ def _as_array(labels: Sequence[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def restored_classes(values: tuple[Any, ...], name: str) -> tuple[list[Any], np.dtype[Any]]:
-    """The classes of a file, and their type. ValueError if they are not different labels of one type."""
+    """The classes from a file, and their type. ValueError if they are not distinct labels of one type."""
     dtype = np.dtype(name)
     if dtype.kind not in DTYPES or (dtype.kind == "O" and not all(isinstance(each, str) for each in values)):
-        raise ValueError(f"classes of type {dtype} are not among those that it can hold.")
+        raise ValueError(f"its classes are of type {dtype}, which a model file cannot hold.")
     classes = _as_array(values, dtype)
     if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
-        raise ValueError("its classes are not different from each other.")
+        raise ValueError("its classes are not distinct.")
     return classes.tolist(), dtype
 
 
 def class_weights(class_weight: dict[Any, float], labels: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """The weights by class; a class without one weighs 1."""
+    """The weights of the classes; 1 for a class without one."""
     return np.array([float(class_weight.get(label, 1.0)) for label in labels])

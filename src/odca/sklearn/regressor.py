@@ -1,4 +1,4 @@
-"""A regression: one output, or several in lanes."""
+"""A linear regression for scikit-learn, with one output or several (lanes)."""
 
 from typing import Any, Self
 
@@ -12,30 +12,29 @@ from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError, as_loss
 from odca.models.linear import LinearRegressor
-from odca.sklearn.base import Estimator
-from odca.sklearn.columns import all_or_nothing
+from odca.sklearn.base import all_or_nothing
+from odca.sklearn.linear import LinearEstimator
 from odca.validation.arrays import Array
 
 SQUARED_LOSSES = (SquaredError, Expectile, SquaredEpsilonInsensitive)
-"""Losses that grow with the square of the error: their best constant is a mean, that of the others a median."""
+"""Losses that grow with the square of the error: their best constant prediction is a mean, that of the others a median."""
 
 
-class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
+class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     """A linear regression for streams and for data sets: min mean loss + ρR(w), by dual coordinate ascent.
 
     loss: "squared_error", "huber", "absolute_error", "quantile", "expectile", "epsilon_insensitive",
         "squared_epsilon_insensitive", "poisson" (then `predict` is the mean e^z), "quantile:0.9" with its parameter, or
         an object such as Quantile(0.9).
 
-    prior_strength: "auto" is 0: the updates of a regression become smaller as it approaches the label, and need no restraint.
+    prior_strength: "auto" is 0: the updates of a regression shrink as it approaches the label, so the first ones need no limit.
+    rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; for losses that grow like |y - z|, divided by the spread of y). In `partial_fit` it
+        is, of six strengths, the one that has predicted best so far.
+    fit_intercept: `fit` penalises how far the intercept is from the mean (or median) of the targets.
 
-    rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; under losses that grow like |y - z| divided by the spread of y) and the
-        best so far of six strengths in `partial_fit`.
-    fit_intercept: in `fit` the intercept is drawn to the mean (or median) of the targets: the penalty is on how far it is from there.
-
-    y may have several columns: they are learned side by side over one read of X. `progress_` holds the mean loss and the mean
-    absolute error of the predictions that `partial_fit` made before learning from each event. The other parameters are those of
-    `ODCAClassifier`.
+    The other parameters are those of `ODCAClassifier`. y may have several columns, which are learned together in one pass over X.
+    `progress_` holds the mean loss and the mean absolute error of the predictions that `partial_fit` made before learning from each
+    event.
     """
 
     kind = "sklearn.ODCARegressor"
@@ -52,7 +51,7 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         offset: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Self:
-        """Solve the problem of these events to a duality gap; what was learned before is forgotten."""
+        """Discard what was learned and solve the problem of these events, to a certified duality gap."""
         X, y = self._checked(X, reset=True), self._checked_targets(X, y)
         self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
         weight = self._weights(sample_weight, X, online=False)
@@ -78,22 +77,21 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             self.n_outputs_ = 0 if y.ndim == 1 else y.shape[1]
             self._model = LinearRegressor(self._new_learner(X, targets, online=True))
         elif (0 if y.ndim == 1 else y.shape[1]) != self.n_outputs_:
-            raise ValueError(f"y has shape {y.shape}; this model was begun with {max(self.n_outputs_, 1)} output(s).")
+            raise ValueError(f"y has shape {y.shape}; the model was created with {max(self.n_outputs_, 1)} output(s).")
         weight = self._weights(sample_weight, X, online=True)
         self._model.learn(X, targets, sample_weight=weight, offset=offset, time=time)
         self.__dict__.pop("fit_gap_", None)
         return self
 
     def predict(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
-        """The prediction for each event; of Poisson loss the mean e^z."""
-        check_is_fitted(self)
-        X = self._checked(X, reset=False, learning=False)
+        """The prediction for each event; for Poisson loss the mean e^z."""
+        X = self._checked_for_prediction(X)
         mean = self._model.predictions(self._model.margins(X, offset=offset))
         return mean if self.n_outputs_ else mean[:, 0]
 
     @property
     def progress_(self) -> Any:
-        """How well `partial_fit` predicted each event before it learned from it: `odca.metrics.NumberMetrics`.
+        """How well `partial_fit` predicted each event before learning from it: `odca.metrics.NumberMetrics`.
 
         With several outputs, a list with the metrics of each.
         """
@@ -101,15 +99,15 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return self._model.metrics_by_output if self.n_outputs_ else self._model.metrics
 
     def _typical(self, labels: Array) -> Any:
-        """The mean or the median of the targets, for each output: their size is not the penalty's business."""
+        """The mean or the median of the targets, for each output: the penalty should not depend on where the targets lie."""
         loss = as_loss(self.loss)
         if isinstance(loss, Poisson):
             return np.log(np.maximum(labels.mean(axis=0), 0.1))
         return labels.mean(axis=0) if isinstance(loss, SQUARED_LOSSES) else np.median(labels, axis=0)
 
     def _automatic_rho(self, labels: Array) -> float:
-        """Ridge's alpha = 1. Under a loss that grows like |y - z| the dual is bounded, and what w can reach is in its units and
-        not in those of y: the strength falls as y spreads.
+        """Ridge's alpha = 1. For a loss that grows like |y - z| the duals are bounded, which limits w whatever the scale of y: so ρ is
+        divided by the spread of y.
         """
         loss, spread = as_loss(self.loss), float(labels.std(axis=0).max())
         bound = loss.d if isinstance(loss, Huber) else 1.0
@@ -138,5 +136,5 @@ class ODCARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         counts = isinstance(as_loss(self.loss), Poisson)
         tags.target_tags.positive_only = counts
-        tags.target_tags.multi_output = not counts  # it is, but scikit-learn's check of that gives negative targets
+        tags.target_tags.multi_output = not counts  # with Poisson too, but scikit-learn's check uses negative targets
         return tags

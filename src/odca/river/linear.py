@@ -1,0 +1,131 @@
+"""What the linear classifier and the linear regressor share."""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Self, TypeVar, Unpack, cast
+
+from odca import _core
+from odca.features.spec import FeatureOptions
+from odca.io.model_file import ModelFile
+from odca.models.events import Event, EventLearner
+from odca.models.options import ModelOptions, Task
+from odca.penalties import Penalty
+from odca.river.base import RiverEstimator
+from odca.windows import Window
+
+NOT_SAVED = {"_learn", "_predict", "_fast", "_lock"}
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class LinearEstimator(RiverEstimator):
+    """The options of the linear classifier and regressor, and their `EventLearner`."""
+
+    _task: Task
+
+    def __init__(  # the public classes explain the parameters
+        self,
+        loss: object = "squared_error",
+        penalty: Penalty | str = "l2",
+        rho: float | str = "auto",
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool | str = "auto",
+        prior_strength: float | str = "auto",
+        max_pending: int = 10_000,
+        **feature_options: Unpack[FeatureOptions],
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.rho = rho
+        self.window = window
+        self.smoothing = smoothing
+        self.intercept = intercept
+        self.intercept_penalty = intercept_penalty
+        self.scale = scale
+        self.prior_strength = prior_strength
+        self.max_pending = max_pending
+        self.feature_options = feature_options
+        self._lock = threading.RLock()  # held while the model is created or gets new classes
+        self._use(self._new_events())
+
+    @property
+    def events(self) -> EventLearner:
+        """The learner of dictionaries, which does the learning."""
+        return self._events
+
+    def _use(self, events: EventLearner) -> None:
+        """Learn with these from now on. Two of their methods are stored, because looking them up costs time with every event."""
+        self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
+        self._fast = events.native if self._has_fast_path() else None
+
+    def _has_fast_path(self) -> bool:
+        """Whether the prediction needs nothing but the margin of a single lane."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in NOT_SAVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+        self._use(state["_events"])
+
+    def _new_events(self, *, lanes: int | None = None, first: Event | None = None) -> EventLearner:
+        """An untrained learner. The first event decides the options that are "auto"."""
+        values = [] if first is None else self._events.native.feature_values(first)
+        options = ModelOptions.of(self, task=self._task).resolved(in_units=True, first=values)
+        return EventLearner(**options.of_learner(lanes=lanes), max_pending=self.max_pending, **self.feature_options)
+
+    @contextlib.contextmanager
+    def _undone_on_error(self) -> Iterator[None]:
+        """If the `with` ends in an error, the estimator is what it was before: without a new model or new classes."""
+        with self._lock:
+            before = dict(self.__dict__)
+            try:
+                yield
+            except BaseException:
+                self.__dict__ = before
+                raise
+
+    def explain_one(self, x: Event) -> dict[str, Any]:
+        """What each named feature of an event adds to its margin. See `EventLearner.explain_one`."""
+        return self.events.explain_one(x)
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weights by feature name, with "" for the intercept: numbers, or arrays with one number per lane."""
+        return self.events.weights()
+
+    @classmethod
+    def of(cls, events: EventLearner) -> Self:
+        """An estimator of events that were learned elsewhere."""
+        options, own = events.learner.options, events.options_of_features
+        estimator = cls(
+            loss=options["loss"],
+            prior_strength=options["prior_strength"],
+            scale=options["scale"],
+            **{name: value for name, value in own.items() if name in FeatureOptions.__annotations__},
+        )
+        estimator._use(events)
+        return estimator
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the estimator of a model file. ValueError (or a similar error) if it is invalid."""
+        params = saved.options["params"]
+        estimator = cls(**(params if loss is None else {**params, "loss": loss}))
+        estimator._use(EventLearner.restored(saved.parts["events"], loss))
+        return estimator
+
+
+def with_fast_path(name: str) -> Callable[[Method], Method]:
+    """Put a native fast path in front of a method, for calls without keywords on an object whose `_fast` is not None."""
+
+    def decorate(method: Method) -> Method:
+        return cast("Method", functools.update_wrapper(_core.with_fast_path(name, method), method))
+
+    return decorate
