@@ -26,19 +26,19 @@ def command_that(run) -> SimpleNamespace:
         parser.add_argument("--json", action="store_true")
         parser.add_argument("--number", type=int)
 
-    return SimpleNamespace(NAME="try", SUMMARY="try it", EPILOG="", add_arguments=add_arguments, run=run)
+    return SimpleNamespace(EPILOG="", add_arguments=add_arguments, run=run)
 
 
 @pytest.fixture
 def ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """The exit code and the output of a command whose body raises."""
-    monkeypatch.setitem(cli.COMMANDS, "try", ("odca.cli.tried", "try it"))
+    monkeypatch.setitem(cli.COMMANDS, "try", "try it")
 
     def run(error: BaseException, *words: str) -> tuple[int, str, str]:
         def body(arguments: argparse.Namespace) -> int:
             raise error
 
-        monkeypatch.setitem(sys.modules, "odca.cli.tried", command_that(body))
+        monkeypatch.setitem(sys.modules, "odca.cli.commands.try", command_that(body))
         code = cli.main(["try", *words])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
@@ -52,7 +52,7 @@ def ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
 def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 0
     shown = capsys.readouterr().out
-    for name, (_, summary) in cli.COMMANDS.items():
+    for name, summary in cli.COMMANDS.items():
         assert f"  {name}" in shown
         assert summary in shown
 
@@ -74,16 +74,15 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_matches_its_table_entry_and_shows_its_examples(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_shows_its_summary_and_its_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = cli.command(name)
-    assert (name, cli.COMMANDS[name][1]) == (module.NAME, module.SUMMARY)
     assert f"odca {name}" in module.EPILOG
     with pytest.raises(SystemExit) as end:
         cli.main([name, "--help"])
     assert end.value.code == 0
-    assert module.EPILOG in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert cli.COMMANDS[name] in " ".join(shown.split())
+    assert module.EPILOG in shown
 
 
 @pytest.mark.parametrize(

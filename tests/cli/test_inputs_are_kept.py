@@ -21,7 +21,7 @@ NEEDED = {"train": ["--label", "y"], "convert": ["--label", "y", "--to", "libsvm
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    return cli.prepare(argparse.ArgumentParser(prog=f"odca {name}"), cli.command(name))
+    return cli.prepare(argparse.ArgumentParser(prog=f"odca {name}"), name)
 
 
 def arguments_of(name: str) -> Iterator[argparse.Action]:

@@ -1,10 +1,10 @@
 """The command line: `odca <command>`. It finds the command, parses its arguments, runs it and returns an exit code.
 
-A command is a module with the attributes of `Command`; to add one, add a line to `COMMANDS`. Only the module of the
-requested command is imported, so that no command waits for imports that only another one needs.
+A command is a module in `odca.cli.commands` with the attributes of `Command`; to add one, add a line to `COMMANDS`. Only the
+module of the requested command is imported, so that no command waits for imports that only another one needs.
 
 A command fails by raising ValueError, OSError, ImportError or MemoryError. The user sees only the message, with the options that
-it names written as flags (see `flags`), or with ODCA_DEBUG=1 the traceback too. Invalid arguments that are found after parsing are
+it names written as flags (see `flag_spelling`), or with ODCA_DEBUG=1 the traceback too. Invalid arguments that are found after parsing are
 raised as argparse.ArgumentTypeError.
 """
 
@@ -25,28 +25,19 @@ REFUSED = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-# Each command's module and summary, in the order of the help.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("odca.cli.commands.train", "train a model on files, in one pass"),
-    "predict": ("odca.cli.commands.predict", "print a model's prediction for each event, one per line"),
-    "evaluate": (
-        "odca.cli.commands.evaluate",
-        "measure how well a model predicts labelled data, compared with baselines",
-    ),
-    "inspect": ("odca.cli.commands.inspect", "show a model's settings, its history, and its weights by feature name"),
-    "merge": ("odca.cli.commands.merge", "merge models that were trained on different data into one"),
-    "freeze": ("odca.cli.commands.freeze", "save the steady answer of an automatic model as one small linear model"),
-    "convert": ("odca.cli.commands.convert", "convert data to another format, or a model to JSON or ONNX"),
-    "demo": (
-        "odca.cli.commands.demo",
-        "compare three windows on a drifting stream, in a few seconds",
-    ),
-    "reproduce": (
-        "odca.cli.commands.reproduce",
-        "run the paper's experiments and some of our own: figures, curves, a verdict on each claim",
-    ),
-    "bench": ("odca.cli.commands.bench", "measure how fast this machine parses data and learns from them"),
-    "completion": ("odca.cli.commands.completion", "print a script that completes commands and options in your shell"),
+# The commands with their summaries, in the order of the help.
+COMMANDS = {
+    "train": "train a model on files, in one pass",
+    "predict": "print a model's prediction for each event, one per line",
+    "evaluate": "measure how well a model predicts labelled data, compared with baselines",
+    "inspect": "show a model's settings, its history, and its weights by feature name",
+    "merge": "merge models that were trained on different data into one",
+    "freeze": "save the steady answer of an automatic model as one small linear model",
+    "convert": "convert data to another format, or a model to JSON or ONNX",
+    "demo": "compare three windows on a drifting stream, in a few seconds",
+    "reproduce": "run the paper's experiments and some of our own: figures, curves, a verdict on each claim",
+    "bench": "measure how fast this machine parses data and learns from them",
+    "completion": "print a script that completes commands and options in your shell",
 }
 
 DESCRIPTION = "Learn linear models from streams of data by online dual coordinate ascent."
@@ -63,8 +54,6 @@ exit codes:
 class Command(Protocol):
     """The attributes that a command's module must have."""
 
-    NAME: str
-    SUMMARY: str
     EPILOG: str
     """Notes and examples, shown below the help."""
     FINISHES: bool
@@ -79,7 +68,7 @@ class Command(Protocol):
 
 def command(name: str) -> Command:
     """The module of a command."""
-    return cast("Command", import_module(COMMANDS[name][0]))
+    return cast("Command", import_module(f"odca.cli.commands.{name}"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -106,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that have nothing to do
-        return _run(command(words[0]), words[1:])
+        return _run(words[0], words[1:])
     top = top_parser()
     if words and not words[0].startswith("-"):
         top.error(_unknown(words[0]))
@@ -118,7 +107,7 @@ def _main(words: list[str]) -> int:
 def top_parser() -> argparse.ArgumentParser:
     """The parser of `odca` itself, which knows the names of the commands but not their arguments."""
     width = max(map(len, COMMANDS))
-    listed = "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    listed = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
     top = argparse.ArgumentParser(
         prog="odca",
         usage="odca [-h] [--version] <command> ...",
@@ -130,13 +119,14 @@ def top_parser() -> argparse.ArgumentParser:
     return top
 
 
-def prepare(parser: argparse.ArgumentParser, command: Command) -> argparse.ArgumentParser:
-    """A parser for a command's arguments."""
-    parser.description = command.SUMMARY
-    parser.epilog = command.EPILOG
+def prepare(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
+    """Make a parser one for the arguments of a command, and return it."""
+    module = command(name)
+    parser.description = COMMANDS[name]
+    parser.epilog = module.EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.allow_abbrev = False  # a script must not break when an option is added
-    command.add_arguments(parser)
+    module.add_arguments(parser)
     parser.usage = _usage(parser)
     return parser
 
@@ -157,15 +147,15 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def _run(command: Command, words: Sequence[str]) -> int:
-    parser = prepare(_Parser(prog=f"odca {command.NAME}"), command)
+def _run(name: str, words: Sequence[str]) -> int:
+    module, parser = command(name), prepare(_Parser(prog=f"odca {name}"), name)
     parsed = parser.parse_args(words)
     try:
         from odca.cli.files import refuse_overwriting  # noqa: PLC0415 - the help does not need it
 
         refuse_overwriting(parser, parsed)
-        with nullcontext() if getattr(command, "FINISHES", False) else INTERRUPTS.raised():
-            code = command.run(parsed)
+        with nullcontext() if getattr(module, "FINISHES", False) else INTERRUPTS.raised():
+            code = module.run(parsed)
         sys.stdout.flush()
     except BrokenPipeError:
         return BROKEN_PIPE

@@ -11,43 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from odca.cli.option_types import files_named, reads_file, writes_file
+from odca.cli.option_types import files_named
+from odca.cli.shared_options import STANDARD_STREAM
 from odca.cli.views.console import Output
 from odca.io.atomic import replacing
 
 if TYPE_CHECKING:
     from odca.stream.model import StreamModel
-
-STANDARD_STREAM = "-"
-
-
-def add_model_argument(parser: argparse.ArgumentParser) -> None:
-    """Add MODEL."""
-    reads_file(parser.add_argument("model", metavar="MODEL", help="a model or checkpoint written by `odca train`"))
-
-
-def add_answer_option(parser: argparse.ArgumentParser) -> None:
-    """Add --answer."""
-    parser.add_argument(
-        "--answer",
-        choices=("live", "steady"),
-        default="steady",
-        help="for an automatic model: steady, if it is used while no labels are coming in; live, if the data continue those that it "
-        "learned from (default: steady)",
-    )
-
-
-def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add -o, for data that go to standard output by default."""
-    writes_file(
-        parser.add_argument(
-            "-o",
-            "--output",
-            metavar="FILE",
-            default=STANDARD_STREAM,
-            help=f"the file to write {what} to (default: -, standard output)",
-        )
-    )
 
 
 def load_any(path: str, output: Output) -> Any:

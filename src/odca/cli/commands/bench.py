@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream
 from odca.cli.option_types import number
+from odca.cli.shared_options import add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Column, Output
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from odca.stream import Block, Schema
     from odca.stream.read.chunks import Chunk
 
-NAME = "bench"
-SUMMARY = "measure how fast this machine parses data and learns from them"
 EPILOG = """\
 examples:
   odca bench
@@ -55,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="roughly how long the benchmark may take (default: 15)",
     )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_printing_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

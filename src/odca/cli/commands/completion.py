@@ -4,8 +4,6 @@ import argparse
 
 from odca import cli
 
-NAME = "completion"
-SUMMARY = "print a script that completes commands and options in your shell"
 EPILOG = """\
 examples:
   odca completion bash > ~/.local/share/bash-completion/completions/odca
@@ -34,6 +32,6 @@ def full_parser() -> argparse.ArgumentParser:
     """The parser of `odca` with the arguments of all commands, which are all imported for it."""
     top = cli.top_parser()
     parsers = top.add_subparsers(metavar="<command>")
-    for name, (_, summary) in cli.COMMANDS.items():
-        cli.prepare(parsers.add_parser(name, help=summary), cli.command(name))
+    for name, summary in cli.COMMANDS.items():
+        cli.prepare(parsers.add_parser(name, help=summary), name)
     return top

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
 from odca.cli.option_types import writes_file
+from odca.cli.shared_options import STANDARD_STREAM, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from odca.stream.write.tables import Columns
     from odca.stream.write.text import Keys, Writer
 
-NAME = "convert"
-SUMMARY = "convert data to another format, or a model to JSON or ONNX"
 EPILOG = """\
 examples:
   odca convert clicks.csv --label click -o clicks.parquet
@@ -27,7 +26,6 @@ examples:
 DATA_FORMATS = ("libsvm", "vw", "jsonl", "csv", "parquet", "arrow")
 MODEL_FORMATS = ("json", "onnx")
 TABLES = ("csv", "parquet", "arrow")
-STANDARD = "-"
 MODEL_BEGINS = b'{"__metadata__":{"checksum":'
 
 
@@ -56,14 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     add_feature_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print no summary")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_printing_options(parser, quiet="print no summary")
     parser.set_defaults(result_in_file=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert data or a model; return the exit code."""
-    arguments.data_on_stdout = arguments.output == STANDARD
+    arguments.data_on_stdout = arguments.output == STANDARD_STREAM
     if len(arguments.data) == 1 and is_model(arguments.data[0]):
         return _convert_model(arguments)
     to = _format(arguments, DATA_FORMATS)
@@ -75,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def is_model(path: str) -> bool:
     """Whether a file is a model, by its content."""
-    if path == STANDARD or not Path(path).is_file():
+    if path == STANDARD_STREAM or not Path(path).is_file():
         return False
     with Path(path).open("rb") as file:
         return file.read(8 + len(MODEL_BEGINS))[8:] == MODEL_BEGINS
@@ -149,7 +146,7 @@ class _Conversion:
 
         columns = None
         if self._to in TABLES:
-            if STANDARD in self._arguments.data:
+            if STANDARD_STREAM in self._arguments.data:
                 raise ValueError(
                     f"{self._to} files begin with a list of all columns, so the data must be read twice, which is not possible "
                     "for standard input. Name a file, or convert to jsonl or vw."

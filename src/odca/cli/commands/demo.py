@@ -31,8 +31,6 @@ from odca.learner import Learner
 from odca.losses import LogLoss
 from odca.windows import Exponential, Infinite, Sliding
 
-NAME = "demo"
-SUMMARY = "compare three windows on a drifting stream, in a few seconds"
 EPILOG = """\
 examples:
   odca demo

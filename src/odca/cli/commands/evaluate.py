@@ -5,8 +5,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
-from odca.cli.files import add_answer_option, add_model_argument, load_stream_model, open_output
-from odca.cli.option_types import whole_number, writes_file
+from odca.cli.files import load_stream_model, open_output
+from odca.cli.option_types import writes_file
+from odca.cli.shared_options import add_answer_option, add_model_argument, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import (
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from odca.stream.model import StreamModel
     from odca.stream.read.stream import BadLines
 
-NAME = "evaluate"
-SUMMARY = "measure how well a model predicts labelled data, compared with baselines"
 EPILOG = """\
 The model file is not changed. Events of a class that the model does not know count as wrong predictions. With --progressive, an
 automatic model or one of more than two classes learns a new class when it appears; for one linear model of two classes it is an error
@@ -58,14 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--curve", metavar="FILE", help="also write the rows of the table to this file, as CSV, to plot them"
         )
     )
-    parser.add_argument(
-        "--table",
-        type=whole_number(1),
-        metavar="N",
-        help="print a row of the table every N events (default: at events 1, 2, 4, 8, ...)",
-    )
-    parser.add_argument("--quiet", action="store_true", help="print no table, only the summary")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_printing_options(parser, table=True, quiet="print no table, only the summary")
 
 
 def run(arguments: argparse.Namespace) -> int:

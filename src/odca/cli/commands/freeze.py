@@ -3,13 +3,11 @@
 import argparse
 from pathlib import Path
 
-from odca.cli.files import add_model_argument, load_stream_model
-from odca.cli.option_types import writes_file
+from odca.cli.files import load_stream_model
+from odca.cli.shared_options import add_model_argument, add_model_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 
-NAME = "freeze"
-SUMMARY = "save the steady answer of an automatic model as one small linear model"
 EPILOG = """\
 The result predicts what the automatic model predicts while no labels are coming in (--answer steady), and can do what every linear
 model can. It keeps none of the experts, so its file is several times smaller. To go on learning, keep the automatic model too.
@@ -22,11 +20,8 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_model_argument(parser)
-    writes_file(
-        parser.add_argument("-o", "--output", metavar="SMALL", required=True, help="the file to write the model to")
-    )
-    parser.add_argument("--quiet", action="store_true", help="print no summary")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_model_output_option(parser, "the small model")
+    add_printing_options(parser, quiet="print no summary")
 
 
 def run(arguments: argparse.Namespace) -> int:

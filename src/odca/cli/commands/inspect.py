@@ -4,8 +4,9 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.files import add_output_option, load_any, open_output
+from odca.cli.files import load_any, open_output
 from odca.cli.option_types import reads_file, whole_number, writes_file
+from odca.cli.shared_options import add_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.comparison import show_changes
 from odca.cli.views.console import Column, Fact, Output
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from odca.stream.model import StreamModel
     from odca.validation.arrays import Array
 
-NAME = "inspect"
-SUMMARY = "show a model's settings, its history, and its weights by feature name"
 EPILOG = """\
 The weights are those used for predictions (the smoothed ones, if smoothing is on), in the units of the data; those of an automatic
 model are its steady answer's. A model of two classes has one set of weights: positive weights speak for the second class.
@@ -65,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     add_output_option(parser, "the weights of --all")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_printing_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

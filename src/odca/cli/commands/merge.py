@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli.files import load_any
 from odca.cli.flag_spelling import explain
-from odca.cli.option_types import reads_file, writes_file
+from odca.cli.option_types import reads_file
+from odca.cli.shared_options import add_model_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import metrics_facts
@@ -13,8 +14,6 @@ from odca.cli.views.metrics import metrics_facts
 if TYPE_CHECKING:
     from odca.stream.model import StreamModel
 
-NAME = "merge"
-SUMMARY = "merge models that were trained on different data into one"
 EPILOG = """\
 The models must have the same settings: loss, penalty, window and so on. Features are matched by name and classes by label, so the
 data may differ in order and format. Each event keeps the weight it has in its own model; docs/merging.md explains what that means
@@ -30,16 +29,8 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     reads_file(parser.add_argument("models", nargs="+", metavar="MODEL", help="two or more models"))
-    writes_file(
-        parser.add_argument(
-            "-o",
-            "--output",
-            metavar="MODEL",
-            required=True,
-            help="the file to write the merged model to (.safetensors)",
-        )
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_model_output_option(parser, "the merged model")
+    add_printing_options(parser)
     parser.set_defaults(result_in_file=True)
 
 

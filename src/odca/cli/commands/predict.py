@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
-from odca.cli.files import add_answer_option, add_model_argument, add_output_option, load_stream_model, open_output
+from odca.cli.files import load_stream_model, open_output
+from odca.cli.shared_options import add_answer_option, add_model_argument, add_output_option
 from odca.cli.views.console import Output
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from odca.stream.model import StreamModel, Wanted
     from odca.validation.arrays import Array
 
-NAME = "predict"
-SUMMARY = "print a model's prediction for each event, one per line"
 EPILOG = """\
 Each line holds the predicted class or number, followed by the event's tag if it has one. Data are read in the same way as the
 training data, but need no labels, may have their columns in a different order, and may be in a different format. Features that did

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from odca.cli import REFUSED
 from odca.cli.option_types import whole_number, writes_file
+from odca.cli.shared_options import add_printing_options
 from odca.cli.views.console import Column, LiveLine, Output
 
 if TYPE_CHECKING:
     from odca.research.experiments import Study
 
-NAME = "reproduce"
-SUMMARY = "run the paper's experiments and some of our own: figures, curves, a verdict on each claim"
 EPILOG = """\
 experiments:
   adult      the paper's Figure 1: O-DCA, SGD, S-DCA and LIBSVM on Adult
@@ -72,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="use only the paper's own data sets, and download those that are missing",
     )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_printing_options(parser)
     parser.set_defaults(result_in_file=True)
 
 

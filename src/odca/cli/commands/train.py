@@ -14,7 +14,8 @@ from odca.cli import INTERRUPTED
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
-from odca.cli.option_types import reads_file, whole_number, writes_file
+from odca.cli.option_types import reads_file, writes_file
+from odca.cli.shared_options import add_model_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, what_it_loses_to
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from odca.stream import Block, Position, Stream
     from odca.stream.model import StreamModel
 
-NAME = "train"
-SUMMARY = "train a model on files, in one pass"
 EPILOG = """\
 The model is automatic: many models with different penalties and memories are trained side by side and mixed as the stream decides.
 Any of the options under "how to learn" chooses one linear model instead.
@@ -44,11 +43,7 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_data_options(parser)
-    writes_file(
-        parser.add_argument(
-            "-o", "--output", metavar="MODEL", required=True, help="the file to write the model to (.safetensors)"
-        )
-    )
+    add_model_output_option(parser, "the model")
     reads_file(
         parser.add_argument(
             "-i", "--initial", metavar="MODEL", help="continue training this model, with its own settings"
@@ -72,14 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow", action="store_true", help="wait for more data at the end of the last file, until Ctrl-C"
     )
-    parser.add_argument(
-        "--table",
-        type=whole_number(1),
-        metavar="N",
-        help="print a row of the table every N events (default: at events 1, 2, 4, 8, ...)",
-    )
-    parser.add_argument("--quiet", action="store_true", help="print no table and no summary, only warnings")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
+    add_printing_options(parser, table=True, quiet="print no table and no summary, only warnings")
     parser.set_defaults(result_in_file=True)
 
 

@@ -1,0 +1,59 @@
+"""Options that several commands share, besides those about data and about learning."""
+
+import argparse
+
+from odca.cli.option_types import reads_file, whole_number, writes_file
+
+STANDARD_STREAM = "-"
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add MODEL."""
+    reads_file(parser.add_argument("model", metavar="MODEL", help="a model or checkpoint written by `odca train`"))
+
+
+def add_answer_option(parser: argparse.ArgumentParser) -> None:
+    """Add --answer."""
+    parser.add_argument(
+        "--answer",
+        choices=("live", "steady"),
+        default="steady",
+        help="for an automatic model: steady, if it is used while no labels are coming in; live, if the data continue those that it "
+        "learned from (default: steady)",
+    )
+
+
+def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add -o, for data that go to standard output by default."""
+    writes_file(
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="FILE",
+            default=STANDARD_STREAM,
+            help=f"the file to write {what} to (default: -, standard output)",
+        )
+    )
+
+
+def add_model_output_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add -o, for a model."""
+    writes_file(
+        parser.add_argument(
+            "-o", "--output", metavar="MODEL", required=True, help=f"the file to write {what} to (.safetensors)"
+        )
+    )
+
+
+def add_printing_options(parser: argparse.ArgumentParser, *, table: bool = False, quiet: str = "") -> None:
+    """Add --json, and --table and --quiet if they are wanted; `quiet` is the help of the latter."""
+    if table:
+        parser.add_argument(
+            "--table",
+            type=whole_number(1),
+            metavar="N",
+            help="print a row of the table every N events (default: at events 1, 2, 4, 8, ...)",
+        )
+    if quiet:
+        parser.add_argument("--quiet", action="store_true", help=quiet)
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, one object per line")
