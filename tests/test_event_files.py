@@ -142,8 +142,8 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any], Arrays], object], str]] = {
     "a name twice": (names("a", "b", "a"), "'a' is there twice"),
     "a name twice in a row": (names("a", "a", "b"), "'a' is there twice"),
     "an empty name": (names("a", "", "b"), "without a name"),
-    "too few names": (names("a", "b"), "2 names do not go with its 3 features"),
-    "too many names": (names("a", "b", "c", "d"), "4 names do not go with its 3 features"),
+    "too few names": (names("a", "b"), "2 names do not match its 3 features"),
+    "too many names": (names("a", "b", "c", "d"), "4 names do not match its 3 features"),
     "a key that is no UTF-8": (changed(names=text(b"a\xedc")), "not UTF-8"),
     "a key that is a surrogate": (
         changed(names=text(b"ab\xed\xa0\x80"), name_ends=np.array([1, 2, 5])),
@@ -167,13 +167,13 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any], Arrays], object], str]] = {
     "no ends": (first_version(text_ends=np.array([], np.int64)), "do not add up"),
     "a table of ends": (first_version(text_ends=np.array([[0, 3]])), "do not add up"),
     "more names than kinds": (first_version(kinds=np.zeros(2, np.uint8)), "more names than features"),
-    "fewer names than kinds": (first_version(kinds=np.zeros(4, np.uint8)), "do not fit together"),
-    "an unknown kind": (first_version(kinds=np.array([0, 0, 9], np.uint8)), "do not fit together"),
-    "a category without a string": (first_version(kinds=np.array([0, 0, 1], np.uint8)), "do not fit together"),
-    "names and hashing": (lambda options, _: options.update(bits=4), "3 names do not go with its 3 features"),
+    "fewer names than kinds": (first_version(kinds=np.zeros(4, np.uint8)), "inconsistent"),
+    "an unknown kind": (first_version(kinds=np.array([0, 0, 9], np.uint8)), "inconsistent"),
+    "a category without a string": (first_version(kinds=np.array([0, 0, 1], np.uint8)), "inconsistent"),
+    "names and hashing": (lambda options, _: options.update(bits=4), "3 names do not match its 3 features"),
     "too many bits": (lambda options, _: options.update(bits=99), "bits must be a whole number from 1 to 30"),
     "an unknown policy": (lambda options, _: options.update(missing="explode"), "missing must be"),
-    "a mean by column": (lambda options, _: options.update(prior_mean=(1.0,)), "prior_mean goes by columns"),
+    "a mean by column": (lambda options, _: options.update(prior_mean=(1.0,)), "prior_mean has one number per column"),
     "an unknown option": (lambda options, _: options.update(verbose=1), "verbose"),
     "no names": (lambda _, mine: mine.pop("events.names"), "names"),
     "no waiting events": (lambda _, mine: mine.pop("events.pending"), "pending"),
@@ -187,10 +187,10 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any], Arrays], object], str]] = {
     "an offset that is none": (one_event(1, {}, "0"), "cannot be loaded"),
     "an offset of nan": (changed(pending=text("[[1, {}, NaN]]")), "cannot be loaded"),
     "an id that is none": (one_event([1], {}), "an id must be"),
-    "an id twice": (changed(pending=text("[[1, {}, 0.0], [1, {}, 0.0]]")), "do not fit together"),
-    "more waiting than may": (changed(pending=text("[[1, {}, 0], [2, {}, 0], [3, {}, 0]]")), "do not fit together"),
+    "an id twice": (changed(pending=text("[[1, {}, 0.0], [1, {}, 0.0]]")), "inconsistent"),
+    "more waiting than may": (changed(pending=text("[[1, {}, 0], [2, {}, 0], [3, {}, 0]]")), "inconsistent"),
     "a name twice in a waiting event": (changed(pending=text('[[1, {"a": 1, "a": 2}, 0]]')), "given twice"),
-    "fewer than none dropped": (changed(dropped=np.array([-1])), "do not fit together"),
+    "a negative number of dropped events": (changed(dropped=np.array([-1])), "inconsistent"),
     "two counts of dropped": (changed(dropped=np.array([1, 1])), "cannot be loaded"),
 }
 
@@ -219,5 +219,5 @@ def test_a_hashed_model_file_must_have_no_or_all_features(path: Path) -> None:
     saved = model_file.read(path)
     saved.options["bits"] = 4
     model_file.write(path, saved)
-    with pytest.raises(ValueError, match="0 names do not go with its 8 features"):
+    with pytest.raises(ValueError, match="0 names do not match its 8 features"):
         EventLearner.load(path)

@@ -401,8 +401,8 @@ def test_a_number_being_converted_may_read_the_learner_but_not_train_it() -> Non
         ({"bits": 2.5}, "bits must be"),
         ({"missing": "drop"}, "missing must be"),
         ({"max_pending": 0}, "max_pending must be"),
-        ({"prior_mean": [1.0]}, "prior_mean goes by columns"),
-        ({"penalty_weights": [1.0]}, "penalty_weights goes by columns"),
+        ({"prior_mean": [1.0]}, "prior_mean has one number per column"),
+        ({"penalty_weights": [1.0]}, "penalty_weights has one number per column"),
         ({"penalty": KL(), "n_features": 4, "intercept": False, "bits": 2}, "hashing"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 from odca import AbsoluteError, Hinge, LogLoss, Poisson, Quantile, SquaredError
-from odca.metrics import ClassMetrics, NumberMetrics, Row
+from odca.metrics import ClassMetrics, NumberMetrics, ProgressRow
 from odca.metrics.hindsight import MOST_CELLS, LabelSummary, least
 from odca.models.calibration import expected_calibration_error, sigmoid
 
@@ -65,8 +65,8 @@ def part(stream: dict[str, Any], begin: int, end: int) -> dict[str, Any]:
     return {name: array[begin:end] for name, array in stream.items()}
 
 
-def in_blocks(metrics: Any, stream: dict[str, Any], edges: list[int]) -> list[Row]:
-    rows: list[Row] = []
+def in_blocks(metrics: Any, stream: dict[str, Any], edges: list[int]) -> list[ProgressRow]:
+    rows: list[ProgressRow] = []
     for begin, end in zip([0, *edges], [*edges, len(stream["label"])], strict=True):
         rows += metrics.add(**part(stream, begin, end))
     return rows

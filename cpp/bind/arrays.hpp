@@ -23,7 +23,7 @@ std::vector<T> to_vector(const Vector<T>& array) {
 }
 
 // Labels, weights or offsets; `otherwise` where there is no array.
-inline Columns columns(const std::optional<Matrix2>& array, double otherwise) {
+inline LaneValues lane_values(const std::optional<Matrix2>& array, double otherwise) {
   if (!array) return {nullptr, 0, 0, otherwise};
   return {array->data(), array->stride(0), array->shape(1) == 1 ? 0 : array->stride(1), otherwise};
 }

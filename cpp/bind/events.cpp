@@ -47,7 +47,9 @@ class EventCore : public EventReading {
   struct Labels {
     double one = 0.0;
     std::vector<double> many = {};
-    Columns columns() const { return many.empty() ? Columns{&one, 0, 0, 0.0} : Columns{many.data(), 0, 1, 0.0}; }
+    LaneValues lane_values() const {
+      return many.empty() ? LaneValues{&one, 0, 0, 0.0} : LaneValues{many.data(), 0, 1, 0.0};
+    }
   };
 
   // False if y must be turned into an array of doubles first.
@@ -67,7 +69,7 @@ class EventCore : public EventReading {
       throw InputError("the window counts in event time; give the time of every event");
     learn_events([&](Reading& reading) { reading.learned(event); },
                  [&](const Batch& batch) __attribute__((always_inline)) {
-                   return learn({batch, labels.columns(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
+                   return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
                                 margin);
                  });
   }
@@ -94,9 +96,9 @@ class EventCore : public EventReading {
       learn_events(
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
-            return learn(
-                {batch, columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0), time ? time->data() : nullptr},
-                out.data());
+            return learn({batch, lane_values(y, 0.0), lane_values(weight, 1.0), lane_values(offset, 0.0),
+                          time ? time->data() : nullptr},
+                         out.data());
           });
     return to_numpy(std::move(out), {rows, lanes()});
   }
@@ -109,7 +111,7 @@ class EventCore : public EventReading {
                  const Batch all = model_.batch(reader);
                  {
                    const nb::gil_scoped_release free_threads;
-                   learner_.predict(all, columns(offset, 0.0), smoothed_, out.data(), signal_arrived);
+                   learner_.predict(all, lane_values(offset, 0.0), smoothed_, out.data(), signal_arrived);
                  }
                  raise_if_interrupted();
                });

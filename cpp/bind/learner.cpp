@@ -67,7 +67,7 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule,
 
 Reports learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
               const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, bool diagnostics) {
-  Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
+  Events events{with_intercept(x, self), lane_values(y, 0.0), lane_values(weight, 1.0), lane_values(offset, 0.0),
                 time ? time->data() : nullptr};
   const auto rows = static_cast<std::size_t>(events.batch.rows);
   const auto lanes = static_cast<std::size_t>(self.config().models());
@@ -90,7 +90,7 @@ Reports learn(Learner& self, const PyMatrix& x, const Matrix2& y, const std::opt
 Reports fit(Learner& self, const PyMatrix& x, const Matrix2& y, const std::optional<Matrix2>& weight,
             const std::optional<Matrix2>& offset, const std::optional<Vector<double>>& time, double tolerance,
             std::int64_t passes, bool shuffle, std::uint64_t seed) {
-  const Events events{with_intercept(x, self), columns(y, 0.0), columns(weight, 1.0), columns(offset, 0.0),
+  const Events events{with_intercept(x, self), lane_values(y, 0.0), lane_values(weight, 1.0), lane_values(offset, 0.0),
                       time ? time->data() : nullptr};
   const auto rows = static_cast<std::size_t>(events.batch.rows);
   const auto lanes = static_cast<std::size_t>(self.config().lanes);
@@ -112,7 +112,7 @@ nb::ndarray<nb::numpy, double> predict(const Learner& self, const PyMatrix& x, c
   std::vector<double> out(rows * lanes);
   {
     const nb::gil_scoped_release free_threads;
-    self.predict(batch, columns(offset, 0.0), smoothed, out.data(), signal_arrived);
+    self.predict(batch, lane_values(offset, 0.0), smoothed, out.data(), signal_arrived);
   }
   raise_if_interrupted();
   return to_numpy(std::move(out), {rows, lanes});

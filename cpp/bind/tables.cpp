@@ -74,9 +74,9 @@ std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, co
 }
 
 // A column's values: numbers; codes and the strings that they stand for; seconds and whether they have a time of day.
-using PyCodes = std::tuple<Vector<std::int32_t>, std::vector<nb::bytes>>;
+using PyCodedStrings = std::tuple<Vector<std::int32_t>, std::vector<nb::bytes>>;
 using PyDates = std::tuple<Vector<double>, bool>;
-using PyValues = std::variant<Vector<double>, PyCodes, PyDates>;
+using PyValues = std::variant<Vector<double>, PyCodedStrings, PyDates>;
 
 std::span<const double> span_of(const Vector<double>& array) { return {array.data(), array.shape(0)}; }
 
@@ -85,9 +85,9 @@ text::Values values_of(const PyValues& values, std::vector<std::string_view>& ke
   if (const auto* numbers = std::get_if<Vector<double>>(&values)) return span_of(*numbers);
   if (const auto* dates = std::get_if<PyDates>(&values))
     return text::Dates{span_of(std::get<0>(*dates)), std::get<1>(*dates)};
-  const auto& [codes, strings] = std::get<PyCodes>(values);
+  const auto& [codes, strings] = std::get<PyCodedStrings>(values);
   for (const nb::bytes& each : strings) kept.emplace_back(each.c_str(), each.size());
-  return text::Codes{{codes.data(), codes.shape(0)}, kept};
+  return text::CodedStrings{{codes.data(), codes.shape(0)}, kept};
 }
 
 std::unique_ptr<Block> read_table(const TableColumns& columns, const std::vector<PyValues>& values, std::int64_t rows,

@@ -81,7 +81,7 @@ PyMatrix matrix(const nb::object& self) {
 }
 
 // None where no event has a value.
-std::optional<View<double>> column(const nb::object& self, const text::Column Block::* which) {
+std::optional<View<double>> column(const nb::object& self, const text::OptionalNumbers Block::* which) {
   const auto& values = (nb::cast<const Block&>(self).*which).values();
   if (values.empty()) return std::nullopt;
   return view(self, values);
@@ -93,10 +93,10 @@ auto array(const std::vector<T> Block::* which) {
   return [which](const nb::object& self) { return view(self, nb::cast<const Block&>(self).*which); };
 }
 template <class T>
-auto array(const std::vector<T> Rows::* which) {
+auto array(const std::vector<T> SparseRows::* which) {
   return [which](const nb::object& self) { return view(self, nb::cast<const Block&>(self).rows.*which); };
 }
-auto optional_array(const text::Column Block::* which) {
+auto optional_array(const text::OptionalNumbers Block::* which) {
   return [which](const nb::object& self) { return column(self, which); };
 }
 
@@ -159,9 +159,9 @@ void bind_block(nb::module_& m) {
       .def("__len__", &Block::size)
       .def("matrix", &matrix)
       .def_prop_ro("width", [](const Block& b) { return b.width; })
-      .def_prop_ro("indptr", array(&Rows::start))
-      .def_prop_ro("indices", array(&Rows::index))
-      .def_prop_ro("data", array(&Rows::value))
+      .def_prop_ro("indptr", array(&SparseRows::start))
+      .def_prop_ro("indices", array(&SparseRows::index))
+      .def_prop_ro("data", array(&SparseRows::value))
       .def_prop_ro("label", array(&Block::label))
       .def_prop_ro("label_text", array(&Block::label_text))
       .def_prop_ro("label_names", [](const Block& b) { return names_of(b.label_names); })

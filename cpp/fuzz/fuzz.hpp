@@ -104,7 +104,7 @@ inline void check_events(const Block& block, Space space) {
     check(!std::isinf(block.label[row]), "labels are finite");
     check(block.label_text[row] >= -1 && block.label_text[row] < block.label_names.size(), "labels have names");
   }
-  for (const text::Column* column : {&block.weight, &block.offset, &block.time, &block.group}) {
+  for (const text::OptionalNumbers* column : {&block.weight, &block.offset, &block.time, &block.group}) {
     check(column->values().empty() || column->values().size() == rows, "columns are as long as there are events");
     for (const double value : column->values()) check(!std::isinf(value), "columns are finite");
   }

@@ -9,9 +9,9 @@
 using namespace odca::test;
 using odca::AnyMatrix;
 using odca::Batch;
-using odca::Columns;
 using odca::DenseMatrix;
 using odca::InputError;
+using odca::LaneValues;
 using odca::Row;
 using odca::SparseMatrix;
 
@@ -286,7 +286,7 @@ TEST_CASE("one scratch serves rows of different kinds in turn") {
 
 TEST_CASE("columns are read by row and lane, shared, or absent") {
   const std::vector<double> data = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0};
-  const Columns own{data.data(), 2, 1, 0.0}, shared{data.data(), 1, 0, 0.0}, absent{nullptr, 0, 0, 7.0};
+  const LaneValues own{data.data(), 2, 1, 0.0}, shared{data.data(), 1, 0, 0.0}, absent{nullptr, 0, 0, 7.0};
   CHECK(own.at(2, 1) == 6.0);
   CHECK(own.at(1, 0) == 3.0);
   CHECK(shared.at(4, 0) == 5.0);

@@ -264,8 +264,8 @@ TEST_CASE("a table in memory gives the same events as its CSV") {
   const std::vector<ValueColumn> table = {{columns[0], std::span<const double>(labels)},
                                           {columns[1], std::span<const double>(numbers)},
                                           {columns[2], std::span<const double>(ids)},
-                                          {columns[3], Codes{codes, strings}},
-                                          {columns[4], Codes{counts, strings}},
+                                          {columns[3], CodedStrings{codes, strings}},
+                                          {columns[4], CodedStrings{counts, strings}},
                                           {columns[5], Dates{seconds, true}},
                                           {columns[6], Dates{days, false}}};
   Block block;
@@ -292,12 +292,12 @@ TEST_CASE("a row in memory that cannot be read is reported by its number") {
     return std::to_string(block.bad[0].line) + ": " + block.bad[0].message;
   };
   CHECK(bad({{number, std::span<const double>(numbers)}}) == "1: 'v' must be finite; got inf");
-  CHECK(holds(bad({{number, Codes{codes, strings}}}), "2: 'v' must be a number; got 'x'"));
+  CHECK(holds(bad({{number, CodedStrings{codes, strings}}}), "2: 'v' must be a number; got 'x'"));
   CHECK(holds(bad({{date, Dates{far, true}}}), "1: there is no such date in 'd'"));
   Block block;
   CHECK_THROWS_AS(read_table({{number, std::span<const double>(numbers)}}, 4, {}, false, block), odca::InputError);
   const std::int32_t wild[] = {0, 2};
-  CHECK_THROWS_AS(read_table({{number, Codes{wild, strings}}}, 2, {}, false, block), odca::InputError);
+  CHECK_THROWS_AS(read_table({{number, CodedStrings{wild, strings}}}, 2, {}, false, block), odca::InputError);
 }
 
 TEST_CASE("names known in advance give the same events") {

@@ -152,7 +152,8 @@ struct Stream {
                                                                    value.data() + start[from], end - start[from]};
     }
     const auto columns = [&](const std::vector<double>& of, double otherwise) {
-      return of.empty() ? Columns{nullptr, 0, 0, otherwise} : Columns{of.data() + from * lanes, lanes, 1, otherwise};
+      return of.empty() ? LaneValues{nullptr, 0, 0, otherwise}
+                        : LaneValues{of.data() + from * lanes, lanes, 1, otherwise};
     };
     out.events.y = columns(y, 0.0);
     out.events.weight = columns(weight, 1.0);

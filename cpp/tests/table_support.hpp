@@ -39,7 +39,7 @@ inline std::vector<std::string> events_of(const text::Block& block) {
       event += "'" + std::string(block.label_names[block.label_text[row]]) + "'";
     else if (block.label[row] == block.label[row])
       event += show(block.label[row]);
-    const auto column = [&](const char* name, const text::Column& values) {
+    const auto column = [&](const char* name, const text::OptionalNumbers& values) {
       if (!values.values().empty()) event += std::string(" ") + name + show(values.values()[row]);
     };
     column("w", block.weight), column("o", block.offset), column("t", block.time), column("g", block.group);

@@ -72,7 +72,7 @@ inline void check_block(const Block& block, const FeatureOptions& options) {
     REQUIRE(std::isfinite(block.rows.value[k]));
   }
   REQUIRE((block.label.size() == rows && block.label_text.size() == rows && block.line.size() == rows));
-  for (const text::Column* column : {&block.weight, &block.offset, &block.time, &block.group})
+  for (const text::OptionalNumbers* column : {&block.weight, &block.offset, &block.time, &block.group})
     REQUIRE((column->values().empty() || column->values().size() == rows));
   REQUIRE((block.tag.empty() || block.tag.size() == rows));
 }

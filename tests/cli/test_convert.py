@@ -224,8 +224,8 @@ def test_json_and_onnx_predict_what_the_model_predicts(what: str, tmp_path: Path
     convert(tmp_path / "model.safetensors", "-o", tmp_path / "model.json")
     convert(tmp_path / "model.safetensors", "-o", tmp_path / "model.onnx")
 
-    answers = model.answers(block)
-    labels, X = model.predicted(answers), block.X.toarray()
+    predictions = model.predict_raw(block)
+    labels, X = model.predicted(predictions), block.X.toarray()
     plain = json.loads((tmp_path / "model.json").read_text())
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     names = json.loads(session.get_modelmeta().custom_metadata_map["feature_names"])
@@ -239,7 +239,7 @@ def test_json_and_onnx_predict_what_the_model_predicts(what: str, tmp_path: Path
         return
     expected = [model.classes[int(code)] for code in labels]
     assert [label for label, _ in by_json] == by_onnx[0].tolist() == expected
-    p = model.shown(answers, "probabilities")
+    p = model.shown(predictions, "probabilities")
     np.testing.assert_allclose([each for _, each in by_json], p, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(by_onnx[1], p, rtol=1e-9, atol=1e-12)
 

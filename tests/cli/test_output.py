@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from odca.cli.views import formatting
-from odca.cli.views.console import Column, Fact, Output, resident_memory
+from odca.cli.views.console import Fact, Output, PrintedColumn, resident_memory
 from terminal import on_a_terminal
 
 COLUMNS = [
-    Column("loss", "average\nloss", 10, formatting.decimal),
-    Column("events", "events", 9, formatting.count),
-    Column("label", "label", 6, is_text=True),
+    PrintedColumn("loss", "average\nloss", 10, formatting.decimal),
+    PrintedColumn("events", "events", 9, formatting.count),
+    PrintedColumn("label", "label", 6, is_text=True),
 ]
 
 # A command that says everything there is to say, slowly enough to draw its live line.
@@ -24,13 +24,13 @@ PROGRAM = """
 import sys, time
 from odca.cli.views import formatting
 from odca.cli.views import console
-from odca.cli.views.console import Column, Fact, Output
+from odca.cli.views.console import PrintedColumn, Fact, Output
 console.SECONDS_PER_FRAME = 0.01
 out = Output(as_json="json" in sys.argv, data_on_stdout="data" in sys.argv)
 if "data" in sys.argv:
     print("0.5")
 with out.progress(total=1000) as line:
-    table = out.table([Column("loss", "loss", 10, formatting.decimal), Column("label", "label", 6, is_text=True)])
+    table = out.table([PrintedColumn("loss", "loss", 10, formatting.decimal), PrintedColumn("label", "label", 6, is_text=True)])
     for k in range(1, 4):
         time.sleep(0.02)
         line.update(k * 100_000, k * 250)

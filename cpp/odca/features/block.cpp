@@ -11,13 +11,13 @@ void Block::keep(const std::vector<std::uint8_t>& kept) {
       rows.index[entry] = rows.index[k], rows.value[entry] = rows.value[k];
     label[row] = label[from], label_text[row] = label_text[from], line[row] = line[from];
     if (!tag.empty()) std::swap(tag[row], tag[from]);
-    for (Column* column : {&weight, &offset, &time, &group}) column->move(from, row);
+    for (OptionalNumbers* column : {&weight, &offset, &time, &group}) column->move(from, row);
     rows.start[++row] = static_cast<std::int32_t>(entry);
   }
   rows.start.resize(row + 1), rows.index.resize(entry), rows.value.resize(entry);
   label.resize(row), label_text.resize(row), line.resize(row);
   if (!tag.empty()) tag.resize(row);
-  for (Column* column : {&weight, &offset, &time, &group}) column->keep_first(row);
+  for (OptionalNumbers* column : {&weight, &offset, &time, &group}) column->keep_first(row);
 }
 
 }  // namespace odca::text

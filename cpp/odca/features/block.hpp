@@ -1,4 +1,4 @@
-// What a piece of text holds: events, and what was wrong with the lines that hold none.
+// The events in a piece of text, and the faults of the lines that could not be read.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace odca::text {
 
-// A line that cannot be read: what was expected, what came. Thrown by whoever reads it, caught by `read_lines`.
+// A line that cannot be read: what was expected and what was found. Thrown by parsers, caught by `read_lines`.
 struct Fault {
   std::string message;
   std::string_view where;  // the part of the line that is at fault
 };
 
-// One number for each event, if any event has one; the others have `otherwise`.
-class Column {
+// A number per event that not every event has: weights, offsets, times. Events without one have `otherwise`. Empty if none has one.
+class OptionalNumbers {
  public:
-  explicit Column(double otherwise) : otherwise_(otherwise) {}
+  explicit OptionalNumbers(double otherwise) : otherwise_(otherwise) {}
   void set(std::size_t row, double number) {
     if (values_.empty()) first_ = row;
     values_.resize(row, otherwise_);
     values_.push_back(number);
   }
-  void cut(std::size_t rows) {  // takes back what came behind
+  void cut(std::size_t rows) {  // removes the numbers after the first `rows`
     if (values_.size() > rows) values_.resize(rows <= first_ ? 0 : rows);
   }
   void move(std::size_t from, std::size_t to) {
@@ -53,11 +53,11 @@ struct Block {
 
   // A feature that has a name is its number among those that were `known` before the text was read; if it is new, that is
   // the number of these and its own among `names`, until it is resolved.
-  Rows rows;
+  SparseRows rows;
   std::int64_t width = 0;                // the features' indices are below
   std::vector<double> label;             // a number, or `none`
   std::vector<std::int32_t> label_text;  // else the text's number in `label_names`, or -1
-  Column weight{1.0}, offset{0.0}, time{none}, group{none};
+  OptionalNumbers weight{1.0}, offset{0.0}, time{none}, group{none};
   std::vector<std::uint32_t> line;         // of every event, 0 for the text's first
   std::vector<std::string> tag;            // of every event, if any has one
   std::shared_ptr<const NameTable> known;  // or null

@@ -256,7 +256,7 @@ void Builder::forget() {
   for (auto& each : factors_) each.clear();
   block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
   for (; numbered_.size() > numbered_before_; numbered_.pop_back()) numbered_.back()->index = -1;
-  for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
+  for (OptionalNumbers* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());
   if (block_.tag.size() > row()) block_.tag.resize(row() <= first_tag_ ? 0 : row());
   label_ = Block::none, label_text_ = -1;
 }
@@ -278,7 +278,7 @@ void Builder::restart() {
 }
 
 void Builder::close() {
-  for (Column* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->fill(row());
+  for (OptionalNumbers* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->fill(row());
   if (!block_.tag.empty()) block_.tag.resize(row());
   if (options_.space == Space::hashed) block_.width = std::int64_t{1} << options_.bits;
   if (options_.space == Space::indices)

@@ -39,7 +39,7 @@ std::int32_t EventSpace::index_of(std::string_view key) const {
 // What is new comes last in a row, because its index is the highest.
 void EventReader::finish_known_event() {
   builder_.finish_row({});
-  Rows& rows = block_.rows;
+  SparseRows& rows = block_.rows;
   const auto begin = static_cast<std::size_t>(rows.start[rows.start.size() - 2]);
   std::size_t size = rows.index.size();
   while (size > begin && rows.index[size - 1] >= known_width_) --size;

@@ -63,7 +63,7 @@ class EventReader {
   EventReader(const EventReader&) = delete;
 
   Builder& builder() { return builder_; }
-  const Rows& rows() const { return block_.rows; }
+  const SparseRows& rows() const { return block_.rows; }
   // The names of this call that the space does not know.
   const NameTable& fresh() const { return block_.names; }
 

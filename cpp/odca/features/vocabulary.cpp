@@ -63,8 +63,8 @@ void Vocabulary::resolve(const std::vector<std::int32_t>& places, std::int64_t w
   block.width = width;
   if (places.empty()) return;
   RowMaker maker;
-  Rows& rows = block.rows;
-  Rows fresh;  // what is new in a row
+  SparseRows& rows = block.rows;
+  SparseRows fresh;  // what is new in a row
   const std::int32_t known = block.n_known();
   std::size_t to = 0, begin = 0;
   for (std::size_t i = 1; i < rows.start.size(); ++i) {

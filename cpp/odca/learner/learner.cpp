@@ -85,7 +85,7 @@ bool is_finite(const Row& row) {
   return std::all_of(row.value, row.value + row.size, [](double x) { return std::isfinite(x); });
 }
 
-void add_offset(const Columns& offset, std::int64_t i, int models, bool finite, double* margin) {
+void add_offset(const LaneValues& offset, std::int64_t i, int models, bool finite, double* margin) {
   for (int m = 0; m < models; ++m) {
     if (!std::isfinite(offset.at(i, m)))
       throw InputError("offset must be finite; ", at_row(i), " is " + show(offset.at(i, m)));
@@ -98,7 +98,7 @@ void add_offset(const Columns& offset, std::int64_t i, int models, bool finite, 
 
 }  // namespace
 
-void Learner::predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
+void Learner::predict(const Batch& batch, const LaneValues& offset, bool smoothed, double* out,
                       const Interrupted& interrupted) const {
   std::unique_lock hold(mutex_);
   // For few rows only the needed weights are computed; for many rows all weights are, and the model is unlocked again.

@@ -36,7 +36,7 @@ class Learner {
   bool try_learn(const Events& events, const Report& report);
 
   // out[row][model] = offset + h'w, or h'w-bar, of the lane that is chosen for the model
-  void predict(const Batch& batch, const Columns& offset, bool smoothed, double* out,
+  void predict(const Batch& batch, const LaneValues& offset, bool smoothed, double* out,
                const Interrupted& interrupted) const;
   // One row, with the intercept in front if there is one; the non-blocking variant, as above.
   bool try_predict(const Row& row, double offset, bool smoothed, double* out) const;

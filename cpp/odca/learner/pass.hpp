@@ -16,7 +16,7 @@ namespace odca {
 // The input of a call.
 struct Events {
   Batch batch;
-  Columns y, weight, offset;
+  LaneValues y, weight, offset;
   const double* time = nullptr;
 };
 

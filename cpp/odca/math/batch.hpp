@@ -237,8 +237,8 @@ class Batch {
   }
 };
 
-// y, weights or offsets: one column per lane, or one column that all lanes share (lane_stride 0).
-struct Columns {
+// Labels, weights or offsets of events: one value per lane, or one that all lanes share (lane_stride 0).
+struct LaneValues {
   const double* data = nullptr;
   std::int64_t row_stride = 0, lane_stride = 0;
   double otherwise = 0.0;  // the value if there is no array

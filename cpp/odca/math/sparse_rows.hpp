@@ -9,7 +9,7 @@
 
 namespace odca {
 
-struct Rows {
+struct SparseRows {
   std::vector<std::int32_t> start{0}, index;
   std::vector<double> value;
 
@@ -29,7 +29,7 @@ class RowMaker {
  public:
   // Sorts the current row, adds the values of equal features in the order in which they came, and starts the next row.
   // Returns whether a feature occurred twice.
-  bool finish(Rows& rows) {
+  bool finish(SparseRows& rows) {
     const auto first = static_cast<std::size_t>(rows.start.back());
     const std::size_t size = rows.in_the_making();
     std::int32_t* const index = rows.index.data() + first;

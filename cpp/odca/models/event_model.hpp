@@ -29,7 +29,7 @@ class EventModel {
 
   // The events of a call as a matrix, which lives as long as the reader's rows do. They hold the intercept already.
   Batch batch(const text::EventReader& reader) const {
-    const Rows& rows = reader.rows();
+    const SparseRows& rows = reader.rows();
     Batch out;
     out.matrix = SparseMatrix<std::int32_t, double>{rows.start.data(), rows.index.data(), rows.value.data(),
                                                     static_cast<std::int64_t>(rows.index.size())};

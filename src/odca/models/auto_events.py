@@ -1,8 +1,8 @@
-"""Events as dictionaries for the automatic learner: names instead of columns, of any kind and at any time."""
+"""Events as dictionaries for the automatic learner: names instead of columns."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self, TypeAlias, Unpack, cast
+from typing import Any, Self, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,33 +12,34 @@ from odca.features.records import as_events
 from odca.features.spec import FeatureOptions, Features, feature_names
 from odca.io import container, model_file
 from odca.models.auto import STEADY, AutoLearner, Task
-from odca.models.events import Event, EventLearner, Feature, Names, as_feature
+from odca.models.events import EventLearner
+from odca.models.named_events import Event, NamedEvents, Names
 from odca.models.options import Answer, is_steady
 from odca.models.pending import Id, PendingEvents, checked_id
 from odca.validation.arrays import Array, as_columns, as_times
 from odca.validation.numbers import whole
 
 Asked: TypeAlias = tuple[Array, int]
-"""What the core said of an event when it was asked: see `odca.models.auto.Asked`."""
+"""The predictions of all experts for an event, from when it was asked for: see `odca.models.auto.Asked`."""
 
 _EXPERTS = [expert.key for expert in _core.experts()]
 
 PREVIOUS_LABELS = "previous labels"
-"""What the experts add to a prediction that know the previous labels alone, among contributions."""
+"""The key, among contributions, of the experts that use only the previous labels."""
 
 
-class AutoEvents(model_file.Savable):
+class AutoEvents(NamedEvents[Asked | None]):
     """An `AutoLearner` of events that are dictionaries, {"price": 3.2, "country": "NZ", "new": True}.
 
-    Events are read as those of an `EventLearner` are.
+    Events are read like those of an `EventLearner`.
 
-    task, classes: of the `AutoLearner`, which is there to be read as `learner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: of the `Features`, which say
-        what becomes a feature.
-    max_pending: how many events wait for their labels at most; the oldest goes when another comes.
+    task, classes: options of the `AutoLearner`, which can be read as `learner`.
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: options of `Features`, which
+        describe the features of an event.
+    max_pending: the largest number of events that wait for their labels; the oldest is dropped when there are more.
 
-    Any split of a stream into calls gives the same model, to the bit; a call that raises leaves model and names as they were. Several
-    threads may use one model.
+    Any split of a stream into calls gives the same model, to the bit. A call that raises an error leaves model and names unchanged.
+    Several threads may use one model.
     """
 
     kind = "AutoEvents"
@@ -50,13 +51,11 @@ class AutoEvents(model_file.Savable):
 
     def _assemble(self, learner: AutoLearner, spec: Features, max_pending: int) -> None:
         self.learner, self.spec = learner, spec
-        self._core = _core.AutoEventCore(learner.native, spec.native())
-        self._pending: PendingEvents[tuple[dict[str, Any], Asked | None]] = PendingEvents(
-            whole(max_pending, "max_pending")
-        )
+        self._core: _core.AutoEventCore = _core.AutoEventCore(learner.native, spec.native())
+        self._pending = PendingEvents(whole(max_pending, "max_pending"))
 
     def learn_one(self, x: Event, y: float, *, weight: float = 1.0, time: Any = None) -> Array:
-        """Learn from one event; return the prediction made before, in the form of `AutoLearner.learn`."""
+        """Learn from one event; return its prediction from before, in the form of `AutoLearner.learn`."""
         return self._learn_one(x, y, weight, time, None)
 
     def _learn_one(self, x: Event, y: float, weight: float, time: Any, asked: Asked | None) -> Array:
@@ -68,8 +67,8 @@ class AutoEvents(model_file.Savable):
     def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> Array:  # noqa: A002
         """The prediction for one event: see `AutoLearner.predict`.
 
-        With `id`, the event and what the experts said of it are kept until `learn_label(id, y)`. If an event of that id is kept already, the
-        new one takes its place, as the newest.
+        With `id`, the event and the predictions of the experts are kept until `learn_label(id, y)`. They replace an event with the same
+        id.
         """
         if id is None:
             predicted: Array = self.predict_many([x], answer=answer)[0]
@@ -81,26 +80,12 @@ class AutoEvents(model_file.Savable):
         return chosen
 
     def learn_label(self, id: str | int, y: float, *, weight: float = 1.0, time: Any = None) -> Array:  # noqa: A002
-        """Learn from the event that `predict_one` kept under `id`; return its prediction from before, by the model of now.
+        """Learn from the event that `predict_one` has kept under `id`; return the prediction that it has now, before learning.
 
-        The event is then no longer kept. If the label is refused, it still is. What is learned is that of `AutoLearner.ask`.
+        The event is then no longer kept, unless there was an error. `AutoLearner.ask` explains what is learned from late labels.
         """
         with self._pending.labelled(id) as (event, asked):
             return self._learn_one(event, y, weight, time, asked)
-
-    def waiting(self, id: str | int) -> Event:  # noqa: A002
-        """The event that waits for its label under `id`."""
-        return dict(self._pending.waiting(id)[0])
-
-    @property
-    def pending(self) -> int:
-        """How many events wait for their labels."""
-        return len(self._pending)
-
-    @property
-    def dropped(self) -> int:
-        """How many events were dropped unlabelled, because more than max_pending waited."""
-        return self._pending.dropped
 
     def learn_many(
         self,
@@ -110,7 +95,10 @@ class AutoEvents(model_file.Savable):
         sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> Array:
-        """Learn from events in order, as by `learn_one`; `events` are dictionaries, or a data frame. Return the predictions made before."""
+        """Learn from events in order, like `learn_one`; return the predictions, each from before its event was learned.
+
+        `events` are dictionaries, or a data frame.
+        """
         rows = as_events(events)
         labels = np.ascontiguousarray(as_columns(y, "y", len(rows), 1)[:, 0])
         weights = None if sample_weight is None else as_columns(sample_weight, "sample_weight", len(rows), 1)[:, 0]
@@ -127,11 +115,12 @@ class AutoEvents(model_file.Savable):
         return self.learner.shaped(self._core.predict_many(as_events(events), steady=is_steady(answer)))
 
     def explain_one(self, x: Event, *, answer: Answer = "live") -> dict[str, Any]:
-        """What each feature of an event adds to its prediction: a number, or one for each of several classes. They sum to it.
+        """What each feature of an event adds to its prediction: a number, or one number for each of several classes. They sum to it.
 
-        The keys are those of `EventLearner.explain_one`, with "" for the intercept. The live answer is not linear: it is explained by
-        its linear form near the event, docs/auto.md has the formula; what the experts add that know the previous labels alone
-        stands under "previous labels". Of several classes the live answer is log probabilities, the steady one logits.
+        The keys are those of `EventLearner.explain_one`, with "" for the intercept. The live answer is not linear: it is explained by a
+        linear approximation near the event (docs/auto.md has the formula), and the contribution of the experts that use only the
+        previous labels has the key "previous labels". For several classes, the live answer consists of log probabilities, the steady
+        one of logits.
         """
         keys, parts, labels = self._core.explain(x, steady=is_steady(answer))
         values = self.learner.shaped(parts)
@@ -145,20 +134,10 @@ class AutoEvents(model_file.Savable):
 
         mirrored: for the first of two classes instead of the second.
         """
-        learner, names = cast(
-            "tuple[AutoLearner, Names]", self._core.while_still(lambda: (self.learner, self._names()))
-        )
+        learner, names = self._while_still(lambda: self.learner)
         features = len(names.ends) if self.spec.bits is None else 2**self.spec.bits
         options = learner.frozen_options(features=features, mirrored=mirrored)
         return EventLearner.of({**options, **self.spec.as_options()}, None, names)
-
-    @property
-    def features(self) -> list[Feature]:
-        """The features by index; none if they are hashed."""
-        return [as_feature(key) for key in self._names().listed()]
-
-    def _names(self) -> Names:
-        return Names(self._core.packed(), self._core.ends())
 
     def _learn(self, rows: list[Any], y: Array, weight: Array | None, time: Array | None, asked: Asked | None) -> Array:
         return self.learner.shaped(self._core.learn_many(rows, y, weight, time, asked))
@@ -170,16 +149,14 @@ class AutoEvents(model_file.Savable):
         return self.restored(self.saved())
 
     def saved(self) -> model_file.ModelFile:
-        """What a file holds of the learner."""
-        learner, names = cast(
-            "tuple[model_file.ModelFile, Names]", self._core.while_still(lambda: (self.learner.saved(), self._names()))
-        )
+        """The contents of the learner's model file."""
+        learner, names = self._while_still(self.learner.saved)
         options = self.spec.as_options() | {"max_pending": self._pending.most}
         return model_file.ModelFile(self.kind, options, names.as_arrays() | self._saved_pending(), {"learner": learner})
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
-        """Return the learner that a file holds. ValueError (or the like) if it holds none."""
+        """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         learner = AutoLearner.restored(saved.parts["learner"])
         options = {"max_pending": 10_000} | saved.options  # older files have none, and no pending events
@@ -187,7 +164,7 @@ class AutoEvents(model_file.Savable):
         spec, names = Features(**options), Names.from_arrays(saved.arrays)
         most = len(names.ends) if spec.bits is None else 2**spec.bits
         if learner.n_features > most or (spec.bits is not None and len(names.ends)):
-            raise ValueError("its names do not go with its features.")
+            raise ValueError("its names do not match its features.")
         events = cls.__new__(cls)
         events._assemble(learner, spec, max_pending)  # noqa: SLF001 - of its own class
         events._core.restore(*names)  # noqa: SLF001 - the same
@@ -214,16 +191,16 @@ class AutoEvents(model_file.Savable):
         begin = 0
         for id, event, heads, after in about["events"]:  # noqa: A001
             if not isinstance(event, dict) or begin + whole(heads, "heads", least=0) * width > len(said):
-                raise ValueError("a pending event is not a dictionary, or what was said of it is missing.")
+                raise ValueError("a pending event is not a dictionary, or its predictions are missing.")
             end = begin + heads * width
             asked = None
-            if heads and about["experts"] == _EXPERTS:  # what other experts said is of no use
+            if heads and about["experts"] == _EXPERTS:  # predictions of other experts are of no use
                 asked = (said[begin:end].reshape(1, heads, width), whole(after, "after", least=0))
                 self.learner.native.require_fitting(asked)
             restored.append((id, (self._core.plain(event), asked)))
             begin = end
         if begin != len(said):
-            raise ValueError("the events that wait for labels do not fit together.")
+            raise ValueError("its events that wait for labels are inconsistent.")
         self._pending.restore(restored, int(arrays["dropped"].item()))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -231,5 +208,5 @@ class AutoEvents(model_file.Savable):
 
 
 def _shape_of(asked: Asked | None) -> tuple[int, int]:
-    """How many heads it has, and how many events had been learned."""
+    """The number of heads, and of events that had been learned."""
     return (0, 0) if asked is None else (asked[0].shape[1], asked[1])

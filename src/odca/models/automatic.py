@@ -1,4 +1,4 @@
-"""Automatic models: the experts behind the same interface as the linear models."""
+"""Automatic models: the experts, with the same interface as the linear models."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Self
@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from odca.errors import InputError, Remedy
 from odca.losses import LogLoss, SquaredError, as_native
-from odca.metrics import ClassMetrics, NumberMetrics, Row
+from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
 from odca.models.calibration import Softmax
-from odca.models.classifier import Classifier, Codes, RawPredictions
+from odca.models.classifier import Classifier, RawPredictions
 from odca.models.linear import Lanes, LinearClassifier, LinearRegressor
 from odca.models.options import Answer
 from odca.models.regressor import Regressor
@@ -18,37 +18,37 @@ from odca.validation.arrays import Array
 
 
 class Experts(Protocol):
-    """What a classifier needs of its experts: an `AutoLearner`, or `AutoEvents` whose rows are dictionaries."""
+    """What a model needs of its experts: an `AutoLearner`, or `AutoEvents` whose rows are dictionaries."""
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
 
     @property
     def count(self) -> int:
-        """How many events were learned from."""
+        """The number of events learned from."""
 
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, time: Any = None) -> Array:
-        """Learn from events in order, whose labels are codes; return the answers from before."""
+        """Learn from events in order; return the predictions, each from before its event was learned."""
 
     def predict(self, X: Any, *, answer: Answer) -> Array:
-        """The answers for events."""
+        """The predictions for events."""
 
-    def probabilities(self, answers: Array) -> Array:
-        """P(class) of each event, from the answers."""
+    def probabilities(self, predictions: Array) -> Array:
+        """P(class) of each event, from the predictions."""
 
     def declare(self, classes: int) -> None:
-        """Make room for so many classes."""
+        """Make room for this many classes."""
 
     def freeze(self) -> Lanes:
-        """The steady answer as a linear model; several classes are its lanes."""
+        """The steady answer as a linear model, with a lane for each of several classes."""
 
     def copy(self) -> Self:
         """Independent experts in the same state."""
 
 
 class ExpertClassifier(Classifier):
-    """The experts of the automatic mode; their answers are log odds of two classes, log probabilities or logits of more."""
+    """The experts of the automatic mode. They predict log-odds for two classes, log probabilities or logits for more."""
 
     def __init__(self, learner: Experts, classes: Iterable[Any], *, scored: bool = True) -> None:
         super().__init__(classes, scored=scored)
@@ -57,12 +57,12 @@ class ExpertClassifier(Classifier):
             learner.declare(len(self.classes))
 
     def set_classes(self, classes: Sequence[Any]) -> None:
-        """Have these classes, of which the present ones come first. The experts meet the others at their events."""
+        """Change the classes to these, of which the present ones come first. The experts add the others at their first events."""
         assert tuple(classes)[: len(self.classes)] == self.classes
         self.classes = tuple(classes)
         declared = sum(each in self._seen for each in self.classes)
         if declared > self.learner.classes:
-            self.learner = self.learner.copy()  # a call that is refused must not leave room behind
+            self.learner = self.learner.copy()  # so that an error leaves the experts unchanged
             self.learner.declare(declared)
 
     def _learn(
@@ -72,35 +72,35 @@ class ExpertClassifier(Classifier):
         return RawPredictions(self.learner.learn(X, codes.astype(np.float64), sample_weight=sample_weight, time=time))
 
     def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
-        """Keep the classes that the experts have met with the events before the interruption."""
+        """Keep the classes of the events that were learned before the interruption."""
         self.classes = tuple(classes)[: max(int(codes.max()) + 1, len(self.classes))]
         self._seen = self._seen.union(self.classes)
 
     def predict_raw(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> RawPredictions:
-        """What the experts say of events."""
+        """The predictions of the experts."""
         require_no_offset(offset)
         return RawPredictions(self.learner.predict(X, answer=answer))
 
-    def scores(self, answers: RawPredictions) -> Array:
-        """Log odds of the second of two classes; else log probabilities, or the logits of the steady answer."""
-        return answers.raw[:, None] if answers.raw.ndim == 1 else answers.raw
+    def scores(self, predictions: RawPredictions) -> Array:
+        """The log-odds of the second of two classes; otherwise log probabilities, or the logits of the steady answer."""
+        return predictions.raw[:, None] if predictions.raw.ndim == 1 else predictions.raw
 
-    def probabilities(self, answers: RawPredictions) -> Array:
-        """One column for each class; the rows sum to one."""
+    def probabilities(self, predictions: RawPredictions) -> Array:
+        """One column per class; the rows sum to one."""
         if len(self.classes) == 1:
-            return np.ones((len(answers.raw), 1))
-        p: Array = self.learner.probabilities(answers.raw)[:, : len(self.classes)]
+            return np.ones((len(predictions.raw), 1))
+        p: Array = self.learner.probabilities(predictions.raw)[:, : len(self.classes)]
         return p
 
     def freeze(self, *, spare: bool) -> LinearClassifier:
         """The steady answer as a linear classifier, with a spare lane if classes may appear later.
 
-        The probabilities of several classes are the softmax of their margins. If it goes on learning, each class is learned against the
-        rest, as by any linear classifier.
+        The probabilities of several classes are the softmax of their margins. If training continues, each class is learned against
+        the rest, as in any linear classifier.
         """
         plain = self.learner.freeze()
         sources = [*range(plain.lanes), *([-1] if spare else [])]
-        only_first = len(self.classes) == 1  # whose margin is the negative of that of the second
+        only_first = len(self.classes) == 1  # its margin is that of the second class, negated
         learner = plain.with_lanes(sources, [only_first and source == 0 for source in sources])
         model = LinearClassifier(learner, self.classes, spare=spare, scored=bool(self.metrics_by_output))
         if len(self.classes) > 2:
@@ -110,22 +110,22 @@ class ExpertClassifier(Classifier):
     # Scoring
 
     def _score_margins(
-        self, metrics: ClassMetrics, answers: RawPredictions, codes: Codes, weight: Array | None, features: Any
-    ) -> list[Row]:
+        self, metrics: ClassMetrics, predictions: RawPredictions, codes: Codes, weight: Array | None, features: Any
+    ) -> list[ProgressRow]:
         return metrics.add_margins(
-            codes, answers.raw, as_native(LogLoss()), probability=None, weight=weight, features=features
+            codes, predictions.raw, as_native(LogLoss()), probability=None, weight=weight, features=features
         )
 
-    def _losses(self, answers: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
+    def _losses(self, predictions: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
         """The log loss."""
-        p = self._probabilities_among(answers, known)
+        p = self._probabilities_among(predictions, known)
         unknown = codes >= p.shape[1]
         own = np.where(unknown, 0.0, p[np.arange(len(codes)), np.where(unknown, 0, codes)])
         return np.asarray(-np.log(np.maximum(own, 1e-15)))
 
-    def _probabilities_among(self, answers: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
-        """Of the classes known so far, which come first: whatever classes the call brings, as without them."""
-        raw = answers.raw
+    def _probabilities_among(self, predictions: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
+        """The probabilities of the classes known so far, which come first: independent of the new classes of the call."""
+        raw = predictions.raw
         if raw.ndim == 2:
             raw = raw[:, : max(len(known), 2)]
         p: Array = self.learner.probabilities(raw[:, 1] - raw[:, 0] if raw.ndim == 2 == raw.shape[1] else raw)
@@ -133,7 +133,7 @@ class ExpertClassifier(Classifier):
 
 
 class ExpertRegressor(Regressor):
-    """The experts of the automatic mode, for numbers. Their loss is half the squared error."""
+    """The experts of the automatic mode, for numbers. The loss is half the squared error."""
 
     def __init__(self, learner: Experts, *, scored: bool = True) -> None:
         self.learner = learner
@@ -142,16 +142,16 @@ class ExpertRegressor(Regressor):
     def learn_margins(
         self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
     ) -> Array:
-        """Learn from events in order; return what was predicted for each before."""
+        """Learn from events in order; return the predictions, each from before its event was learned."""
         require_no_offset(offset)
-        answers: Array = self.learner.learn(X, y[:, 0], sample_weight=sample_weight, time=time)
-        return answers[:, None]
+        predictions: Array = self.learner.learn(X, y[:, 0], sample_weight=sample_weight, time=time)
+        return predictions[:, None]
 
     def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
         """The predictions, (n, 1)."""
         require_no_offset(offset)
-        answers: Array = self.learner.predict(X, answer=answer)
-        return answers[:, None]
+        predictions: Array = self.learner.predict(X, answer=answer)
+        return predictions[:, None]
 
     def freeze(self) -> LinearRegressor:
         """The steady answer as a linear regression."""
@@ -166,7 +166,7 @@ class ExpertRegressor(Regressor):
         return np.asarray(SquaredError().value(margins, y))
 
     def new_metrics(self) -> NumberMetrics:
-        """Metrics of its predictions, of no event yet."""
+        """Metrics for its predictions, with no events yet."""
         return NumberMetrics(self.losses)
 
 
@@ -174,6 +174,6 @@ def require_no_offset(offset: object) -> None:
     """Raise ValueError for an offset, which the automatic mode cannot use."""
     if offset is not None:
         raise InputError(
-            "an automatic model takes no offsets.",
-            remedy=Remedy("Leave the column out, or learn one linear model (choose its {loss}).", loss=None),
+            "an automatic model cannot use offsets.",
+            remedy=Remedy("Leave the column out, or train one linear model (choose its {loss}).", loss=None),
         )

@@ -1,8 +1,8 @@
-"""Probabilities from margins, learned as the stream goes.
+"""Probabilities from margins, learned from the stream.
 
-The margins of the hinge and similar losses are not log odds. Each lane has a map of its own, P(+1) = σ(a·margin + b), learned by
-O-DCA under log loss from (margin, 1), where the margin is that from before the event was learned: an honest score. It
-forgets as the model forgets. It begins at a = 1, b = 0.
+The margins of the hinge and similar losses are not log-odds. Each lane has its own map, P(+1) = σ(a·margin + b), which starts at
+a = 1, b = 0. It is learned by O-DCA with log loss and the window of the model, from the margins of events, each from before its event
+was learned.
 """
 
 from collections.abc import Sequence
@@ -18,26 +18,26 @@ from odca.losses import LogLoss
 from odca.validation.arrays import Array
 from odca.windows import Window
 
-# Chosen on a6a, rcv1sub and w8a under two losses and two strengths: ECE falls from 0.07 ... 0.29 to 0.006 ... 0.017.
+# Chosen on a6a, rcv1sub and w8a with two losses and two strengths: ECE falls from 0.07 ... 0.29 to 0.006 ... 0.017.
 STRENGTH, PRIOR_STRENGTH = 1e-3, 10.0
 LEAST_SLOPE = 0.05
 MOST_PENDING = 1000
-MOST_MARGIN = 1e50  # that a map learns from: it must not refuse an event that the model has learned
-BARELY = 1e-6  # of how far from ½ a probability is at least, where the margin is large
+MOST_MARGIN = 1e50  # larger margins are clipped, so that a map never refuses an event that the model has learned
+BARELY = 1e-6  # the least distance of a probability from ½, for large margins
 
 
 class Calibration:
-    """One map from margins to probabilities for each lane."""
+    """A map from margins to probabilities for each lane."""
 
     def __init__(self, lanes: int, window: Window) -> None:
         self._window = window
         blank = self._new_map()
-        self._current = [blank.copy() for _ in range(lanes)]  # much faster than to make each anew
+        self._current = [blank.copy() for _ in range(lanes)]  # much faster than creating each
         self._pending: list[tuple[Any, Any, float, Any]] = []  # margins, labels, weight, time
 
     @property
     def _maps(self) -> list[Learner]:
-        """The maps, which have learned all that was noted."""
+        """The maps, after learning the pending events."""
         if self._pending:
             margins, labels, weights, times = zip(*self._pending, strict=True)
             self._pending = []
@@ -54,7 +54,7 @@ class Calibration:
         self._current = maps
 
     def note(self, margins: Any, labels: Any, weight: float, time: Any) -> None:
-        """Learn from one event, as `learn` does, but later: many events at once are faster."""
+        """Learn from one event like `learn`, but later: learning many events at once is faster."""
         self._pending.append((margins, labels, weight, time))
         if len(self._pending) >= MOST_PENDING:
             _ = self._maps
@@ -73,9 +73,9 @@ class Calibration:
     def learn(
         self, margins: Array, labels: Array, *, sample_weight: Array | None = None, time: npt.ArrayLike | None = None
     ) -> Array:
-        """Learn from the margins (n, lanes) of events, from before they were learned, and their labels.
+        """Learn from the margins (n, lanes) of events, each from before its event was learned, and their labels.
 
-        Returns P(+1) of each lane, by the maps as they were before the event.
+        Returns P(+1) of each lane, from the maps as they were before each event.
         """
         log_odds = np.empty_like(margins)
         seen = np.clip(margins, -MOST_MARGIN, MOST_MARGIN)
@@ -84,9 +84,10 @@ class Calibration:
         return _on_the_side_of(margins, sigmoid(log_odds))
 
     def probabilities(self, margins: Array) -> Array:
-        """P(+1) of each lane, for margins (n, at most lanes): it rises with the margin, and is above ½ where that is positive.
+        """P(+1) of each lane, for margins (n, at most lanes): it increases with the margin, and is above ½ if the margin is positive.
 
-        The second holds by force where the map says otherwise, that is near 0 if b is not: what `predict` chooses is the likelier.
+        Where the map violates the latter (near a margin of 0, if b is not 0) the probability is moved, so that the predicted class is
+        the more probable one.
         """
         slope, constant = self.maps(margins.shape[1])
         return _on_the_side_of(margins, sigmoid(slope * margins + constant))
@@ -98,7 +99,7 @@ class Calibration:
         return slope, np.array([each.smoothed_intercept for each in maps])
 
     def rearranged(self, sources: Sequence[int], mirrored: Sequence[bool]) -> "Calibration":
-        """Follow `Learner.with_lanes`."""
+        """The calibration after `Learner.with_lanes` with the same arguments."""
         other = Calibration(0, self._window)
         other._maps = [
             self._new_map() if source < 0 else _mirrored(self._maps[source]) if mirror else self._maps[source].copy()
@@ -107,7 +108,7 @@ class Calibration:
         return other
 
     def merge(self, other: "Calibration") -> "Calibration":
-        """Return the maps of both, lane by lane; see `Learner.merge`."""
+        """Merge the maps of both, lane by lane; see `Learner.merge`."""
         merged = Calibration(0, self._window)
         merged._maps = [mine.merge(theirs) for mine, theirs in zip(self._maps, other._maps, strict=True)]  # noqa: SLF001 - of its own class
         return merged
@@ -121,50 +122,50 @@ class Calibration:
     __hash__ = None  # type: ignore[assignment] # it changes
 
     def saved(self) -> ModelFile:
-        """What a file holds of it."""
+        """The contents of its part of a model file."""
         return ModelFile("Calibration", {"window": self._window}, stack([each.get_state() for each in self._maps]))
 
     @classmethod
     def restored(cls, saved: ModelFile) -> "Calibration":
-        """The reverse. ValueError (or the like) for what `saved` cannot have made."""
+        """The calibration from a model file. ValueError (or a similar error) if it is invalid."""
         in_parts = [saved.parts[str(lane)].arrays for lane in range(len(saved.parts))]  # of files of version 1
         states = in_parts or unstack(saved.arrays)
         calibration = cls(len(states), saved.options["window"])
         for each, state in zip(calibration._maps, states, strict=True):
             each.set_state(state)
         if any(each.lanes != 1 or each.n_features > 1 for each in calibration._maps):
-            raise ValueError("its calibration is not of margins.")
+            raise ValueError("its calibration does not belong to margins.")
         return calibration
 
 
 class Softmax:
-    """Probabilities of several classes from margins that are logits: the softmax, which is not learned."""
+    """Probabilities of several classes whose margins are logits, by the softmax. Nothing is learned."""
 
     def __init__(self, lanes: int) -> None:
         self._lanes = lanes
 
     def note(self, margins: Any, labels: Any, weight: float, time: Any) -> None:
-        """Nothing is learned."""
+        """Do nothing: there is nothing to learn."""
 
     def learn(self, margins: Array, labels: Array, **_how: Any) -> Array:
-        """P of each lane; nothing is learned."""
+        """The probability of each lane; nothing is learned."""
         del labels
         return self.probabilities(margins)
 
     def probabilities(self, margins: Array) -> Array:
-        """P of each lane, for margins (n, at most lanes)."""
+        """The probability of each lane, for margins (n, at most lanes)."""
         e = np.exp(margins - margins.max(axis=1, keepdims=True))
         return np.asarray(e / e.sum(axis=1, keepdims=True))
 
     def rearranged(self, sources: Sequence[int], mirrored: Sequence[bool]) -> "Softmax":
-        """Follow `Learner.with_lanes`."""
+        """The softmax after `Learner.with_lanes` with the same arguments."""
         del mirrored
         return Softmax(len(sources))
 
     def merge(self, other: "Softmax") -> "Softmax":
-        """The same, if the other is one."""
+        """Return this one. TypeError if the other is not a softmax."""
         if not isinstance(other, Softmax):
-            raise TypeError("one model makes probabilities by a softmax, the other does not.")
+            raise TypeError("one model computes probabilities with a softmax, the other does not.")
         return self
 
     def __len__(self) -> int:
@@ -177,12 +178,12 @@ class Softmax:
         return hash((Softmax, self._lanes))
 
     def saved(self) -> ModelFile:
-        """What a file holds of it."""
+        """The contents of its part of a model file."""
         return ModelFile("Softmax", {"lanes": self._lanes}, {})
 
 
 def restored(saved: ModelFile) -> Calibration | Softmax:
-    """What makes probabilities, from a file. ValueError (or the like) for what `saved` cannot have made."""
+    """The calibration or softmax from a model file. ValueError (or a similar error) if it is invalid."""
     return Softmax(int(saved.options["lanes"])) if saved.kind == "Softmax" else Calibration.restored(saved)
 
 
@@ -193,16 +194,16 @@ def sigmoid(z: Array) -> Array:
 
 
 def _on_the_side_of(margins: Array, p: Array) -> Array:
-    """The probabilities, above ½ where the margin is positive and below it elsewhere."""
+    """The probabilities, moved above ½ if the margin is positive and below ½ otherwise."""
     barely = 0.5 + BARELY * margins / (1.0 + np.abs(margins))
     return np.where(margins > 0.0, np.maximum(p, barely), np.minimum(p, barely))
 
 
 def _mirrored(calibrated: Learner) -> Learner:
-    """The map of a lane whose margins and labels are the negatives: σ(az - b), exactly."""
+    """The map of a lane whose margins and labels are negated: σ(az - b), exactly."""
     twin, state = calibrated.copy(), calibrated.get_state()
     for sums in ("dual", "smooth"):
-        state[sums][:1] = 0.0 - state[sums][:1]  # the intercept's; the slope's pulls are products of two negatives
+        state[sums][:1] = 0.0 - state[sums][:1]  # the intercept only: the slope has products of two negated numbers
     if len(state["window.number"]):
         state["window.value"].reshape(-1, 2)[:, 1] *= -1.0
         state["window.facts"].reshape(-1, 5)[:, [0, 3]] *= -1.0  # label and dual

@@ -1,4 +1,4 @@
-"""Dictionaries in the place of rows: what lets the models of this package learn from events by name."""
+"""Adapters that let the models of this package learn from dictionaries instead of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,37 +17,37 @@ from odca.windows import Window
 
 @dataclass(frozen=True, slots=True)
 class EventLanes:
-    """An `EventLearner` as `LinearClassifier` and `LinearRegressor` take a learner: X is many dictionaries, or a data frame."""
+    """An `EventLearner` as a learner of `LinearClassifier` and `LinearRegressor`: X is a list of dictionaries, or a data frame."""
 
     events: EventLearner
 
     @property
     def lanes(self) -> int:
-        """How many models are learned side by side."""
+        """The number of models that learn from the same events."""
         return self.events.learner.lanes
 
     @property
     def loss(self) -> object:
-        """The loss of all of them."""
+        """Their loss."""
         return self.events.learner.loss
 
     @property
     def penalty(self) -> Penalty:
-        """The penalty of all of them."""
+        """Their penalty."""
         return self.events.learner.penalty
 
     @property
     def window(self) -> Window:
-        """How the past counts."""
+        """How past events are weighted."""
         return self.events.learner.window
 
     @property
     def count(self) -> int:
-        """How many events were learned from."""
+        """The number of events learned from."""
         return self.events.learner.count
 
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None) -> Array:
-        """Learn from events in order; return each event's margins from before it was learned, (n, lanes)."""
+        """Learn from events in order; return the margins, each from before its event was learned, (n, lanes)."""
         margins = self.events.learn_many(X, y, sample_weight=sample_weight, offset=offset, time=time)
         return np.reshape(margins, (-1, self.lanes))
 
@@ -66,44 +66,44 @@ class EventLanes:
 
 @dataclass(frozen=True, slots=True)
 class WaitingEvent:
-    """In the place of X: the event that waits for its label under an id."""
+    """Stands for X: the event that waits for its label under an id."""
 
     id: str | int
 
 
 @dataclass(frozen=True, slots=True)
 class EventExperts:
-    """`AutoEvents` as `ExpertClassifier` takes its experts."""
+    """`AutoEvents` as the experts of `ExpertClassifier` and `ExpertRegressor`."""
 
     events: AutoEvents
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.events.learner.classes
 
     @property
     def count(self) -> int:
-        """How many events were learned from."""
+        """The number of events learned from."""
         return self.events.learner.count
 
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, time: Any = None) -> Array:
-        """Learn from events in order; return the answers from before."""
+        """Learn from events in order; return the predictions, each from before its event was learned."""
         if isinstance(X, WaitingEvent):
             weight, moment = 1.0 if sample_weight is None else sample_weight[0], None if time is None else time[0]
             return np.asarray(self.events.learn_label(X.id, y[0], weight=weight, time=moment))[None]
         return self.events.learn_many(X, y, sample_weight=sample_weight, time=time)
 
     def predict(self, X: Any, *, answer: Answer) -> Array:
-        """The answers for events."""
+        """The predictions for events."""
         return self.events.predict_many(X, answer=answer)
 
-    def probabilities(self, answers: Array) -> Array:
+    def probabilities(self, predictions: Array) -> Array:
         """P(class) of each event."""
-        return self.events.learner.probabilities(answers)
+        return self.events.learner.probabilities(predictions)
 
     def declare(self, classes: int) -> None:
-        """Make room for so many classes."""
+        """Make room for this many classes."""
         self.events.learner.declare(classes)
 
     def freeze(self) -> EventLanes:

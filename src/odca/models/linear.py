@@ -10,9 +10,9 @@ import numpy.typing as npt
 from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile
 from odca.losses import LogLoss, Poisson, as_native
-from odca.metrics import ClassMetrics, NumberMetrics, Row
+from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
 from odca.models.calibration import Calibration, Softmax, restored, sigmoid
-from odca.models.classifier import Classifier, Codes, RawPredictions
+from odca.models.classifier import Classifier, RawPredictions
 from odca.models.one_against_rest import OneAgainstRest
 from odca.models.options import Answer, is_steady, numbers_first
 from odca.models.progressive_scores import ProgressivelyScored
@@ -23,30 +23,30 @@ from odca.windows import Window
 
 
 class Lanes(Protocol):
-    """What a classifier needs of its learner: a `Learner`, or an `EventLearner` whose rows are dictionaries."""
+    """What a model needs of its learner: a `Learner`, or an `EventLearner` whose rows are dictionaries."""
 
     @property
     def lanes(self) -> int:
-        """How many models are learned side by side."""
+        """The number of models that learn from the same events."""
 
     @property
     def loss(self) -> object:
-        """The loss of all of them."""
+        """Their loss."""
 
     @property
     def penalty(self) -> Penalty:
-        """The penalty of all of them."""
+        """Their penalty."""
 
     @property
     def window(self) -> Window:
-        """How the past counts."""
+        """How past events are weighted."""
 
     @property
     def count(self) -> int:
-        """How many events were learned from."""
+        """The number of events learned from."""
 
     def learn(self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None) -> Array:
-        """Learn from events in order; return each event's margins from before it was learned, (n, lanes)."""
+        """Learn from events in order; return the margins, each from before its event was learned, (n, lanes)."""
 
     def predict(self, X: Any, *, offset: Any = None) -> Array:
         """The margins of events, (n, lanes)."""
@@ -59,27 +59,28 @@ class Lanes(Protocol):
 
 
 class Calibrated:
-    """A model whose margins become probabilities by a calibration, unless they are log odds."""
+    """A model whose margins are turned into probabilities by a calibration, unless they are log-odds."""
 
     learner: Any
     calibration: Calibration | Softmax | None
 
     def restore_calibration(self, parts: Mapping[str, ModelFile]) -> None:
-        """Take over the calibration of a file. ValueError (or the like) if it is not one, or should be there and is not."""
+        """Restore the calibration from a file. ValueError (or a similar error) if it is invalid, or missing but needed."""
         if self.calibration is not None or "calibration" in parts:
             self.calibration = restored(parts["calibration"])
 
     def calibrate(self, margins: Array, targets: Array, **how: Any) -> None:
-        """Learn probabilities anew, from the margins of a solution."""
+        """Replace the calibration by one that is learned from the margins of a solution."""
         if self.calibration is not None:
             self.calibration = Calibration(targets.shape[1], self.learner.window)
             self.calibration.learn(margins, targets, **how)
 
 
 class LinearClassifier(Calibrated, Classifier):
-    """A learner with a lane for each class, one against the rest; its answers are margins.
+    """A learner with a lane for each class, one against the rest; its predictions are margins.
 
-    spare: keep a lane that sees "not this class" always, for classes yet to come: they end bit for bit as if they had been declared.
+    spare: keep a spare lane, all of whose labels are "not this class". A new class gets a copy of it, so that its model is the same, to
+    the bit, as if the class had been declared at the start.
     """
 
     def __init__(
@@ -94,31 +95,31 @@ class LinearClassifier(Calibrated, Classifier):
         super().__init__(classes, seen=seen, scored=scored)
         self.learner = learner
         self.spare = spare
-        """Whether there is to be a spare lane; from the next call on, if it is set."""
+        """Whether there is a spare lane. If it is set, it takes effect with the next call."""
         self.layout = OneAgainstRest(self.classes, spare)
         self.calibration: Calibration | Softmax | None = None
-        """What makes probabilities of margins, where these are not log odds against the rest."""
+        """What turns margins into probabilities, if they are not log-odds against the rest."""
         if not isinstance(learner.loss, LogLoss):
             self.calibration = Calibration(len(self.layout.lanes), learner.window)
 
     @staticmethod
     def targets(classes: Iterable[Any], codes: npt.NDArray[Any], *, spare: bool) -> Array:
-        """What the lanes of a learner of these classes learn for events of these codes, (n, lanes)."""
+        """The labels of the lanes for events with these codes, (n, lanes)."""
         return OneAgainstRest(tuple(classes), spare).labels(codes)
 
     @staticmethod
     def lanes(classes: Iterable[Any], *, spare: bool) -> int:
-        """How many lanes a learner of these classes needs."""
+        """The number of lanes that a learner of these classes needs."""
         return len(OneAgainstRest(tuple(classes), spare).lanes)
 
     def set_classes(self, classes: Sequence[Any]) -> None:
-        """Have these classes, in this order: the present ones and perhaps others."""
+        """Change the classes to these, in this order: the present ones and perhaps others."""
         if tuple(classes) == self.classes and self.spare == self.layout.spare:
             return
         layout, sources, mirrored = self.layout.with_classes(classes, spare=self.spare)
         if any(mirrored) and not self.learner.penalty.is_symmetric:
             raise ValueError(
-                f"a third class cannot join two under {self.learner.penalty!r}, which treats the signs of weights differently. "
+                f"a third class cannot be added to two with {self.learner.penalty!r}, which treats positive and negative weights differently. "
                 "Name all classes in the first call (classes=)."
             )
         if sources != list(range(self.learner.lanes)) or any(mirrored):
@@ -151,38 +152,38 @@ class LinearClassifier(Calibrated, Classifier):
         return RawPredictions(margins, self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time))
 
     def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
-        """Nothing: the learner with lanes for new classes is another one, which was dropped."""
+        """Do nothing: the learner with lanes for the new classes was a copy, which has been discarded."""
 
     def predict_raw(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> RawPredictions:
         """The margins of events."""
         require_steady(answer)
         return RawPredictions(self.learner.predict(X, offset=offset))
 
-    def scores(self, answers: RawPredictions) -> Array:
-        """The margins of the classes that have a lane: of two only the second one's."""
-        return self.layout.scores(answers.raw)
+    def scores(self, predictions: RawPredictions) -> Array:
+        """The margins of the classes; if there are two, only that of the second."""
+        return self.layout.scores(predictions.raw)
 
-    def probabilities(self, answers: RawPredictions) -> Array:
-        """Exact for log loss (several classes: one against the rest, normalised), else as calibrated on the stream."""
-        return self.layout.distribution(self._p_of_lanes(answers), self.scores(answers))
+    def probabilities(self, predictions: RawPredictions) -> Array:
+        """Those of the model for log loss (several classes: one against the rest, normalised), otherwise calibrated on the stream."""
+        return self.layout.distribution(self._p_of_lanes(predictions), self.scores(predictions))
 
-    def _p_of_lanes(self, answers: RawPredictions) -> Array:
-        if answers.calibrated is not None:
-            return np.array(self.layout.scores(answers.calibrated))
-        scores = self.scores(answers)
+    def _p_of_lanes(self, predictions: RawPredictions) -> Array:
+        if predictions.calibrated is not None:
+            return np.array(self.layout.scores(predictions.calibrated))
+        scores = self.scores(predictions)
         return sigmoid(scores) if self.calibration is None else self.calibration.probabilities(scores)
 
     # Scoring
 
     def _score_margins(
-        self, metrics: ClassMetrics, answers: RawPredictions, codes: Codes, weight: Array | None, features: Any
-    ) -> list[Row]:
-        is_log_odds = self.calibration is None and answers.calibrated is None
+        self, metrics: ClassMetrics, predictions: RawPredictions, codes: Codes, weight: Array | None, features: Any
+    ) -> list[ProgressRow]:
+        is_log_odds = self.calibration is None and predictions.calibrated is None
         return metrics.add_margins(
             codes,
-            answers.raw[:, 0],
+            predictions.raw[:, 0],
             as_native(self.learner.loss),
-            probability=None if is_log_odds else self.probabilities(answers)[:, 1],
+            probability=None if is_log_odds else self.probabilities(predictions)[:, 1],
             weight=weight,
             features=features,
         )
@@ -190,30 +191,30 @@ class LinearClassifier(Calibrated, Classifier):
     def _can_score_margins(self, metrics: ClassMetrics) -> bool:
         return has_value(self.learner) and super()._can_score_margins(metrics)
 
-    def _losses(self, answers: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
-        """The mean over the lanes of the classes that are known; nan if the user's loss does not say."""
-        scores, targets = self.scores(answers), self.layout.labels(codes)
+    def _losses(self, predictions: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
+        """The mean over the lanes of the known classes; nan if the user's loss has no value."""
+        scores, targets = self.scores(predictions), self.layout.labels(codes)
         if len(self.classes) > 2:
             scores, targets = scores[:, known], targets[:, known]
         return np.asarray(losses_of(self.learner, scores, targets[:, : scores.shape[1]]).mean(axis=1))
 
-    def _probabilities_among(self, answers: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
+    def _probabilities_among(self, predictions: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
         if len(known) == len(self.classes):
-            return self.probabilities(answers)
-        scores, p = self.scores(answers), np.zeros((len(answers.raw), len(self.classes)))
+            return self.probabilities(predictions)
+        scores, p = self.scores(predictions), np.zeros((len(predictions.raw), len(self.classes)))
         if len(known) == 1:
             p[:, known[0]] = 1.0
-        elif len(known) == 2:  # as a model of these two would say it
+        elif len(known) == 2:  # as in a model of these two
             first, second = sorted(known.tolist(), key=lambda code: numbers_first(self.classes[code]))
-            p[:, second] = self._p_of_lanes(answers)[:, second]
+            p[:, second] = self._p_of_lanes(predictions)[:, second]
             p[:, first] = 1.0 - p[:, second]
         elif len(known):
-            p[:, known] = self.layout.distribution(self._p_of_lanes(answers)[:, known], scores[:, known])
+            p[:, known] = self.layout.distribution(self._p_of_lanes(predictions)[:, known], scores[:, known])
         return p
 
 
 class LinearLabels(Calibrated, ProgressivelyScored[ClassMetrics]):
-    """A learner with a lane for each of several labels that an event may have at the same time."""
+    """A learner with a lane per label, for events that can have several labels at once."""
 
     def __init__(self, learner: Lanes) -> None:
         self.learner = learner
@@ -223,7 +224,7 @@ class LinearLabels(Calibrated, ProgressivelyScored[ClassMetrics]):
         super().__init__([ClassMetrics() for _ in range(learner.lanes)])
 
     def learn(self, X: Any, targets: Array, *, sample_weight: Array | None, offset: Any, time: Any) -> None:
-        """Learn from events in order, whose targets are +1 for the labels that they have and -1 for the others."""
+        """Learn from events in order, with targets of +1 for the labels that they have and -1 for the others."""
         margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
         p = sigmoid(margins)
         if self.calibration is not None:
@@ -243,13 +244,13 @@ class LinearLabels(Calibrated, ProgressivelyScored[ClassMetrics]):
         """The margins of events."""
         return RawPredictions(self.learner.predict(X, offset=offset))
 
-    def probabilities(self, answers: RawPredictions) -> Array:
-        """P(label) for each label."""
-        return sigmoid(answers.raw) if self.calibration is None else self.calibration.probabilities(answers.raw)
+    def probabilities(self, predictions: RawPredictions) -> Array:
+        """P(label), with one column per label."""
+        return sigmoid(predictions.raw) if self.calibration is None else self.calibration.probabilities(predictions.raw)
 
 
 class LinearRegressor(Regressor):
-    """A learner with a lane for each number to be predicted."""
+    """A learner with a lane per output."""
 
     learner: Lanes
 
@@ -260,7 +261,7 @@ class LinearRegressor(Regressor):
     def learn_margins(
         self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
     ) -> Array:
-        """Learn from events in order; return their margins from before."""
+        """Learn from events in order; return the margins, each from before its event was learned."""
         return self.learner.learn(X, y, sample_weight=sample_weight, offset=offset, time=time)
 
     def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
@@ -269,18 +270,18 @@ class LinearRegressor(Regressor):
         return self.learner.predict(X, offset=offset)
 
     def predictions(self, margins: Array) -> Array:
-        """The margins themselves; of Poisson loss the means e^z."""
+        """The margins themselves; for Poisson loss the means e^z."""
         if not isinstance(self.learner.loss, Poisson):
             return margins
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(margins))
 
     def losses(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """The loss of each margin; nan if the user's loss does not say."""
+        """The loss of each margin; nan if the user's loss has no value."""
         return losses_of(self.learner, margins, y)
 
     def new_metrics(self) -> NumberMetrics:
-        """Metrics of its predictions, of no event yet."""
+        """Metrics for its predictions, with no events yet."""
         return NumberMetrics(
             self.losses if has_value(self.learner) else None,
             margin_is_prediction=not isinstance(self.learner.loss, Poisson),
@@ -291,16 +292,16 @@ def require_steady(answer: Answer) -> None:
     """Raise ValueError for the live answer, which a linear model does not have."""
     if not is_steady(answer):
         raise InputError(
-            "one linear model has one answer, the steady one; only automatic models have a live answer.",
+            "a linear model has only a steady answer; only automatic models have a live answer.",
             remedy=Remedy("Leave out {answer}.", answer=answer),
         )
 
 
 def has_value(learner: Lanes) -> bool:
-    """Whether the loss says what a prediction costs: one of the user's own may not."""
+    """Whether the loss has a value, the cost of a prediction. A user's own loss may have none."""
     return hasattr(learner.loss, "value")
 
 
 def losses_of(learner: Lanes, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
-    """The loss of each margin; nan if the user's loss does not say."""
+    """The loss of each margin; nan if the user's loss has no value."""
     return learner.loss_of(margins, labels) if has_value(learner) else np.full(np.shape(margins), np.nan)

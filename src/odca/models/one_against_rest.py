@@ -1,4 +1,4 @@
-"""Classes as lanes: one against the rest, with room for classes that nobody has seen yet."""
+"""Classes as lanes: each class against the rest, with a spare lane for new classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ class OneAgainstRest:
     """Which lane learns which class.
 
     Each class has a lane whose label is +1 for its own events and -1 for the rest. Two classes share one lane, that of the
-    second: the first one's would be its mirror image. The spare lane, if there is one, sees -1 always. That is what
-    the lane of any class has seen that has not come yet: so a new class takes a copy of it, and ends bit for bit as if
-    it had been declared at the start.
+    second: the lane of the first would be its mirror image. All labels of the spare lane, if there is one, are -1. So were those of
+    every class that has not appeared yet: therefore a new class gets a copy of the spare lane, and its model is the same, to the bit,
+    as if the class had been declared at the start.
     """
 
     classes: tuple[Any, ...]
@@ -27,21 +27,21 @@ class OneAgainstRest:
 
     @property
     def lanes(self) -> list[int]:
-        """The class of every lane, by its place in `classes`."""
+        """The class of every lane, as its position in `classes`."""
         owners = list(range(len(self.classes))) if len(self.classes) > 2 else [len(self.classes) - 1]
         return [*owners, *([SPARE] if self.spare else [])]
 
     def labels(self, codes: npt.NDArray[Any]) -> Array:
-        """The labels of every lane for events whose classes have these places in `classes`."""
+        """The labels of every lane for events whose classes have these positions in `classes`."""
         return np.where(codes[:, None] == np.array(self.lanes), 1.0, -1.0)
 
     def scores(self, margins: Array) -> Array:
-        """The margins of the classes that have a lane, one column each."""
+        """The margins of the classes, without the spare lane."""
         return margins[:, : margins.shape[1] - self.spare]
 
     def distribution(self, p: Array, scores: Array) -> Array:
-        """Probabilities of all classes from P(+1) of every lane, given its score: they add up to one, and the class that
-        the scores speak for has the largest.
+        """The probabilities of all classes, from P(+1) of every lane and its score. They sum to one, and the class with the highest
+        score has the largest.
         """
         if len(self.classes) == 1:
             return np.ones((len(p), 1))
@@ -54,9 +54,9 @@ class OneAgainstRest:
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def with_classes(self, classes: Sequence[Any], *, spare: bool) -> tuple["OneAgainstRest", list[int], list[bool]]:
-        """With more classes: the new layout, and for each of its lanes the lane it comes from and whether mirrored.
+        """The layout with more classes; for each of its lanes, the lane it is copied from and whether it is mirrored.
 
-        Without a spare lane there is nothing to take a new class from: it begins with a blank one (source -1).
+        Without a spare lane, a new class starts with a blank lane (source -1).
         """
         layout = OneAgainstRest(tuple(classes), spare)
         mine, last = self.lanes, len(self.lanes) - 1

@@ -1,4 +1,4 @@
-"""The options of a model, the same words for every interface, and what "auto" stands for."""
+"""The options of a model, with the same names in every interface, and the meaning of "auto"."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -16,7 +16,7 @@ Task: TypeAlias = Literal["classes", "numbers"]
 Label: TypeAlias = float | str
 Memory: TypeAlias = Literal["events", "time"]
 Answer: TypeAlias = Literal["live", "steady"]
-"""What a prediction is for: a stream whose labels keep coming in, or a time in which none do."""
+"""Which prediction is wanted: "live" while labels keep coming in, "steady" while none do."""
 OrAuto: TypeAlias = float | Literal["auto"]
 
 OF_ESTIMATORS = (
@@ -36,19 +36,19 @@ OF_ESTIMATORS = (
 class ModelOptions:
     """What is learned, and how. The first events decide what is None or "auto"; see docs/options.md.
 
-    task: whether labels are classes or numbers. None: classes if they are texts or only two, or if the loss is for classes.
+    task: whether labels are classes or numbers. None: classes if the loss is for classes, or if labels are text or only two.
     loss: None is log loss for classes and squared error for numbers.
-    penalty, window: of the learner.
-    rho: "auto" learns with several strengths and answers with the one that has predicted best so far; see `Learner`.
+    penalty, window: as for `Learner`.
+    rho: "auto" learns with several strengths and predicts with the one that has predicted best so far; see `Learner`.
     smoothing: "auto" follows the window; with rho="auto" it is 0.
-    prior_strength: "auto" takes a tenth of the squared length of the first event for classes, and 0 for numbers; with
+    prior_strength: "auto" is a tenth of the squared length of the first event for classes, and 0 for numbers; with
         rho="auto" it is 0.
-    intercept, intercept_penalty: whether there is a constant feature, and the factor on its penalty.
-    scale: "auto" scales features that come in units of their own (dense arrays, tables, JSON, dictionaries), unless
-        the weights have a meaning in those units (KL, prior_mean).
-    classes: all of them, if they are known beforehand.
-    auto: None for one linear model; else nothing of all that is chosen, but learned (`AutoLearner`), and its
-        memories count in "events" or in "time".
+    intercept, intercept_penalty: whether there is a constant feature, and the factor of its penalty.
+    scale: "auto" scales features that have units (dense arrays, tables, JSON, dictionaries), unless the weights have a
+        meaning in these units (KL, prior_mean).
+    classes: all classes, if they are known in advance.
+    auto: None for one linear model. "events" or "time" for an automatic model (`AutoLearner`), whose memories are measured in
+        events or in time; it ignores loss, penalty, rho, window and so on.
     """
 
     task: Task | None = None
@@ -66,7 +66,7 @@ class ModelOptions:
 
     @classmethod
     def of(cls, owner: object, **others: Any) -> "ModelOptions":
-        """The options that an estimator has as its attributes; `others` are those that it calls otherwise.
+        """The options of an estimator, read from its attributes; `others` are those that have other names there.
 
         Losses, penalties and windows may be given by name: "hinge", "elasticnet:0.2", "36h".
         """
@@ -86,7 +86,7 @@ class ModelOptions:
     def resolved(self, *, in_units: bool, first: npt.ArrayLike) -> "ModelOptions":
         """The options without any "auto", for a known task and loss.
 
-        in_units: whether features come in units of their own. first: the values of the first event's features.
+        in_units: whether features have units, so that "auto" scales them. first: the values of the first event's features.
         """
         scale = in_units and not isinstance(self.penalty, KL) if self.scale == "auto" else bool(self.scale)
         rho, smoothing, strength = self.rho, self.smoothing, self.prior_strength
@@ -117,11 +117,11 @@ class ModelOptions:
         }
 
     def require_resolved(self) -> None:
-        """Raise ValueError for options that no model can have, such as those of a damaged file."""
+        """Raise ValueError for options that no model can have, such as those in a damaged file."""
         if self.task not in get_args(Task) or self.auto not in (None, *get_args(Memory)):
             raise ValueError(f"its task is {self.task!r}, and automatic by {self.auto!r}.")
         if not all(type(each) in {float, str} for each in self.classes) or len({*self.classes}) < len(self.classes):
-            raise ValueError("its classes are not different numbers or texts.")
+            raise ValueError("its classes are not distinct numbers or texts.")
         if (self.task == "classes") != (len(self.classes) >= 2):
             raise ValueError(f"its task is {self.task}, and it has {len(self.classes)} classes.")
 
@@ -138,12 +138,12 @@ def is_steady(answer: Answer) -> bool:
 
 
 def default_loss(task: Task) -> LogLoss | SquaredError:
-    """The loss where nobody chose it."""
+    """The default loss of a task."""
     return LogLoss() if task == "classes" else SquaredError()
 
 
 def require_loss_for(task: Task, loss: object) -> None:
-    """Raise ValueError for a loss of ours that is not for the task. Squared error serves both."""
+    """Raise ValueError for one of odca's losses that is not for the task. Squared error is for both."""
     is_for_classes = isinstance(loss, MARGIN_LOSSES)
     if task == "numbers" if is_for_classes else task == "classes" and loss != SquaredError():
         raise ValueError(f"{loss!r} is not for {task}. Choose another loss, or another task.")
@@ -167,7 +167,7 @@ def _prior_strength_for(first: npt.NDArray[Any], *, scale: bool) -> float:
 
 
 def numbers_first(label: Any) -> tuple[bool, Any]:
-    """The key by which labels are sorted: numbers come before texts, which cannot be compared with them."""
+    """A key to sort labels by: numbers come before text, which cannot be compared with them."""
     return isinstance(label, str), label
 
 

@@ -10,26 +10,26 @@ Kept = TypeVar("Kept")
 
 
 class PendingEvents(Generic[Kept]):
-    """A bounded number of events, each under its id; the oldest goes when another comes. Several threads may use them.
+    """A bounded number of events, each under its id; the oldest is dropped when there are too many. Several threads may use them.
 
-    What is kept of an event is up to the model. While a label is being learned, its event counts as gone; if the label is refused, it
+    The model decides what is kept of an event. While its label is being learned, an event counts as removed; if learning fails, it
     is there again.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.dropped = 0
-        """How many events were dropped unlabelled, because more than `most` waited."""
+        """The number of events that were dropped without a label, because more than `most` were waiting."""
         self._events: dict[Id, tuple[int, Kept]] = {}  # id: number, what is kept
-        self._taken: set[int] = set()  # the numbers of those whose label is being learned
-        self._count = 0  # events that were ever put here; also the number of the next
-        self._lock = threading.Lock()  # around all of these; never held while learning
+        self._taken: set[int] = set()  # the numbers of the events whose label is being learned
+        self._count = 0  # of all events that were ever kept, which is also the number of the next one
+        self._lock = threading.Lock()  # protects all of these; never held while learning
 
     def __len__(self) -> int:
         return len(self._events) - len(self._taken)
 
     def keep(self, id: Id, kept: Kept) -> None:  # noqa: A002
-        """Keep an event as the newest. One that is kept under the same id already is replaced."""
+        """Keep an event as the newest. It replaces an event with the same id."""
         with self._lock:
             if old := self._events.pop(id, None):  # so that the new one is the newest
                 self._taken.discard(old[0])
@@ -38,13 +38,13 @@ class PendingEvents(Generic[Kept]):
             self._drop_oldest()
 
     def waiting(self, id: Id) -> Kept:  # noqa: A002
-        """What is kept under `id`. KeyError if nothing is."""
+        """What is kept under `id`. KeyError if there is nothing."""
         with self._lock:
             return self._found(id)[1]
 
     @contextlib.contextmanager
     def labelled(self, id: Id) -> Iterator[Kept]:  # noqa: A002
-        """What is kept under `id`, to be learned inside. Unless that fails, it is then no longer kept."""
+        """What is kept under `id`, to be learned in the `with`. It is removed afterwards, unless there was an error."""
         with self._lock:
             found = number, kept = self._found(id)
             self._taken.add(number)
@@ -55,22 +55,22 @@ class PendingEvents(Generic[Kept]):
         finally:
             with self._lock:
                 self._taken.discard(number)
-                if learned and self._events.get(id) is found:  # else an event that came since has taken its place
+                if learned and self._events.get(id) is found:  # not replaced in the meantime
                     del self._events[id]
                 self._drop_oldest()
 
     def listed(self) -> tuple[list[tuple[Id, Kept]], int]:
-        """The events with their ids, oldest first; and how many were dropped."""
+        """The events with their ids, oldest first, and the number of dropped ones."""
         with self._lock:
             waiting = [(id, kept) for id, (number, kept) in self._events.items() if number not in self._taken]  # noqa: A001
             return waiting, self.dropped
 
     def restore(self, events: list[tuple[Id, Kept]], dropped: int) -> None:
-        """The reverse. ValueError for what cannot be."""
+        """Restore what `listed` returned. ValueError if it is invalid."""
         for id, kept in events:  # noqa: A001
             self.keep(checked_id(id), kept)
         if self.dropped or len(events) != len(self) or dropped < 0:
-            raise ValueError("the events that wait for labels do not fit together.")
+            raise ValueError("its events that wait for labels are inconsistent.")
         self.dropped = dropped
 
     def _found(self, id: Id) -> tuple[int, Kept]:  # noqa: A002
@@ -78,8 +78,8 @@ class PendingEvents(Generic[Kept]):
         if found is not None and found[0] not in self._taken:
             return found
         raise KeyError(
-            f"no event waits for its label under the id {id!r}: it was never kept, has its label already, or was "
-            f"dropped as the oldest of more than max_pending={self.most} ({self.dropped} were so far)."
+            f"no event waits for its label under the id {id!r}: it was never kept, its label was learned already, or it was "
+            f"dropped because more than max_pending={self.most} events were waiting ({self.dropped} were dropped so far)."
         )
 
     def _drop_oldest(self) -> None:

@@ -1,4 +1,4 @@
-"""Progressive scores as a part of a model: every event is predicted before it is learned."""
+"""The progressive scores of a model: each event is predicted before it is learned."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -7,22 +7,22 @@ import numpy.typing as npt
 
 from odca.io.stacking import stack, unstack
 from odca.metrics import ClassMetrics, NumberMetrics
-from odca.metrics.progress import Progress
+from odca.metrics.running_sums import Progress
 
 Metrics = TypeVar("Metrics", ClassMetrics, NumberMetrics)
 PREFIX = "metrics."
 
 
 class ProgressivelyScored(Generic[Metrics]):
-    """A model that counts how well it predicted the events that it learned, before it learned them."""
+    """A model that evaluates its prediction of each event before learning from it."""
 
     def __init__(self, metrics: Sequence[Metrics]) -> None:
         self.metrics_by_output: list[Metrics] = list(metrics)
-        """One for each label or output; the only one of most models is `metrics`."""
+        """One per label or output; most models have only one, `metrics`."""
 
     @property
     def metrics(self) -> Metrics:
-        """The metrics of the only output, or of the first."""
+        """The metrics of the first output, which most models have only."""
         return self.metrics_by_output[0]
 
     @metrics.setter
@@ -37,7 +37,7 @@ class ProgressivelyScored(Generic[Metrics]):
         return {f"{PREFIX}{name}": array for name, array in (states[0] if len(states) == 1 else stack(states)).items()}
 
     def restore_metrics(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over the metrics of a file, if it has any. ValueError for what `saved_metrics` cannot have written."""
+        """Restore the metrics from a file, if it has any. ValueError if they are invalid."""
         count = len(self.metrics_by_output)
         if "progress" in arrays and count == 1:  # all that files of version 0.1 hold
             self.metrics = self.metrics.after(Progress.from_array(arrays["progress"]))

@@ -1,4 +1,4 @@
-"""The one regression behind every interface: a learner of numbers with progressive scores."""
+"""The regression that every interface uses: a learner of numbers with progressive scores."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from odca.metrics import NumberMetrics, Row
+from odca.metrics import NumberMetrics, ProgressRow
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
 from odca.validation.arrays import Array
 
 
 class Regressor(ProgressivelyScored[NumberMetrics], ABC):
-    """Learns to predict numbers, one or several of each event."""
+    """Learns to predict numbers, one or several per event."""
 
     learner: Any
+    """A learner, or the experts of the automatic mode."""
 
     def __init__(self, outputs: int = 1, *, scored: bool = True) -> None:
         super().__init__([self.new_metrics() for _ in range(outputs if scored else 0)])
@@ -29,8 +30,8 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         offset: Any = None,
         time: Any = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[Row]:
-        """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's metrics' table."""
+    ) -> list[ProgressRow]:
+        """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's progress table."""
         margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time)
         rows = [
             self.score(metrics, margins[:, k], y[:, k], sample_weight=sample_weight, features=features)
@@ -46,8 +47,8 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         *,
         sample_weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[Row]:
-        """Count how well the margins of one output predict the events; return the rows of the table that fall among them."""
+    ) -> list[ProgressRow]:
+        """Evaluate the margins of one output; return the rows of the progress table that are due among them."""
         loss = np.asarray(self.losses(margins, y))
         return metrics.add(y, self.predictions(margins), loss, weight=sample_weight, features=features)
 
@@ -55,15 +56,15 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
     def learn_margins(
         self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
     ) -> Array:
-        """Learn from events in order; return their margins from before, (n, outputs)."""
+        """Learn from events in order; return the margins, each from before its event was learned, (n, outputs)."""
 
     @abstractmethod
     def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
-        """The margins of events, (n, outputs): the `answer` for a time in which no labels are coming in, or the live one."""
+        """The margins of events, (n, outputs). answer: "steady" if no labels are coming in, or "live"."""
 
     @abstractmethod
     def predictions(self, margins: Array) -> Array:
-        """The numbers that margins stand for."""
+        """The predicted numbers, from margins."""
 
     @abstractmethod
     def losses(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
@@ -71,4 +72,4 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
 
     @abstractmethod
     def new_metrics(self) -> NumberMetrics:
-        """Metrics of its predictions, of no event yet."""
+        """Metrics for its predictions, with no events yet."""

@@ -16,8 +16,8 @@ from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.classifier import RawPredictions
 from odca.models.event_adapters import EventExperts, EventLanes, WaitingEvent
-from odca.models.events import Event
 from odca.models.linear import LinearClassifier
+from odca.models.named_events import Event
 from odca.models.options import Answer
 from odca.river.base import RiverClassifier, RiverEstimator, require_labels
 from odca.river.classifier import BOTH, ODCAClassifier, all_truths

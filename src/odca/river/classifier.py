@@ -11,8 +11,8 @@ from odca.features.spec import FeatureOptions
 from odca.io.model_file import ModelFile
 from odca.models.classifier import RawPredictions
 from odca.models.event_adapters import EventLanes
-from odca.models.events import Event
 from odca.models.linear import LinearClassifier
+from odca.models.named_events import Event
 from odca.penalties import Penalty
 from odca.river.base import RiverClassifier, require_labels
 from odca.river.frames import as_frame

@@ -9,7 +9,8 @@ from typing import Any, Self, TypeVar, Unpack, cast
 from odca import _core
 from odca.features.spec import FeatureOptions
 from odca.io.model_file import ModelFile
-from odca.models.events import Event, EventLearner
+from odca.models.events import EventLearner
+from odca.models.named_events import Event
 from odca.models.options import ModelOptions, Task
 from odca.penalties import Penalty
 from odca.river.base import RiverEstimator

@@ -8,8 +8,9 @@ from river import base
 from odca.features.records import as_events
 from odca.losses import Poisson
 from odca.models.event_adapters import EventLanes
-from odca.models.events import Event, EventLearner
+from odca.models.events import EventLearner
 from odca.models.linear import LinearRegressor
+from odca.models.named_events import Event
 from odca.river.frames import as_series
 from odca.river.linear import LinearEstimator, with_fast_path
 from odca.validation.arrays import as_columns

@@ -155,10 +155,10 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
     def predict_proba(self, X: Any, *, answer: Answer = "steady") -> Array:
         """P(class) of each event, with one column per class."""
         rows = self._checked_for_prediction(X)
-        answers, columns = self._model.predict_raw(rows, answer=answer), self._columns()
+        predictions, columns = self._model.predict_raw(rows, answer=answer), self._columns()
         if columns == [1, 0]:  # the log odds of the other class
-            return self._model.probabilities(RawPredictions(-answers.raw))
-        return self._model.probabilities(answers)[:, columns]
+            return self._model.probabilities(RawPredictions(-predictions.raw))
+        return self._model.probabilities(predictions)[:, columns]
 
     def predict_log_proba(self, X: Any, *, answer: Answer = "steady") -> Array:
         """The logarithms of `predict_proba`."""

@@ -233,8 +233,12 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
 
     def decision_function(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The margins: that of the second class if there are two, otherwise one column per class or label."""
-        answers = self._answers(X, offset)
-        return answers.raw if isinstance(self._model, LinearLabels) else self._by_class(self._model.scores(answers))
+        predictions = self._predict_raw(X, offset)
+        return (
+            predictions.raw
+            if isinstance(self._model, LinearLabels)
+            else self._by_class(self._model.scores(predictions))
+        )
 
     def predict(self, X: Any, offset: npt.ArrayLike | None = None) -> npt.NDArray[Any]:
         """The class of each event, or its labels as zeros and ones."""
@@ -247,8 +251,8 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         For log loss the probabilities are those of the model (with several classes: one against the rest, normalised). For other losses
         they are calibrated on the margins of past events, each from before the event was learned.
         """
-        answers = self._answers(X, offset)
-        p = self._model.probabilities(answers)
+        predictions = self._predict_raw(X, offset)
+        p = self._model.probabilities(predictions)
         return p if self._is_multilabel() else p[:, self._columns()]
 
     def predict_log_proba(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
@@ -287,7 +291,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
 
     # Helpers
 
-    def _answers(self, X: Any, offset: npt.ArrayLike | None) -> RawPredictions:
+    def _predict_raw(self, X: Any, offset: npt.ArrayLike | None) -> RawPredictions:
         X = self._checked_for_prediction(X)
         classes = None if isinstance(self._model, LinearLabels) else self._model.classes
         return self._model.predict_raw(X, offset=self._offsets_for(offset, self.learner_.lanes, classes))

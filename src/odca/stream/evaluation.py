@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from odca.metrics import Row
+from odca.metrics import ProgressRow
 from odca.models.options import Answer, Label
 from odca.stream.model import Labels, StreamModel
 from odca.stream.read.blocks import Block
@@ -26,14 +26,14 @@ class Evaluation:
         """Those of the model, and behind them those that it does not know."""
         return [*self._model.classes, *self.unknown]
 
-    def add(self, block: Block) -> list[Row]:
+    def add(self, block: Block) -> list[ProgressRow]:
         """Count the events of a block; return the rows of the metrics' table that fall among them.
 
         EventError, and nothing counted, if one of them cannot be judged.
         """
         self._model.require_learnable(block, learning=False)
-        answers = self._model.answers(block, answer=self._answer)
-        return self._model.score(self.metrics, block, answers, self._labels_of(block))
+        predictions = self._model.predict_raw(block, answer=self._answer)
+        return self._model.score(self.metrics, block, predictions, self._labels_of(block))
 
     def drop_faulty(self, block: Block, bad: BadLines) -> None:
         """Take events that have no label, or none that can be judged, out of a block, and count them as bad."""

@@ -12,7 +12,7 @@ from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile, Savable
 from odca.learner import Learner
 from odca.losses import as_native
-from odca.metrics import ClassMetrics, NumberMetrics, Row
+from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier, ExpertRegressor
@@ -30,7 +30,6 @@ from odca.stream.read.stream import open as open_stream
 from odca.validation.arrays import Array
 
 OPTIONS_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
-Codes: TypeAlias = npt.NDArray[np.int32]
 Labels: TypeAlias = npt.NDArray[Any]
 """Numbers (float64), or the codes of classes (int32): their places among `classes`."""
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
@@ -134,7 +133,7 @@ class StreamModel(Savable):
 
     # Learning
 
-    def learn(self, block: Block) -> list[Row]:
+    def learn(self, block: Block) -> list[ProgressRow]:
         """Learn from the events of a block, in order; return the rows of the metrics' table that fall among them.
 
         EventError, and nothing learned, if one of them cannot be.
@@ -158,16 +157,16 @@ class StreamModel(Savable):
         return rows
 
     def score(
-        self, metrics: ClassMetrics | NumberMetrics, block: Block, answers: "RawPredictions | Array", labels: Labels
-    ) -> list[Row]:
-        """Count how well these answers predict the events of a block that was not learned from.
+        self, metrics: ClassMetrics | NumberMetrics, block: Block, predictions: "RawPredictions | Array", labels: Labels
+    ) -> list[ProgressRow]:
+        """Count how well these predictions predict the events of a block that was not learned from.
 
         The labels are numbers, or codes of classes; a code beyond `classes` is a class that the model does not know.
         """
         how: dict[str, Any] = {"sample_weight": block.weight, "features": np.diff(block.rows.indptr)}
         if isinstance(self.model, Classifier):
-            return self.model.score(metrics, answers, labels, **how)  # type: ignore[arg-type] # metrics and answers of classes
-        return self.model.score(metrics, answers[:, 0], labels, **how)  # type: ignore[arg-type,index] # of numbers
+            return self.model.score(metrics, predictions, labels, **how)  # type: ignore[arg-type] # metrics and predictions of classes
+        return self.model.score(metrics, predictions[:, 0], labels, **how)  # type: ignore[arg-type,index] # of numbers
 
     def new_metrics(self) -> ClassMetrics | NumberMetrics:
         """Metrics of its predictions, of no event yet."""
@@ -181,7 +180,7 @@ class StreamModel(Savable):
         z, y = np.broadcast_arrays(np.asarray(margins, np.float64), np.asarray(labels, np.float64))
         return np.asarray(self._loss.value(np.ravel(z), np.ravel(y))).reshape(z.shape)
 
-    def learn_skipping_faulty(self, block: Block, bad: BadLines) -> list[Row]:
+    def learn_skipping_faulty(self, block: Block, bad: BadLines) -> list[ProgressRow]:
         """The same, but events that cannot be learned from are counted as bad and taken out of the block."""
         self.drop_faulty(block, bad)
         return without_refused(self.learn, block, bad)
@@ -281,7 +280,7 @@ class StreamModel(Savable):
 
     # Predicting
 
-    def answers(self, block: Block, *, answer: Answer = "steady") -> "RawPredictions | Array":
+    def predict_raw(self, block: Block, *, answer: Answer = "steady") -> "RawPredictions | Array":
         """What the model says of events. EventError if one of the margins is too large for a number."""
         try:
             if isinstance(self.model, Classifier):
@@ -297,32 +296,32 @@ class StreamModel(Savable):
         classes, or, if they are two, of the second one against the first.
         answer: of an automatic model, "steady" if no labels are coming in, "live" if those of the events before were learned.
         """
-        return self.shown(self.answers(block, answer=answer), wanted)
+        return self.shown(self.predict_raw(block, answer=answer), wanted)
 
-    def shown(self, answers: "RawPredictions | Array", wanted: Wanted) -> npt.NDArray[Any]:
+    def shown(self, predictions: "RawPredictions | Array", wanted: Wanted) -> npt.NDArray[Any]:
         """The same, from what the model says of events."""
         if wanted not in get_args(Wanted):
             raise ValueError(f"wanted must be one of {', '.join(get_args(Wanted))}; got {wanted!r}.")
         if wanted == "label":
-            codes = self.predicted(answers)
+            codes = self.predicted(predictions)
             is_text = any(isinstance(each, str) for each in self.classes)
             return np.array(self.classes, dtype=object if is_text else np.float64)[codes] if self.classes else codes
         if isinstance(self.model, Regressor):
             if wanted == "probabilities":
                 raise ValueError("there are no probabilities: the model predicts numbers.")
-            return np.asarray(answers)[:, 0]
-        assert isinstance(answers, RawPredictions)
+            return np.asarray(predictions)[:, 0]
+        assert isinstance(predictions, RawPredictions)
         if wanted == "probabilities":
-            return self.model.probabilities(answers)
-        scores = self.model.scores(answers)
+            return self.model.probabilities(predictions)
+        scores = self.model.scores(predictions)
         return scores if len(self.classes) > 2 else scores[:, 0]
 
-    def predicted(self, answers: "RawPredictions | Array") -> npt.NDArray[Any]:
+    def predicted(self, predictions: "RawPredictions | Array") -> npt.NDArray[Any]:
         """Numbers, or the codes of classes."""
         if isinstance(self.model, Regressor):
-            return self.model.predictions(np.asarray(answers)[:, 0])
-        assert isinstance(answers, RawPredictions)
-        return self.model.chosen(answers)
+            return self.model.predictions(np.asarray(predictions)[:, 0])
+        assert isinstance(predictions, RawPredictions)
+        return self.model.chosen(predictions)
 
     def predict_file(
         self, paths: Path | Sequence[Path], wanted: Wanted = "label", *, answer: Answer = "steady", **how: Any

@@ -21,7 +21,7 @@ struct ReadCell {
   std::size_t row;
 
   void operator()(std::span<const double> numbers) const { cells.value(plan, numbers[row]); }
-  void operator()(const Codes& strings) const {
+  void operator()(const CodedStrings& strings) const {
     const std::int32_t code = strings.codes[row];
     if (code < 0) return cells.missing(plan, plan.column.name);
     const std::string_view cell = strings.strings[static_cast<std::size_t>(code)];
@@ -35,7 +35,7 @@ void check(const ValueColumn& each, std::size_t rows) {
   std::size_t size = 0;
   if (const auto* numbers = std::get_if<std::span<const double>>(&each.values)) size = numbers->size();
   if (const auto* dates = std::get_if<Dates>(&each.values)) size = dates->seconds.size();
-  if (const auto* strings = std::get_if<Codes>(&each.values)) {
+  if (const auto* strings = std::get_if<CodedStrings>(&each.values)) {
     size = strings->codes.size();
     for (const std::int32_t code : strings->codes)
       if (code >= 0 && static_cast<std::size_t>(code) >= strings->strings.size())

@@ -15,7 +15,7 @@
 namespace odca::text {
 
 // Strings by their numbers: a dictionary, as Arrow calls it. -1 is a missing value.
-struct Codes {
+struct CodedStrings {
   std::span<const std::int32_t> codes;
   std::span<const std::string_view> strings;
 };
@@ -28,7 +28,7 @@ struct Dates {
 
 // Numbers (NaN is a missing value), strings, or dates. Whole numbers from 2^53 on, which a double cannot tell apart, are
 // passed as strings if they name something.
-using Values = std::variant<std::span<const double>, Codes, Dates>;
+using Values = std::variant<std::span<const double>, CodedStrings, Dates>;
 
 struct ValueColumn {
   TableColumn column;

@@ -142,7 +142,7 @@ class TypedPass final : public Pass {
   }
 
   // After an event: its losses, by the margins from before it was learned, and who answers next.
-  [[gnu::noinline]] void choose_again(const Columns& weight, std::int64_t row) {
+  [[gnu::noinline]] void choose_again(const LaneValues& weight, std::int64_t row) {
     for (int m = 0, l = 0; m < config_.models(); ++m)
       for (int k = 0; k < config_.candidates; ++k, ++l)
         choice::add_loss(state_.lane, l, weight.at(row, m), loss_.value(event_.margin[l], event_.y[l]));

@@ -16,7 +16,7 @@ from odca.cli.data_options import add_data_options, add_feature_options, feature
 from odca.cli.option_types import number
 from odca.cli.shared_options import add_printing_options
 from odca.cli.views import formatting
-from odca.cli.views.console import Column, Output
+from odca.cli.views.console import Output, PrintedColumn
 
 if TYPE_CHECKING:
     from odca.stream import Block, Schema
@@ -35,11 +35,11 @@ MOST_ROUNDS = 5
 CLASS_LOSSES = ("log_loss", "hinge", "squared_hinge", "modified_huber")
 NUMBER_LOSSES = ("squared_error", "huber", "absolute_error", "quantile:0.9")
 COLUMNS = (
-    Column("work", "work", 29, is_text=True),
-    Column("threads", "threads", 7),
-    Column("bytes_per_second", "text", 10, lambda value: formatting.rate(value, "B")),
-    Column("events_per_second", "events", 10, formatting.rate),
-    Column("ns_per_feature", "ns per\nfeature", 8, lambda value: f"{value:.1f}"),
+    PrintedColumn("work", "work", 29, is_text=True),
+    PrintedColumn("threads", "threads", 7),
+    PrintedColumn("bytes_per_second", "text", 10, lambda value: formatting.rate(value, "B")),
+    PrintedColumn("events_per_second", "events", 10, formatting.rate),
+    PrintedColumn("ns_per_feature", "ns per\nfeature", 8, lambda value: f"{value:.1f}"),
 )
 
 

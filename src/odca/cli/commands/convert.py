@@ -13,7 +13,7 @@ from odca.cli.views.console import Fact, Output
 
 if TYPE_CHECKING:
     from odca.stream import Stream
-    from odca.stream.write.tables import Columns
+    from odca.stream.write.tables import TableLayout
     from odca.stream.write.text import Keys, Writer
 
 EPILOG = """\
@@ -163,7 +163,7 @@ class _Conversion:
             self._write_names(stream, keys)
         self._show_summary(stream, writer)
 
-    def _opened(self, columns: "Columns | None") -> "Stream":
+    def _opened(self, columns: "TableLayout | None") -> "Stream":
         vocabulary = None if columns is None else columns.vocabulary
         return open_stream(
             self._arguments,
@@ -173,12 +173,12 @@ class _Conversion:
             split_dates=False,
         )
 
-    def _columns(self) -> "Columns":
+    def _columns(self) -> "TableLayout":
         """Find all columns, in a first pass over the data."""
-        from odca.stream.write.tables import Columns  # noqa: PLC0415 - after parsing
+        from odca.stream.write.tables import TableLayout  # noqa: PLC0415 - after parsing
 
         with self._opened(None) as stream, self._output.progress(stream.total) as live:
-            columns = Columns(stream.schema, stream.vocabulary)
+            columns = TableLayout(stream.schema, stream.vocabulary)
             events = 0
             for block in stream:
                 columns.add(block)
@@ -187,7 +187,7 @@ class _Conversion:
         columns.finish()
         return columns
 
-    def _writer(self, stream: "Stream", file: BinaryIO, columns: "Columns | None") -> "tuple[Writer, Keys]":
+    def _writer(self, stream: "Stream", file: BinaryIO, columns: "TableLayout | None") -> "tuple[Writer, Keys]":
         from odca.stream.write import text  # noqa: PLC0415 - after parsing
 
         keys = text.Keys(stream.schema, stream.vocabulary)

@@ -158,7 +158,7 @@ def race(problem: Problem) -> Iterator[Standing]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FinalErrors:
     """A line of the final table: the errors in the last stretch before the turn, the first after it, and the last of all."""
 
     name: str
@@ -166,11 +166,11 @@ class Row:
     events_per_second: float | None
 
 
-def table(standing: Standing) -> tuple[Row, ...]:
+def table(standing: Standing) -> tuple[FinalErrors, ...]:
     """The final table of a finished race."""
     half = STRETCHES // 2
     return tuple(
-        Row(score.name, (score.errors[half - 1], score.errors[half], score.errors[-1]), score.events_per_second)
+        FinalErrors(score.name, (score.errors[half - 1], score.errors[half], score.errors[-1]), score.events_per_second)
         for score in standing.scores
     )
 

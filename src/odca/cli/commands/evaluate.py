@@ -22,7 +22,7 @@ from odca.cli.views.metrics import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from odca.metrics import ClassMetrics, NumberMetrics, Row
+    from odca.metrics import ClassMetrics, NumberMetrics, ProgressRow
     from odca.models.options import Answer
     from odca.stream import Block, Stream
     from odca.stream.model import StreamModel
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _evaluate(
     stream: "Stream", evaluator: "_Plain | _Progressive", arguments: argparse.Namespace, output: Output
-) -> "list[Row]":
+) -> "list[ProgressRow]":
     from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
 
     table, rows, features = output.table(COLUMNS), [], 0
@@ -123,7 +123,7 @@ class _Plain:
         self.model = model
         self._evaluation = Evaluation(model, answer=answer)
         self.metrics: ClassMetrics | NumberMetrics = self._evaluation.metrics
-        self.add: Callable[[Block], list[Row]] = self._evaluation.add
+        self.add: Callable[[Block], list[ProgressRow]] = self._evaluation.add
         self.drop_faulty: Callable[[Block, BadLines], None] = self._evaluation.drop_faulty
 
     @property
@@ -163,7 +163,7 @@ class _Progressive:
         """There are none: new classes are learned."""
 
 
-def _write_curve(path: str, rows: "list[Row]") -> None:
+def _write_curve(path: str, rows: "list[ProgressRow]") -> None:
     with open_output(path) as file:
         file.write(",".join(CURVE) + "\n")
         file.writelines(",".join(repr(getattr(row, name)) for name in CURVE) + "\n" for row in rows)

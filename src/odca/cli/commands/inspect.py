@@ -9,7 +9,7 @@ from odca.cli.option_types import reads_file, whole_number, writes_file
 from odca.cli.shared_options import add_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.comparison import show_changes
-from odca.cli.views.console import Column, Fact, Output
+from odca.cli.views.console import Fact, Output, PrintedColumn
 from odca.cli.views.metrics import metrics_facts
 from odca.cli.views.weights import INTERCEPT, Weights, automatic_report, learner_of, weights_of
 
@@ -204,8 +204,8 @@ def _show_sizes_by_output(weights: Weights, output: Output) -> None:
         return
     sizes = [_sizes(values, intercept) for values, intercept in zip(weights.values, weights.intercepts, strict=True)]
     output.gap()
-    columns = [Column("of", "weights of", 16, is_text=True)]
-    columns += [Column(fact.key, fact.label, max(10, len(fact.label)), fact.show) for fact in sizes[0]]
+    columns = [PrintedColumn("of", "weights of", 16, is_text=True)]
+    columns += [PrintedColumn(fact.key, fact.label, max(10, len(fact.label)), fact.show) for fact in sizes[0]]
     table = output.table(columns, "weights")
     for name, facts in zip(weights.outputs, sizes, strict=True):
         table.row(name, *(fact.value for fact in facts))
@@ -228,9 +228,14 @@ def _sizes(values: "Array", intercept: float) -> list[Fact]:
 
 
 def _show_top_weights(weights: Weights, count: int, output: Output) -> None:
-    by_class = [Column("of", "weight of", 16, is_text=True)] if len(weights.outputs) > 1 else []
+    by_class = [PrintedColumn("of", "weight of", 16, is_text=True)] if len(weights.outputs) > 1 else []
     table = output.table(
-        [*by_class, Column("feature", "feature", 40, is_text=True), Column("weight", "weight", 14, _number)], "weight"
+        [
+            *by_class,
+            PrintedColumn("feature", "feature", 40, is_text=True),
+            PrintedColumn("weight", "weight", 14, _number),
+        ],
+        "weight",
     )
     if count:
         output.gap()

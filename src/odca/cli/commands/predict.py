@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     writer = _Writer(model, arguments)
     with stream, open_output(arguments.output) as file, output.progress(stream.total) as live:
         for block in stream:
-            answers = _answers(model, block, stream, arguments)
-            file.write("".join(writer.lines(block, answers)))
+            predictions = _answers(model, block, stream, arguments)
+            file.write("".join(writer.lines(block, predictions)))
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features:
         warn_about_unknown_features(output, model)
@@ -94,7 +94,7 @@ def _answers(
 ) -> "RawPredictions | Array":
     from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
 
-    predict = partial(model.answers, answer=arguments.answer)
+    predict = partial(model.predict_raw, answer=arguments.answer)
     return without_refused(predict, block, stream.bad) if arguments.on_error == "skip" else predict(block)
 
 
@@ -114,19 +114,19 @@ class _Writer:
         self.features = 0
         """The number of their features that the model knows."""
 
-    def lines(self, block: "Block", answers: "RawPredictions | Array") -> Iterator[str]:
+    def lines(self, block: "Block", predictions: "RawPredictions | Array") -> Iterator[str]:
         """The lines of a block."""
         self.events += len(block)
         self.features += int(block.rows.indptr[-1])
         tags = block.tag or [""] * len(block)
         if self._arguments.json:
-            return self._objects(answers, tags)
-        return self._texts(answers, tags, tagged=block.tag is not None)
+            return self._objects(predictions, tags)
+        return self._texts(predictions, tags, tagged=block.tag is not None)
 
-    def _texts(self, answers: "RawPredictions | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
-        texts, between = self._labels(answers), " "
+    def _texts(self, predictions: "RawPredictions | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
+        texts, between = self._labels(predictions), " "
         if self._wanted != "label":
-            values = self._model.shown(answers, self._wanted)
+            values = self._model.shown(predictions, self._wanted)
             texts = map(repr, values.tolist())
             if values.ndim == 2:
                 texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
@@ -136,21 +136,21 @@ class _Writer:
         shown = (tag.translate(ON_ONE_LINE) for tag in tags)
         yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
 
-    def _labels(self, answers: "RawPredictions | Array") -> Iterator[str]:
-        predicted = self._model.predicted(answers).tolist()
+    def _labels(self, predictions: "RawPredictions | Array") -> Iterator[str]:
+        predicted = self._model.predicted(predictions).tolist()
         return (self._shown_names[int(code)] for code in predicted) if self._names else map(repr, predicted)
 
-    def _objects(self, answers: "RawPredictions | Array", tags: list[str]) -> Iterator[str]:
+    def _objects(self, predictions: "RawPredictions | Array", tags: list[str]) -> Iterator[str]:
         model = self._model
         columns: dict[str, list[Any]] = {
-            "prediction": [_plain(each) for each in model.shown(answers, "label").tolist()]
+            "prediction": [_plain(each) for each in model.shown(predictions, "label").tolist()]
         }
         if any(tags):
             columns["tag"] = [tag or None for tag in tags]
         if self._names:
-            columns["probabilities"] = self._by_class(model.shown(answers, "probabilities"))
+            columns["probabilities"] = self._by_class(model.shown(predictions, "probabilities"))
         if self._arguments.raw:
-            raw = model.shown(answers, "margins")
+            raw = model.shown(predictions, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
         encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for each line
         for values in zip(*columns.values(), strict=True):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from odca.cli import REFUSED
 from odca.cli.option_types import whole_number, writes_file
 from odca.cli.shared_options import add_printing_options
-from odca.cli.views.console import Column, LiveLine, Output
+from odca.cli.views.console import LiveLine, Output, PrintedColumn
 
 if TYPE_CHECKING:
     from odca.research.experiments import Study
@@ -42,10 +42,10 @@ NAMES = ("adult", "rcv1", "tracking", "portfolio", "sparse", "step-size")
 SEEDS, FOLDER = 10, "reproduced"
 NEEDED = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
 COLUMNS = (
-    Column("study", "study", 9, is_text=True),
-    Column("verdict", "verdict", 15, is_text=True),
-    Column("difference", "ours minus theirs [95 %]", 32, is_text=True),
-    Column("claim", "claim", 120, is_text=True),
+    PrintedColumn("study", "study", 9, is_text=True),
+    PrintedColumn("verdict", "verdict", 15, is_text=True),
+    PrintedColumn("difference", "ours minus theirs [95 %]", 32, is_text=True),
+    PrintedColumn("claim", "claim", 120, is_text=True),
 )
 
 

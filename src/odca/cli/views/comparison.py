@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.views import formatting
-from odca.cli.views.console import Column, Fact, Output
+from odca.cli.views.console import Fact, Output, PrintedColumn
 from odca.cli.views.weights import INTERCEPT, Weights, largest, learner_of, weights_of
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def _new_features(now: Weights, then: Weights) -> list[int]:
 
 
 def _show_largest_changes(now: Weights, old: "Array", old_intercepts: "Array", top: int, output: Output) -> None:
-    by_class = [Column("of", "weight of", 16, is_text=True)] if len(now.outputs) > 1 else []
-    numbers = [Column(name, name, 12, formatting.decimal) for name in ("before", "now", "change")]
-    table = output.table([*by_class, Column("feature", "feature", 40, is_text=True), *numbers], "change")
+    by_class = [PrintedColumn("of", "weight of", 16, is_text=True)] if len(now.outputs) > 1 else []
+    numbers = [PrintedColumn(name, name, 12, formatting.decimal) for name in ("before", "now", "change")]
+    table = output.table([*by_class, PrintedColumn("feature", "feature", 40, is_text=True), *numbers], "change")
     if top:
         output.gap()
     for row, name in enumerate(now.outputs):

@@ -30,7 +30,7 @@ HEADING, QUIET, ALARM, FAILURE = "bold", "dim", "yellow", "red"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrintedColumn:
     """A column of a table: its name in JSON, its title (of one or two lines), its width, how its values are shown."""
 
     name: str
@@ -88,7 +88,7 @@ class Output:
     def _stream(self) -> TextIO:
         return sys.stderr if self._data_on_stdout else sys.stdout
 
-    def table(self, columns: Sequence[Column], event: str = "progress") -> "Table":
+    def table(self, columns: Sequence[PrintedColumn], event: str = "progress") -> "Table":
         """Return a table that grows row by row. `event` is the name of a row in JSON."""
         return Table(self, columns, event)
 
@@ -174,7 +174,7 @@ class Output:
 class Table:
     """A table whose rows are printed as they arrive, in columns of fixed width, below a heading that is printed once."""
 
-    def __init__(self, output: Output, columns: Sequence[Column], event: str) -> None:
+    def __init__(self, output: Output, columns: Sequence[PrintedColumn], event: str) -> None:
         self._output = output
         self._columns = columns
         self._event = event

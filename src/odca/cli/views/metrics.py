@@ -3,23 +3,23 @@
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.views import formatting
-from odca.cli.views.console import Column, Fact
+from odca.cli.views.console import Fact, PrintedColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from odca.metrics import ClassMetrics, NumberMetrics, Row
+    from odca.metrics import ClassMetrics, NumberMetrics, ProgressRow
     from odca.models.options import Label
     from odca.stream.model import StreamModel
 
 COLUMNS = (
-    Column("loss", "average\nloss", 10, formatting.decimal),
-    Column("since_last", "since\nlast", 10, formatting.decimal),
-    Column("events", "event\ncounter", 12, formatting.count),
-    Column("weight", "event\nweight", 12, formatting.count),
-    Column("label", "current\nlabel", 10, lambda text: formatting.truncate(text, 10)),
-    Column("prediction", "current\npredict", 10, lambda text: formatting.truncate(text, 10)),
-    Column("features", "current\nfeatures", 8, formatting.count),
+    PrintedColumn("loss", "average\nloss", 10, formatting.decimal),
+    PrintedColumn("since_last", "since\nlast", 10, formatting.decimal),
+    PrintedColumn("events", "event\ncounter", 12, formatting.count),
+    PrintedColumn("weight", "event\nweight", 12, formatting.count),
+    PrintedColumn("label", "current\nlabel", 10, lambda text: formatting.truncate(text, 10)),
+    PrintedColumn("prediction", "current\npredict", 10, lambda text: formatting.truncate(text, 10)),
+    PrintedColumn("features", "current\nfeatures", 8, formatting.count),
 )
 
 SCORES = {
@@ -42,7 +42,7 @@ BASELINES = {
 }
 
 
-def row_values(classes: "Sequence[Label]", row: "Row") -> tuple[Any, ...]:
+def row_values(classes: "Sequence[Label]", row: "ProgressRow") -> tuple[Any, ...]:
     """The values of a row, in the order of COLUMNS. Without classes, labels are numbers."""
     label, prediction = row.label, row.prediction
     if classes:

@@ -34,7 +34,7 @@ CELLS = 1 << 22
 """The number of cells held in memory at once, and in a row group of Parquet."""
 
 
-class Columns:
+class TableLayout:
     """The columns of a table. Call `add` with all blocks of a stream, then `finish`."""
 
     def __init__(self, schema: Schema, vocabulary: _core.Vocabulary | None) -> None:
@@ -129,7 +129,7 @@ def _values_of(block: Block, role: str) -> Any:
     return [OPTIONAL_PARTS[role]] * len(block) if values is None else values
 
 
-def _cut(block: Block, columns: Columns) -> Iterator[tuple[int, int]]:
+def _cut(block: Block, columns: TableLayout) -> Iterator[tuple[int, int]]:
     """Ranges of rows that are small enough to hold as a table in memory."""
     at_once = max(1, CELLS // len(columns.names))
     for begin in range(0, len(block), at_once):
@@ -139,7 +139,7 @@ def _cut(block: Block, columns: Columns) -> Iterator[tuple[int, int]]:
 class Csv(TextWriter):
     """Comma-separated values, with a header (RFC 4180)."""
 
-    def __init__(self, file: BinaryIO, schema: Schema, keys: Keys, columns: Columns) -> None:
+    def __init__(self, file: BinaryIO, schema: Schema, keys: Keys, columns: TableLayout) -> None:
         super().__init__(file, schema, keys)
         self._columns = columns
         self._empty = ["0" if "number" in kinds else "" for kinds in columns.features.values()]
@@ -186,7 +186,7 @@ def quoted(text: str) -> str:
 class Arrow(Writer):
     """Parquet, or Arrow's IPC file format, also called Feather. Numbers are float64."""
 
-    def __init__(self, file: BinaryIO, schema: Schema, keys: Keys, columns: Columns, *, parquet: bool) -> None:
+    def __init__(self, file: BinaryIO, schema: Schema, keys: Keys, columns: TableLayout, *, parquet: bool) -> None:
         super().__init__(file, schema, keys)
         self._pa = pa = pyarrow()
         self._columns = columns

@@ -8,25 +8,29 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.metrics.base import Arrays, Metrics, as_weights, check_lengths, from_file
 from odca.metrics.hindsight import Value, least, mean_of
-from odca.metrics.progress import Progress
-from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio, same_scores
+from odca.metrics.progress_table import ProgressRow, ratio
+from odca.metrics.running_sums import Progress
 from odca.validation.arrays import Array
 
 Codes: TypeAlias = npt.NDArray[np.int32]
+"""The classes of events as numbers: their positions in the list of classes."""
 
 MOST_CLASSES = 2**15
 SUMS = ("no_change", "majority", "surprise", "informed")
 
 
-class ClassMetrics:
+class ClassMetrics(Metrics):
     """Progressive validation of a classifier. Classes may appear at any time.
 
     every: return a row every `every` events (default: at events 1, 2, 4, 8, ...).
     """
 
+    SCORES = ("loss", "accuracy", "auc", "log_loss", "calibration_error")
+
     def __init__(self, *, every: int | None = None) -> None:
-        self._rows = Rows(every)
+        super().__init__(every)
         self._events = 0
         self._tally = _core.ClassTally()
 
@@ -40,7 +44,7 @@ class ClassMetrics:
         probability: Array | None = None,
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[Row]:
+    ) -> list[ProgressRow]:
         """Evaluate events; return the rows that are due among them.
 
         label: the actual class. predicted: the predicted one, or -1 for none. margin: that of the second class
@@ -66,7 +70,7 @@ class ClassMetrics:
             of_second=of_second,
         )
         begin, self._events = self._events, self._events + n
-        return self._rows.within(begin, weights, losses, actual, chosen, features)
+        return self._table.within(begin, weights, losses, actual, chosen, features)
 
     def add_margins(
         self,
@@ -77,7 +81,7 @@ class ClassMetrics:
         probability: Array | None = None,
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[Row]:
+    ) -> list[ProgressRow]:
         """Evaluate events of two classes by the margins of the second class against the first. Labels of further classes are allowed.
 
         Unless given, the probability of the second class is that of the margin as log-odds.
@@ -87,11 +91,7 @@ class ClassMetrics:
         p = None if probability is None else _contiguous(probability)
         weights, losses = self._tally.add_margins(label, margin, loss, p, c)
         begin, self._events = self._events, self._events + n
-        return self._rows.within(begin, weights, losses, label, (margin > 0.0).view(np.int8), features)
-
-    def show_every(self, events: int | None) -> None:
-        """From now on, return a row every `events` events; None: at events 1, 2, 4, 8, ..."""
-        self._rows.every = events
+        return self._table.within(begin, weights, losses, label, (margin > 0.0).view(np.int8), features)
 
     # Results
 
@@ -148,11 +148,6 @@ class ClassMetrics:
         of_second, of_chosen = self._tally.gaps.reshape(2, -1)
         return ratio(float(np.abs(of_chosen if self.n_classes > 2 else of_second).sum()), self._tally.informed)
 
-    def scores(self) -> dict[str, float]:
-        """All scores by name; NaN for one that is undefined."""
-        names = ("loss", "accuracy", "auc", "log_loss", "calibration_error")
-        return {name: float(getattr(self, name)) for name in names}
-
     def baselines(self, value: Value | None = None) -> dict[str, dict[str, float]]:
         """The scores of baselines that use no features, on the same events. They count as wrong before the first label.
 
@@ -178,12 +173,12 @@ class ClassMetrics:
 
         The baselines are those of two separate streams.
         """
-        merged = ClassMetrics(every=self._rows.every)
+        merged = ClassMetrics(every=self._table.every)
         mine, theirs, both = self.tally, other.tally, merged.tally
         merged._events = self.events + other.events
         for name in ("weight", "loss", "hits", *SUMS):
             setattr(both, name, getattr(mine, name) + getattr(theirs, name))
-        merged._rows.begin_at(merged._events, both.weight, both.loss)
+        merged._table.begin_at(merged._events, both.weight, both.loss)
         places = np.array(codes, dtype=np.intp)[: other.n_classes]
         class_weight = np.pad(mine.class_weight, (0, max(0, int(places.max(initial=-1)) + 1 - self.n_classes)))
         class_weight[places] += theirs.class_weight
@@ -200,21 +195,8 @@ class ClassMetrics:
         both.gaps = gaps.ravel()
         return merged
 
-    def __eq__(self, other: object) -> bool:
-        """Whether the scores are the same, to the bit."""
-        if not isinstance(other, ClassMetrics):
-            return NotImplemented
-        return same_scores(self.facts(), other.facts())
-
-    __hash__ = None  # type: ignore[assignment] # they change
-
     def __repr__(self) -> str:
         return f"<ClassMetrics: {self.events} events, loss {self.loss:.6g}, accuracy {self.accuracy:.6g}>"
-
-    def facts(self) -> list[float]:
-        """All that they say: events, weight, scores, baselines."""
-        baselines = [score for scores in self.baselines().values() for score in scores.values()]
-        return [self.events, self.weight, *self.scores().values(), *baselines]
 
     # Files
 
@@ -225,7 +207,7 @@ class ClassMetrics:
         occupied = np.flatnonzero(ranks)
         return {
             "progress": Progress(self._events, tally.weight, tally.loss, tally.hits).as_array(),
-            "last_row": self._rows.last.copy(),
+            "last_row": self._table.last.copy(),
             "sums": np.array([getattr(tally, name) for name in SUMS]),
             "classes": np.array([tally.last, tally.leader], dtype=np.int64),
             "class_weight": tally.class_weight,
@@ -235,22 +217,22 @@ class ClassMetrics:
         }
 
     def __getstate__(self) -> tuple[int | None, Arrays]:
-        return self._rows.every, self.as_arrays()
+        return self._table.every, self.as_arrays()
 
     def __setstate__(self, state: tuple[int | None, Arrays]) -> None:
         self.__dict__ = ClassMetrics.from_arrays(state[1], every=state[0]).__dict__
 
     def after(self, progress: Progress) -> "ClassMetrics":
         """Metrics that know no more of the events so far than their number, weight, losses and hits."""
-        metrics = ClassMetrics(every=self._rows.every)
+        metrics = ClassMetrics(every=self._table.every)
         tally = metrics._tally
         metrics._events, tally.weight, tally.loss, tally.hits = astuple(progress)
-        metrics._rows.begin_at(metrics._events, tally.weight, tally.loss)
+        metrics._table.begin_at(metrics._events, tally.weight, tally.loss)
         return metrics
 
     def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "ClassMetrics":
         """The metrics that a file holds."""
-        return ClassMetrics.from_arrays(arrays, every=self._rows.every)
+        return ClassMetrics.from_arrays(arrays, every=self._table.every)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], *, every: int | None = None) -> "ClassMetrics":
@@ -258,7 +240,7 @@ class ClassMetrics:
         self = cls(every=every)
         tally, progress = self._tally, Progress.from_array(arrays["progress"])
         self._events, tally.weight, tally.loss, tally.hits = astuple(progress)
-        self._rows.restore(arrays["last_row"])
+        self._table.restore(arrays["last_row"])
         for name, number in zip(SUMS, from_file(arrays, "sums", (4,), least=0.0).tolist(), strict=True):
             setattr(tally, name, number)
         tally.class_weight = from_file(arrays, "class_weight", (len(arrays["class_weight"]),), least=0.0)

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from odca.metrics.base import Arrays, Metrics, as_weights, check_lengths, from_file
 from odca.metrics.hindsight import LabelSummary, Value
-from odca.metrics.progress import Progress, running_sum
-from odca.metrics.shared import Arrays, Row, Rows, as_weights, check_lengths, from_file, ratio, same_scores
+from odca.metrics.progress_table import ProgressRow, ratio
+from odca.metrics.running_sums import Progress, running_sum
 from odca.validation.arrays import Array
 
 
-class NumberMetrics:
+class NumberMetrics(Metrics):
     """Progressive validation of a regression.
 
     value: the loss's Q(z; y). If given, the baselines are also evaluated by the loss. That requires margins that are predictions; if
@@ -20,12 +21,14 @@ class NumberMetrics:
     every: return a row every `every` events (default: at events 1, 2, 4, 8, ...).
     """
 
+    SCORES = ("loss", "mae", "rmse", "r2")
+
     def __init__(
         self, value: Value | None = None, *, margin_is_prediction: bool = True, every: int | None = None
     ) -> None:
         self._value = value
         self._baselines_have_loss = value is not None and margin_is_prediction
-        self._rows = Rows(every)
+        super().__init__(every)
         self._progress = Progress()
         self._first = self._last = 0.0  # labels
         self._squares = 0.0  # the sum of squared errors
@@ -42,7 +45,7 @@ class NumberMetrics:
         *,
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[Row]:
+    ) -> list[ProgressRow]:
         """Evaluate events; return the rows that are due among them. `features`: the number of features of each event, for the rows."""
         n = len(label)
         c = as_weights(weight, n)
@@ -53,7 +56,7 @@ class NumberMetrics:
         if n and not begin:
             self._first = float(label[0])
         weights, losses = self._progress.add(loss, np.abs(error), c)
-        rows = self._rows.within(begin, weights, losses, label, prediction, features)
+        rows = self._table.within(begin, weights, losses, label, prediction, features)
         if n:
             with np.errstate(over="ignore", invalid="ignore"):
                 self._squares = float(running_sum(self._squares, c * error * error)[-1])
@@ -73,10 +76,6 @@ class NumberMetrics:
             sums[0] = running_sum(sums[0], c * np.abs(label - prediction))[-1]
             if self._baselines_have_loss and self._value is not None:
                 sums[1] = running_sum(sums[1], c * np.asarray(self._value(prediction, label), np.float64))[-1]
-
-    def show_every(self, events: int | None) -> None:
-        """From now on, return a row every `events` events; None: at events 1, 2, 4, 8, ..."""
-        self._rows.every = events
 
     # Results
 
@@ -110,10 +109,6 @@ class NumberMetrics:
         """1 - (squared errors)/(squares around the mean): 1 is perfect, 0 is as good as the mean of all labels."""
         return 1.0 - ratio(self._squares, self._spread)
 
-    def scores(self) -> dict[str, float]:
-        """All scores by name; NaN for one that is undefined."""
-        return {name: float(getattr(self, name)) for name in ("loss", "mae", "rmse", "r2")}
-
     def baselines(self) -> dict[str, dict[str, float]]:
         """The scores of baselines that use no features, on the same events. They predict 0 before the first label."""
         shown = self._baselines[:, : 1 + self._baselines_have_loss]
@@ -140,43 +135,24 @@ class NumberMetrics:
             sums = _joined(mine["sums"], self.weight, theirs["sums"], other.weight)
         sums[1] = (theirs if other.events else mine)["sums"][1]
         both["sums"] = sums
-        return NumberMetrics.from_arrays(
-            both, self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every
-        )
-
-    def copy(self) -> "NumberMetrics":
-        """Return independent metrics in the same state."""
-        return self.restored(self.as_arrays())
+        return self.restored(both)
 
     def after(self, progress: Progress) -> "NumberMetrics":
         """Metrics that know no more of the events so far than their number, weight, losses and absolute errors."""
-        metrics = NumberMetrics(self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every)
+        metrics = NumberMetrics(self._value, margin_is_prediction=self._baselines_have_loss, every=self._table.every)
         metrics._progress = progress
         metrics._squares = metrics._spread = float("nan")
-        metrics._rows.begin_at(progress.events, progress.weight, progress.loss_sum)
+        metrics._table.begin_at(progress.events, progress.weight, progress.loss_sum)
         return metrics
 
     def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "NumberMetrics":
         """The metrics that a file holds, of the same loss as these."""
         return NumberMetrics.from_arrays(
-            arrays, self._value, margin_is_prediction=self._baselines_have_loss, every=self._rows.every
+            arrays, self._value, margin_is_prediction=self._baselines_have_loss, every=self._table.every
         )
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the scores are the same, to the bit."""
-        if not isinstance(other, NumberMetrics):
-            return NotImplemented
-        return same_scores(self.facts(), other.facts())
-
-    __hash__ = None  # type: ignore[assignment] # they change
 
     def __repr__(self) -> str:
         return f"<NumberMetrics: {self.events} events, loss {self.loss:.6g}, mean absolute error {self.mae:.6g}>"
-
-    def facts(self) -> list[float]:
-        """All that they say: events, weight, scores, baselines."""
-        baselines = [score for scores in self.baselines().values() for score in scores.values()]
-        return [self.events, self.weight, *self.scores().values(), *baselines]
 
     # Files
 
@@ -185,7 +161,7 @@ class NumberMetrics:
         return {
             "progress": self._progress.as_array(),
             "baselines": self._baselines.copy(),
-            "last_row": self._rows.last.copy(),
+            "last_row": self._table.last.copy(),
             "sums": np.array([self._first, self._last, self._squares, self._moment, self._spread]),
             **self._labels.as_arrays(),
         }
@@ -203,7 +179,7 @@ class NumberMetrics:
         self = cls(value, margin_is_prediction=margin_is_prediction, every=every)
         self._progress = Progress.from_array(arrays["progress"])
         self._baselines = from_file(arrays, "baselines", (2, 2))
-        self._rows.restore(arrays["last_row"])
+        self._table.restore(arrays["last_row"])
         sums = from_file(arrays, "sums", (5,)).tolist()
         self._first, self._last, self._squares, self._moment, self._spread = sums
         if min(self._squares, self._spread) < 0.0:

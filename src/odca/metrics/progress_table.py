@@ -1,22 +1,19 @@
-"""What the metrics of classes and of numbers share: the rows of the progress table, and checks."""
+"""The progress table, as in VW: a row of scores at some events of a stream."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from odca.metrics.progress import Progress
+from odca.metrics.running_sums import Progress
 from odca.validation.arrays import Array
 from odca.validation.numbers import whole
 
-Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
-
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the progress table, as in VW: the state after `events` events, and the last of these events."""
+class ProgressRow:
+    """The state after `events` events, and the last of these events."""
 
     events: int
     weight: float
@@ -29,7 +26,7 @@ class Row:
     features: int | None
 
 
-class Rows:
+class ProgressTable:
     """When a row is due, and the sums at the previous one."""
 
     def __init__(self, every: int | None) -> None:
@@ -53,14 +50,14 @@ class Rows:
 
     def within(
         self, begin: int, weights: Array, losses: Array, labels: Any, predictions: Any, features: Any
-    ) -> list[Row]:
+    ) -> list[ProgressRow]:
         """The rows due in a block that follows `begin` events, from the sums before it and after each of its events."""
-        rows: list[Row] = []
+        rows: list[ProgressRow] = []
         while (at := self.due(rows[-1].events if rows else begin) - begin) < len(weights):
             weight, loss = float(weights[at]), float(losses[at])
             _, weight_before, loss_before = self.last.tolist()
             rows.append(
-                Row(
+                ProgressRow(
                     events=begin + at,
                     weight=weight,
                     loss=ratio(loss, weight),
@@ -77,34 +74,3 @@ class Rows:
 def ratio(part: float, whole: float) -> float:
     """A mean from two sums; NaN if the second is 0."""
     return float(part) / float(whole) if whole else float("nan")
-
-
-def as_weights(weight: Array | None, n: int) -> Array:
-    """The weights of n events: ones unless given."""
-    if weight is None:
-        return np.ones(n)
-    if weight.shape != (n,) or not np.all(np.isfinite(weight) & (weight >= 0.0)):
-        raise ValueError(f"weight must hold {n} finite numbers >= 0.")
-    return weight
-
-
-def check_lengths(n: int, **arrays: npt.NDArray[Any] | None) -> None:
-    """ValueError for an array that does not have one entry per event."""
-    for name, array in arrays.items():
-        if array is not None and array.shape != (n,):
-            raise ValueError(f"{name} must have one entry for each of the {n} events; got shape {array.shape}.")
-
-
-def from_file(
-    arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...], least: float = -np.inf
-) -> Array:
-    """A copy of an array from a file, which must have this shape, no NaN, and no number below `least`."""
-    array = np.array(arrays[name], np.float64)
-    if array.shape != shape or np.isnan(array).any() or not np.all(array >= least):
-        raise ValueError(f"its metrics have an invalid array {name!r}.")
-    return array
-
-
-def same_scores(mine: list[float], theirs: list[float]) -> bool:
-    """Whether two lists of scores are equal; two that are both unknown (NaN) are."""
-    return np.array_equal(np.array(mine), np.array(theirs), equal_nan=True)
