@@ -109,6 +109,8 @@ class _Primal:
 class SGD(_Primal):
     """Stochastic (sub)gradient steps on E Q(hᵀw; y) + ρ/2·‖w‖², with a constant rate or 1/(ρN) ("pegasos")."""
 
+    _implicit = False
+
     def __init__(
         self,
         loss: Loss,
@@ -118,22 +120,13 @@ class SGD(_Primal):
         smoothing: float = 0.0,
         start: npt.ArrayLike | None = None,
     ) -> None:
-        super().__init__(loss, rate, rho, smoothing=smoothing, start=start)
+        super().__init__(loss, rate, rho, smoothing=smoothing, start=start, implicit=self._implicit)
 
 
-class SPG(_Primal):
+class SPG(SGD):
     """Stochastic proximal steps: w_N = prox_{μQ}((1 - μρ)·w_{N-1}). O-DCA with l2 and β = 1 - μρ converges to this recursion."""
 
-    def __init__(
-        self,
-        loss: Loss,
-        *,
-        rate: Rate,
-        rho: float = 0.0,
-        smoothing: float = 0.0,
-        start: npt.ArrayLike | None = None,
-    ) -> None:
-        super().__init__(loss, rate, rho, smoothing=smoothing, start=start, implicit=True)
+    _implicit = True
 
 
 class NLMS(_Primal):

@@ -35,8 +35,7 @@ class AutoEstimator(RiverEstimator):
     _task: Task
 
     def __init__(self, *, max_pending: int = 10_000, **feature_options: Unpack[FeatureOptions]) -> None:
-        self.max_pending = max_pending
-        self.feature_options = feature_options
+        self._store(locals())
         self._use(AutoEvents(self._task, max_pending=max_pending, **feature_options), ())
 
     def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:

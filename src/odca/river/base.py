@@ -17,6 +17,10 @@ class RiverEstimator(Savable, base.Estimator):  # type: ignore[misc] # river's c
     feature_options: FeatureOptions
     """The feature options that were given; river reads the parameter of that name here."""
 
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Store the parameters of `__init__`, its `locals()`, as attributes of the same names, which river requires."""
+        self.__dict__.update({name: value for name, value in parameters.items() if name != "self"})
+
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
         """Return an untrained estimator with the same parameters, except those in `new_params`.
 

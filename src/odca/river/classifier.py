@@ -63,22 +63,11 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         max_pending: int = 10_000,
         **feature_options: Unpack[FeatureOptions],
     ) -> None:
+        parameters = locals()
         self._model: LinearClassifier | None = None  # until the first label
         self._targets: dict[Hashable, Any] = {}  # what the lanes learn for each label
         self._binary = False  # whether there is one lane, for True and False
-        super().__init__(
-            loss=loss,
-            penalty=penalty,
-            rho=rho,
-            window=window,
-            smoothing=smoothing,
-            intercept=intercept,
-            intercept_penalty=intercept_penalty,
-            scale=scale,
-            prior_strength=prior_strength,
-            max_pending=max_pending,
-            **feature_options,
-        )
+        self._begin(parameters)
 
     def _has_fast_path(self) -> bool:
         return self._binary and self._model is not None and self._model.calibration is None

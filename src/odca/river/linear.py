@@ -4,7 +4,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar, Unpack, cast
+from typing import Any, Self, TypeVar, cast
 
 from odca import _core
 from odca.features.spec import FeatureOptions
@@ -12,9 +12,7 @@ from odca.io.model_file import ModelFile
 from odca.models.events import EventLearner
 from odca.models.named_events import Event
 from odca.models.options import ModelOptions, Task
-from odca.penalties import Penalty
 from odca.river.base import RiverEstimator
-from odca.windows import Window
 
 NOT_SAVED = {"_learn", "_predict", "_fast", "_lock"}
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -25,31 +23,9 @@ class LinearEstimator(RiverEstimator):
 
     _task: Task
 
-    def __init__(  # the public classes explain the parameters
-        self,
-        loss: object = "squared_error",
-        penalty: Penalty | str = "l2",
-        rho: float | str = "auto",
-        window: Window | str | float = "infinite",
-        smoothing: float | str = "auto",
-        intercept: bool = True,
-        intercept_penalty: float = 1.0,
-        scale: bool | str = "auto",
-        prior_strength: float | str = "auto",
-        max_pending: int = 10_000,
-        **feature_options: Unpack[FeatureOptions],
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.rho = rho
-        self.window = window
-        self.smoothing = smoothing
-        self.intercept = intercept
-        self.intercept_penalty = intercept_penalty
-        self.scale = scale
-        self.prior_strength = prior_strength
-        self.max_pending = max_pending
-        self.feature_options = feature_options
+    def _begin(self, parameters: dict[str, Any]) -> None:
+        """Store the parameters of `__init__`, and create the learner."""
+        self._store(parameters)
         self._lock = threading.RLock()  # held while the model is created or gets new classes
         self._use(self._new_events())
 

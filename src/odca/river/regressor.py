@@ -1,19 +1,22 @@
 """A linear regression for river."""
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 from river import base
 
 from odca.features.records import as_events
+from odca.features.spec import FeatureOptions
 from odca.losses import Poisson
 from odca.models.event_adapters import EventLanes
 from odca.models.events import EventLearner
 from odca.models.linear import LinearRegressor
 from odca.models.named_events import Event
+from odca.penalties import Penalty
 from odca.river.frames import as_series
 from odca.river.linear import LinearEstimator, with_fast_path
 from odca.validation.arrays import as_columns
+from odca.windows import Window
 
 
 class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
@@ -32,6 +35,22 @@ class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[m
 
     kind = "river.ODCARegressor"
     _task = "numbers"
+
+    def __init__(
+        self,
+        loss: object = "squared_error",
+        penalty: Penalty | str = "l2",
+        rho: float | str = "auto",
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool | str = "auto",
+        prior_strength: float | str = "auto",
+        max_pending: int = 10_000,
+        **feature_options: Unpack[FeatureOptions],
+    ) -> None:
+        self._begin(locals())
 
     def _use(self, events: EventLearner) -> None:
         self._model = LinearRegressor(EventLanes(events), scored=False)

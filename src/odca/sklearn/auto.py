@@ -29,9 +29,7 @@ class AutoEstimator(Estimator):
     _model: ExpertClassifier | ExpertRegressor
 
     def __init__(self, *, shuffle: bool = True, random_state: Any = None, new_features: str = "error") -> None:
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.new_features = new_features
+        self._store(locals())
 
     @property
     def progress_(self) -> ClassMetrics | NumberMetrics:
@@ -118,8 +116,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         random_state: Any = None,
         new_features: str = "error",
     ) -> None:
-        super().__init__(shuffle=shuffle, random_state=random_state, new_features=new_features)
-        self.class_weight = class_weight
+        self._store(locals())
 
     @all_or_nothing
     def fit(

@@ -52,6 +52,10 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Store the parameters of `__init__`, its `locals()`, as attributes of the same names, which scikit-learn requires."""
+        self.__dict__.update({name: value for name, value in parameters.items() if name != "self"})
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_model" in self.__dict__
 

@@ -84,26 +84,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         new_classes: str = "learn",
         new_features: str = "error",
     ) -> None:
-        super().__init__(
-            loss=loss,
-            penalty=penalty,
-            rho=rho,
-            window=window,
-            smoothing=smoothing,
-            fit_intercept=fit_intercept,
-            intercept_penalty=intercept_penalty,
-            scale=scale,
-            prior_strength=prior_strength,
-            prior_mean=prior_mean,
-            penalty_weights=penalty_weights,
-            tol=tol,
-            max_iter=max_iter,
-            shuffle=shuffle,
-            random_state=random_state,
-            new_features=new_features,
-        )
-        self.class_weight = class_weight
-        self.new_classes = new_classes
+        self._store(locals())
 
     @all_or_nothing
     def fit(

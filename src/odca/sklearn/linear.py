@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -19,10 +18,10 @@ from odca.learner_options import frozen
 from odca.losses import as_loss
 from odca.models.linear import LinearClassifier, LinearLabels, LinearRegressor
 from odca.models.options import ModelOptions, Task
-from odca.penalties import KL, Penalty, as_penalty
+from odca.penalties import KL, as_penalty
 from odca.sklearn.base import Estimator
 from odca.validation.arrays import Array
-from odca.windows import Window, as_window
+from odca.windows import as_window
 
 NAMED: dict[str, Callable[[Any], object]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
 NUMBERS = ("rho", "smoothing", "intercept_penalty", "prior_strength", "prior_mean", "penalty_weights")
@@ -37,43 +36,6 @@ class LinearEstimator(Estimator):
     _model: LinearClassifier | LinearLabels | LinearRegressor
     _begun: dict[str, Any]
     """The options that the learner was created with."""
-
-    def __init__(  # the public classes explain the parameters
-        self,
-        loss: object = "squared_error",
-        *,
-        penalty: Penalty | str = "l2",
-        rho: float | str = "auto",
-        window: Window | str | float = "infinite",
-        smoothing: float | str = "auto",
-        fit_intercept: bool = True,
-        intercept_penalty: float = 1.0,
-        scale: bool | str = "auto",
-        prior_strength: float | str = "auto",
-        prior_mean: npt.ArrayLike | None = None,
-        penalty_weights: npt.ArrayLike | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        shuffle: bool = True,
-        random_state: Any = None,
-        new_features: str = "error",
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.rho = rho
-        self.window = window
-        self.smoothing = smoothing
-        self.fit_intercept = fit_intercept
-        self.intercept_penalty = intercept_penalty
-        self.scale = scale
-        self.prior_strength = prior_strength
-        self.prior_mean = prior_mean
-        self.penalty_weights = penalty_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.new_features = new_features
 
     # What was learned
 

@@ -12,9 +12,11 @@ from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError, as_loss
 from odca.models.linear import LinearRegressor
+from odca.penalties import Penalty
 from odca.sklearn.base import all_or_nothing
 from odca.sklearn.linear import LinearEstimator
 from odca.validation.arrays import Array
+from odca.windows import Window
 
 SQUARED_LOSSES = (SquaredError, Expectile, SquaredEpsilonInsensitive)
 """Losses that grow with the square of the error: their best constant prediction is a mean, that of the others a median."""
@@ -41,6 +43,28 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     _task = "numbers"
     _model: LinearRegressor
     _facts = ("n_outputs_",)
+
+    def __init__(
+        self,
+        loss: object = "squared_error",
+        *,
+        penalty: Penalty | str = "l2",
+        rho: float | str = "auto",
+        window: Window | str | float = "infinite",
+        smoothing: float | str = "auto",
+        fit_intercept: bool = True,
+        intercept_penalty: float = 1.0,
+        scale: bool | str = "auto",
+        prior_strength: float | str = "auto",
+        prior_mean: npt.ArrayLike | None = None,
+        penalty_weights: npt.ArrayLike | None = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        random_state: Any = None,
+        new_features: str = "error",
+    ) -> None:
+        self._store(locals())
 
     @all_or_nothing
     def fit(
