@@ -351,7 +351,7 @@ def test_the_error_names_the_faulty_event() -> None:
         model.learn_many([{"a": 1.0}, {"a": math.inf}], [0.0, 0.0])
     with pytest.raises(TypeError, match="event 0 is at fault: an event must be a dictionary"):
         model.predict_many([3])
-    with pytest.raises(TypeError, match="got one dict"):
+    with pytest.raises(TypeError, match="got a single dict"):
         model.learn_many({"a": 1.0}, [0.0])
 
 

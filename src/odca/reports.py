@@ -1,4 +1,4 @@
-"""What a learner returns beside arrays."""
+"""The objects that a learner returns: diagnostics, the report of a fit, the difference of two states."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +13,14 @@ from odca.validation.arrays import Array
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """What one event at a time did to the model; arrays of shape (n,), or (n, lanes)."""
+    """What each event did to the model, as arrays of shape (n,) or (n, lanes)."""
 
     margin: Array
     """The prediction from before the event was learned."""
     dual: Array
-    """λ, how hard the event pulled."""
+    """λ, the dual variable: how strongly the event changed the weights."""
     slope: Array
-    """s, how far the event's own margin moves per unit of λ."""
+    """s, by how much the event's own margin changes per unit of λ."""
     saturated: npt.NDArray[np.bool_]
     """Whether λ is at the end of its domain: many such events in a row are a sign of drift."""
 
@@ -32,24 +32,24 @@ class FitReport:
     margin: Array
     """Each event's prediction from before it was learned in the first pass; of shape (n,), or (n, lanes)."""
     passes: int
-    """How many passes over the events there were, the first among them."""
+    """The number of passes over the events, including the first."""
     gap: float | Array
-    """Primal minus dual objective: w is no further than this from the best. One number, or one per lane."""
+    """Primal minus dual objective: the objective of w is at most this far above the minimum. One number, or one per lane."""
     converged: bool
     """Whether every gap is within the tolerance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
-    """What a learner learned between two of its states; made by `Learner.delta`, used by `Learner.apply`.
+    """What a learner has learned between two of its states: made by `Learner.delta`, used by `Learner.apply`.
 
     It can be sent to another process or machine as bytes, or pickled.
     """
 
     arrays: dict[str, npt.NDArray[Any]]
-    """What came on top of the earlier state, and by how much that has faded."""
+    """What was added to the earlier state, and by how much that state has decayed."""
     options: dict[str, Any]
-    """Those of the learner."""
+    """The options of the learner."""
 
     @property
     def count(self) -> int:
@@ -57,14 +57,14 @@ class Delta:
         return int(self.arrays["count"][0])
 
     def to_bytes(self) -> bytes:
-        """Return it in the format of model files (safetensors). A loss of your own is code, which is left out."""
+        """Return the bytes of a model file (safetensors). A loss of your own is code, which is left out."""
         return b"".join(model_file.to_chunks(ModelFile("Delta", self.options, self.arrays)))
 
     @classmethod
     def from_bytes(cls, data: bytes, *, loss: object = None) -> "Delta":
-        """The reverse. Bytes may come from anyone: nothing in them is executed, and `Learner.apply` checks what they hold.
+        """The delta from its bytes, which may come from anywhere: nothing in them is executed, and `Learner.apply` checks them.
 
-        ValueError for bytes that are damaged or of another kind. `loss` is needed for a learner with a loss of your own.
+        ValueError if they are damaged or of another kind. `loss` is needed for a learner with a loss of your own.
         """
 
         def restored(saved: ModelFile) -> Delta:

@@ -197,7 +197,7 @@ def test_events_with_offsets_are_learned_by_one_linear_model(
     assert summary["learned"]["mode"] == "one linear model (the events have offsets)"
     assert cli.main(["train", "--auto", str(data), "-o", str(tmp_path / "m")]) == 1
     assert (
-        "takes no offsets. Leave the column out, or learn one linear model (choose its --loss)."
+        "cannot use offsets. Leave the column out, or train one linear model (choose its --loss)."
         in capsys.readouterr().err
     )
 

@@ -78,7 +78,9 @@ def test_a_missing_output_folder_is_reported_before_the_work(
 
 
 def test_a_file_of_another_kind_is_not_called_truncated(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "it does not begin as one. It is of another kind, or damaged." in refusal(capsys, "inspect", table)
+    assert "it does not begin like a model file. It is of another kind, or damaged." in refusal(
+        capsys, "inspect", table
+    )
 
 
 def test_models_that_cannot_be_merged_are_named_even_if_they_are_the_same_file(

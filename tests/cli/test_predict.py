@@ -170,7 +170,7 @@ def test_events_too_large_to_be_predicted_follow_on_error(predict, path: Path, t
     data = write(tmp_path / "new.vw", [vw(events(1)[0]), huge, "no event\n", vw(events(2)[1])])
     code, _, told = predict(path, data)
     assert code == cli.REFUSED
-    assert "new.vw, line 2: the prediction is no finite number" in told
+    assert "new.vw, line 2: the prediction is not finite" in told
     code, lines, told = predict(path, data, "--on-error", "skip")
     assert code == 0
     assert [line.split()[1] for line in lines] == ["e0", "e1"]

@@ -1,11 +1,11 @@
-"""Many events, as the dictionaries that they are read as."""
+"""Data frames as lists of dictionaries."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 
 def as_events(events: Any) -> list[Any]:
-    """Many events as a list of dictionaries."""
+    """Events as a list of dictionaries."""
     if isinstance(events, list):
         return events
     if hasattr(events, "to_dicts"):  # polars
@@ -13,5 +13,7 @@ def as_events(events: Any) -> list[Any]:
     if hasattr(events, "columns") and hasattr(events, "to_dict"):  # pandas
         return list(events.to_dict("records"))
     if isinstance(events, Mapping) or not isinstance(events, Iterable):
-        raise TypeError(f"events must be many dictionaries, or a data frame; got one {type(events).__name__}.")
+        raise TypeError(
+            f"events must be a list of dictionaries, or a data frame; got a single {type(events).__name__}."
+        )
     return list(events)

@@ -1,4 +1,4 @@
-"""What of an event becomes a feature."""
+"""Which features an event has."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ KINDS: Mapping[Kind, str] = {
     "date": "dates",
     "boolean": "booleans",
 }
-"""The kinds of fields, and the options that name the fields of each."""
+"""The kinds of fields, and the option that lists the fields of each kind."""
 
 
 class FeatureOptions(TypedDict, total=False):
-    """The fields of `Features`, for those who take them as keywords; see there."""
+    """The fields of `Features` as keyword arguments; see there."""
 
     bits: int | None
     keep: Sequence[str]
@@ -41,17 +41,17 @@ class FeatureOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """Which features an event has. A field is a column of a table, a key of a JSON object, a namespace of VW's text.
+    """Which features an event has. A field is a column of a table, a key of a JSON object, or a namespace of VW's text format.
 
-    bits: hash the names of features to so many bits; None keeps them all in a dictionary, which grows with every new name.
-    keep, ignore: the fields that count, and those that do not.
-    interactions: fields whose features are multiplied with each other: each one of the first field with each one of the second,
-        and so on. A field may be crossed with itself.
-    text: fields whose strings are split into words, in lower case; ngrams: and into series of up to so many words.
-    categorical, numeric: fields whose numbers are names of categories; whose values must be numbers.
-    dates: fields of dates, in ISO 8601 where they are text: their month, weekday and hour become categories.
-    booleans: fields of true and false, which are the numbers 1 and 0, also where they are text.
-    missing: what a value that is not there means: nothing ("ignore"), a feature of its own ("indicate"), or an "error".
+    bits: hash feature names to this many bits; None stores all names, so that memory grows with every new name.
+    keep, ignore: use only these fields; do not use these fields.
+    interactions: fields whose features are multiplied: each feature of the first field with each one of the second, and so on. A
+        field may be multiplied with itself.
+    text: fields whose strings are split into lower-case words; ngrams: the largest number of consecutive words that are one feature.
+    categorical: fields whose numbers are codes of categories. numeric: fields whose values must be numbers.
+    dates: fields that hold dates (ISO 8601, if they are text): their month, weekday and hour are categories.
+    booleans: fields that hold true or false, also as text; they are the numbers 1 and 0.
+    missing: what a missing value means: nothing ("ignore"), a feature of its own ("indicate"), or an "error".
     """
 
     bits: int | None = None
@@ -85,17 +85,17 @@ class Features:
                 )
         both = sorted({*self.keep} & {*self.ignore})
         if both:
-            raise ValueError(f"{both[0]!r} is to be kept and to be ignored. Name it once.")
+            raise ValueError(f"{both[0]!r} is in both keep and ignore. Remove it from one of them.")
         times = Counter(name for option in KINDS.values() for name in getattr(self, option))
         twice = sorted(name for name, count in times.items() if count > 1)
         if twice:
-            raise ValueError(f"{twice[0]!r} has two kinds: {', '.join(KINDS.values())} exclude each other.")
+            raise ValueError(f"{twice[0]!r} has two kinds; a field can be in only one of {', '.join(KINDS.values())}.")
 
     def native(self, *, indices: bool = False, nested: bool = True) -> _core.TextFeatures:
-        """The same for the core.
+        """The options in the form of the core.
 
-        indices: the text's features are numbers that are their own indices.
-        nested: what is said of "user" holds for "user.age" too, in JSON and dictionaries.
+        indices: whether the names of features are numbers, which are used as their indices.
+        nested: whether an option for "user" also applies to "user.age", as in JSON and dictionaries.
         """
         space: Space = "hashed" if self.bits is not None else "indices" if indices else "names"
         return _core.TextFeatures(
@@ -115,7 +115,7 @@ class Features:
         )
 
     def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
-        """With the kinds of fields that are known, as those of the columns of a table are."""
+        """The options with the kinds of further fields, such as the columns of a table."""
         named = self.kinds()
         more: dict[str, Any] = {
             option: (
@@ -127,7 +127,7 @@ class Features:
         return replace(self, **more)
 
     def kinds(self) -> dict[str, Kind]:
-        """What the values of fields were said to be, by the names of the fields."""
+        """The kinds of fields, by name."""
         return {name: kind for kind, option in KINDS.items() for name in getattr(self, option)}
 
     def as_options(self) -> dict[str, Any]:
@@ -136,10 +136,10 @@ class Features:
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Features":
-        """The reverse. ValueError for what `as_options` cannot have made."""
+        """The options from a model file. ValueError if they are invalid."""
         known = {"dates": [], "booleans": [], **options}  # files of the first version have none of these
         if set(known) != {each.name for each in fields(cls)}:
-            raise ValueError("its features are not described as they should be.")
+            raise ValueError("its description of features is incomplete.")
         known["interactions"] = tuple(tuple(each) for each in options["interactions"])
         return cls(**known)
 
@@ -153,7 +153,7 @@ def _strings(what: str, names: Any) -> tuple[str, ...]:
 
 
 def require_unicode(name: str) -> None:
-    """ValueError for a name that is no Unicode text, as arguments of a command may be: it cannot be in any data."""
+    """ValueError for a name that is not valid Unicode, which arguments of a command may be but names in data cannot."""
     try:
         name.encode()
     except UnicodeEncodeError as error:
@@ -164,7 +164,7 @@ PRODUCT, MISSING, CATEGORY = b"\xfd", b"\xfe", b"\xff"
 
 
 def feature_name(key: bytes) -> str:
-    r"""A feature's key, as the core has it, for a person: "price", "country=NZ", "price is missing", "a * b".
+    r"""The readable name of a feature, from its key in the core: "price", "country=NZ", "price is missing", "a * b".
 
     >>> feature_name(b"country\xffNZ\xfdprice")
     'country=NZ * price'
@@ -179,7 +179,7 @@ def _factor_name(key: bytes) -> str:
 
 
 def feature_names(keys: Sequence[bytes]) -> list[str]:
-    r"""The same of many features, each name once: a number keeps its name, a category that would look the same gets another "=".
+    r"""The readable names of features, all different: if a category and a number have the same name, the category gets another "=".
 
     >>> feature_names([b"a\xffb", b"a=b", b"c\xfe"])
     ['a==b', 'a=b', 'c is missing']
@@ -205,7 +205,7 @@ def _is_marked(key: bytes) -> bool:
 
 
 class FeatureParts(NamedTuple):
-    """What a feature says of its field: a number, that it is this category, that it is missing."""
+    """The parts of a feature: its field, and whether it is a number, a category or a missing value."""
 
     field: str
     kind: Literal["number", "category", "missing"]
@@ -213,7 +213,7 @@ class FeatureParts(NamedTuple):
 
 
 def feature_parts(key: bytes) -> FeatureParts:
-    r"""What a feature's key says. A product is a field of its own.
+    r"""The parts of a feature, from its key. A product is a number of its own field.
 
     >>> feature_parts(b"country\xffNZ")
     FeatureParts(field='country', kind='category', category='NZ')

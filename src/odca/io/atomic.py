@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing of files: a reader sees either the old or the new file, never a part of one."""
 
 import errno
 import fcntl
@@ -9,17 +9,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-WRITERS = 4  # to one destination at a time, who remove what others of them left
+WRITERS = 4  # the number of temporary names per destination, which later writers clean up
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, beside its destination, whose place it takes at the end of the `with`, unless that ends in an error.
+    """Open a temporary file beside `path`, which replaces it at the end of the `with`, unless there was an error.
 
-    Where a link points is what is replaced, and who may read it stays as it was. What is no file (a device, a pipe) is written to.
+    If `path` is a link, the file that it points to is replaced. Permissions are kept. Devices and pipes are written in place.
 
-    The file beside is `.NAME.odca0`, or `.NAME.odca1` while another writer has that one, and so on. A process that is killed leaves
-    it there, and the next writer removes it. Several may write to one destination at a time: the last one to end wins.
+    The temporary file is `.NAME.odca0`, or `.NAME.odca1` while another writer uses that one, and so on. If a process is killed, its
+    temporary file is removed by the next writer. Several processes may write to one destination: the last one to finish wins.
     """
     mode = path.stat().st_mode if path.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
@@ -28,7 +28,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         return
     to = Path(os.path.realpath(path))
     beside, descriptor = _file_beside(to)
-    with os.fdopen(descriptor, "wb") as file:  # open, and so locked, until it has its place
+    with os.fdopen(descriptor, "wb") as file:  # it stays open, and therefore locked, until it is renamed
         try:
             if mode is not None:
                 os.fchmod(descriptor, stat.S_IMODE(mode))
@@ -43,12 +43,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _file_beside(to: Path) -> tuple[Path, int]:
-    """A new file for this writer alone, and its descriptor."""
+    """A new temporary file that no other writer uses, and its descriptor."""
     paths = [to.with_name(f".{to.name}.odca{number}") for number in range(WRITERS)]
     for path in paths:
         _remove_if_abandoned(path)
     for path in paths:
-        with suppress(FileExistsError):  # another writer has it
+        with suppress(FileExistsError):  # another writer uses it
             descriptor = _created(path)
             if _has_lock(descriptor, path, where_there_are_none=True):
                 return path, descriptor
@@ -62,18 +62,18 @@ def _created(path: Path) -> int:
 
 
 def _remove_if_abandoned(path: Path) -> None:
-    """Remove a file that no writer has locked: the one who had it was killed. (Or has just made it, and will take another.)"""
+    """Remove a temporary file that is not locked: its writer was killed. (If it has just been created, its writer takes another.)"""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # mostly there is none
+    except OSError:  # usually there is none
         return
-    with os.fdopen(descriptor), suppress(PermissionError):  # of a folder where one may only remove what is one's own
+    with os.fdopen(descriptor), suppress(PermissionError):  # in a folder where users may only remove their own files
         if _has_lock(descriptor, path, where_there_are_none=False):
             path.unlink()
 
 
 def _has_lock(descriptor: int, path: Path, *, where_there_are_none: bool) -> bool:
-    """Whether the file could be locked, for as long as it is open, and is still at its place.
+    """Lock the file for as long as it is open; return whether that was possible and the file still has this path.
 
     where_there_are_none: the answer on file systems without locks.
     """
@@ -87,7 +87,7 @@ def _has_lock(descriptor: int, path: Path, *, where_there_are_none: bool) -> boo
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, as the contents do, where folders can be synced."""
+    """Make the new name survive a power cut, on file systems where folders can be synced."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -1,11 +1,11 @@
 """Named arrays and a few texts in one file, in the safetensors format, with a checksum. Nothing in a file is executed.
 
-A safetensors file is a length (8 bytes), a header in JSON that names every array with its type, shape and place, and
-the arrays' bytes. Our texts are in the header's `__metadata__`, among them the format's version and a SHA-256 checksum of
-the whole file (with the checksum itself taken as zeros).
+A safetensors file consists of a length (8 bytes), a JSON header with the name, type, shape and place of every array, and the bytes of
+the arrays. Our texts are in the header's `__metadata__`, among them the version of the format and a SHA-256 checksum of the whole file
+(computed with zeros in place of the checksum).
 
-What a header says is checked against the size of the file before anything is allocated. Writing checks it by the same
-code: what could not be read again is not written.
+The header is checked against the size of the file before anything is allocated. Writing uses the same checks, so that no file is
+written that could not be read again.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ Bytes: TypeAlias = bytes | memoryview
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a header says, as far as it can be checked by itself."""
+    """A header whose contents have been checked."""
 
     texts: dict[str, Any]
     checksum: str
@@ -48,7 +48,7 @@ class Header:
 
     @classmethod
     def parsed(cls, text: bytes, size: int) -> "Header":
-        """The header of `size` bytes of data; ValueError (or the like) if it is not possible."""
+        """The header of a file with `size` bytes of data. ValueError (or a similar error) if it is invalid."""
         try:
             header = from_json(text)
         except (ValueError, RecursionError):
@@ -68,14 +68,14 @@ class Header:
 
 
 def _entries(header: Mapping[str, Any], size: int) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
-    """Every array that the header names. Their places must fill the data, one behind the other."""
+    """The arrays that the header lists. They must be consecutive and fill the data."""
     place, entries = 0, {}
     for name, entry in header.items():
         dtype, shape, (begin, end) = DTYPES.get(entry["dtype"]), tuple(entry["shape"]), entry["data_offsets"]
         if dtype is None:
             raise ValueError(f"array {name!r} has an unknown type, {entry['dtype']!r}.")
         if not all(type(number) is int and number >= 0 for number in itertools.chain(shape, (begin, end))):
-            raise ValueError(f"array {name!r} has a shape or place that is no number.")
+            raise ValueError(f"array {name!r} has an invalid shape or place.")
         if begin != place or end > size or end - begin != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"array {name!r} is not where its header says.")
         entries[name] = (dtype, shape)
@@ -90,7 +90,7 @@ def _entries(header: Mapping[str, Any], size: int) -> dict[str, tuple[np.dtype[A
 
 def pack(texts: Mapping[str, str], arrays: Arrays) -> list[Bytes]:
     """The bytes of a file: its header, and each of its arrays. ValueError if they could not be read again."""
-    # The checksum comes first: what follows may hold as many zeros.
+    # The checksum comes first, so that its zeros are the first ones that are replaced.
     header: dict[str, Any] = {
         "__metadata__": {"checksum": NO_CHECKSUM, "format": "odca", "version": str(VERSION), **texts}
     }
@@ -104,7 +104,7 @@ def pack(texts: Mapping[str, str], arrays: Arrays) -> list[Bytes]:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
-        raise ValueError(f"its header would have {len(text)} bytes, and may have {LONGEST_HEADER}.")
+        raise ValueError(f"its header would have {len(text)} bytes; at most {LONGEST_HEADER} are allowed.")
     Header.parsed(text, place)
     head = len(text).to_bytes(8, "little") + text
     return [head.replace(NO_CHECKSUM.encode(), digest(head, *chunks).encode(), 1), *chunks]
@@ -114,9 +114,9 @@ def pack(texts: Mapping[str, str], arrays: Arrays) -> list[Bytes]:
 
 
 def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]:
-    """The texts and arrays of a file of this size; ValueError (or the like) for one that `pack` cannot have made.
+    """The texts and arrays of a file of this size. ValueError (or a similar error) if it is invalid.
 
-    No more is read than is needed to say so.
+    Reading stops as soon as that is known.
     """
     begin = file.read(9)
     length = int.from_bytes(begin[:8], "little")
@@ -124,13 +124,13 @@ def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]:
         raise ValueError(f"it has {len(begin)} bytes. Was it cut short?")
     if length > min(size - 8, LONGEST_HEADER):
         if begin[8:] != b"{":
-            raise ValueError("it does not begin as one. It is of another kind, or damaged.")
+            raise ValueError("it does not begin like a model file. It is of another kind, or damaged.")
         raise ValueError(f"its header should have {length} bytes, which is too many. Was it cut short?")
     head = begin + file.read(max(length - 1, 0))
     header = Header.parsed(head[8:], size - 8 - length)
     arrays: Arrays = {name: np.empty(shape, dtype) for name, (dtype, shape) in header.entries.items()}
     for array in arrays.values():
-        if file.readinto(_bytes_of(array)) != array.nbytes:  # type: ignore[attr-defined] # all that are open for reading have it
+        if file.readinto(_bytes_of(array)) != array.nbytes:  # type: ignore[attr-defined] # all files that are open for reading have it
             raise ValueError("it was cut short while it was read.")
     head = head.replace(header.checksum.encode(), NO_CHECKSUM.encode(), 1)
     if digest(head, *map(_bytes_of, arrays.values())) != header.checksum:
@@ -154,12 +154,12 @@ def digest(*parts: Bytes) -> str:
 
 
 def from_json(text: str | bytes) -> Any:
-    """A value of JSON. ValueError for one that names something twice, or has a number that is none."""
+    """A value from JSON. ValueError for repeated names, NaN and infinities."""
     return json.loads(text, object_pairs_hook=without_repeats, parse_constant=_refuse)
 
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object as a dictionary; one that names something twice is refused."""
+    """A JSON object as a dictionary. ValueError if a name is repeated."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name is given twice.")

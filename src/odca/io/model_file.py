@@ -1,10 +1,10 @@
 """Model files: named arrays and a description, in the safetensors format. Reading one executes nothing.
 
-Any tool that reads safetensors can look at the arrays. The description (the kind of model, its options, its parts) is JSON
-in the header's `__metadata__`. A long one, with the names of many classes or columns, is an array, `description`:
-headers have a limit.
+Any tool that reads safetensors can show the arrays. The description (the kind of model, its options, its parts) is JSON
+in the header's `__metadata__`. A long one, with the names of many classes or columns, is stored as an array, `description`,
+because the size of headers is limited.
 
-Files are written beside their destination and then renamed: whoever reads sees the old file or the new one.
+Files are written atomically: a reader sees the old file or the new one.
 """
 
 import io
@@ -33,13 +33,13 @@ DESCRIPTION = "description"
 VOCABULARY: dict[str, Any] = {kind.__name__: kind for kind in (*LOSSES, *PENALTIES, *WINDOWS)}
 OF_THE_USER = "a loss of the user's own"
 FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
-"""What a file may raise that nobody wrote like this."""
+"""The errors that a damaged or malicious file may cause."""
 Model = TypeVar("Model")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """What a file holds: the kind of model, its options, its state, and the models that it is made of."""
+    """The contents of a model file: the kind of model, its options, its state, and its parts, which are models too."""
 
     kind: str
     options: dict[str, Any]
@@ -47,19 +47,19 @@ class ModelFile:
     parts: dict[str, "ModelFile"] = field(default_factory=dict)
 
     def described(self) -> dict[str, Any]:
-        """All but the arrays, as JSON can hold it."""
+        """Everything except the arrays, in a form for JSON."""
         options = {name: encode(value) for name, value in self.options.items()}
         parts = {name: part.described() for name, part in self.parts.items()}
         return {"kind": self.kind, "options": options, **({"parts": parts} if parts else {})}
 
     def all_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays, those of a part under its name and a slash."""
+        """All arrays; those of a part are prefixed with its name and a slash."""
         of_parts = ((name, part.all_arrays()) for name, part in self.parts.items())
         return self.arrays | {f"{name}/{inner}": array for name, arrays in of_parts for inner, array in arrays.items()}
 
     @classmethod
     def from_description(cls, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> "ModelFile":
-        """The reverse; raises whatever does not fit together."""
+        """The contents from a description and arrays; raises various errors if they are inconsistent."""
         parts = about.get("parts", {})
         own = {name: array for name, array in arrays.items() if "/" not in name}
         inner: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in parts}
@@ -78,7 +78,7 @@ class ModelFile:
 
 
 def encode(value: Any) -> Any:
-    """An option as JSON can hold it: losses, penalties and windows by name and parameters."""
+    """An option in a form for JSON: losses, penalties and windows by name and parameters."""
     if VOCABULARY.get(type(value).__name__) is type(value):
         return {type(value).__name__: {each.name: encode(getattr(value, each.name)) for each in fields(value)}}
     if isinstance(value, tuple | list):
@@ -95,15 +95,15 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The reverse; sequences become tuples. ValueError for what `encode` cannot have written."""
+    """The option from what `encode` returned; sequences become tuples. ValueError if it is invalid."""
     if isinstance(value, list):
         return tuple(value if _is_plain(value) else map(decode, value))
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("an option is too large for a number.")
+        raise ValueError("an option is a number that is too large.")
     if not isinstance(value, dict):
         return value
     if len(value) != 1:
-        raise ValueError(f"an option must name one thing; it names {', '.join(sorted(value)) or 'none'}.")
+        raise ValueError(f"an option must have one name; it has {', '.join(sorted(value)) or 'none'}.")
     ((name, parameters),) = value.items()
     if name == "float" and parameters in {"inf", "-inf", "nan"}:
         return float(parameters)
@@ -121,14 +121,14 @@ def decode(value: Any) -> Any:
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
-    """Whether each of these is its own code: what may be a million names or numbers is not looked at one by one."""
+    """Whether all values are plain, so that a million names or numbers need not be encoded one by one."""
     types = set(map(type, values))
     return types <= {str, int, bool} or (types == {float} and all(map(math.isfinite, values)))
 
 
 @dataclass(frozen=True, slots=True)
 class UsersLoss:
-    """Stands for a loss that a file cannot hold, because it is code."""
+    """A placeholder for a user's own loss, which a file cannot hold because it is code."""
 
     name: str
 
@@ -137,18 +137,18 @@ class UsersLoss:
 
 
 def pack_texts(texts: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """Texts as arrays: their UTF-8 one behind the other, and where each begins and ends."""
+    """Texts as arrays: their concatenated UTF-8, and where each begins and ends."""
     encoded = [text.encode() for text in texts]
     ends = itertools.accumulate(map(len, encoded), initial=0)
     return {"text": np.frombuffer(b"".join(encoded), np.uint8), "text_ends": np.array(list(ends), np.int64)}
 
 
 def unpack_texts(arrays: Mapping[str, npt.NDArray[Any]]) -> list[str]:
-    """The reverse; ValueError for what `pack_texts` cannot have made."""
+    """The texts from what `pack_texts` returned. ValueError if it is invalid."""
     text, ends = arrays["text"], arrays["text_ends"]
     ordered = ends.ndim == text.ndim == 1 and len(ends) > 0 and bool(np.all(ends[:-1] <= ends[1:]))
     if not ordered or text.dtype != np.uint8 or ends[0] != 0 or ends[-1] != len(text):
-        raise ValueError("its texts do not add up.")
+        raise ValueError("its texts are invalid.")
     data = text.tobytes()
     return [data[begin:end].decode() for begin, end in itertools.pairwise(ends.tolist())]
 
@@ -157,14 +157,14 @@ def unpack_texts(arrays: Mapping[str, npt.NDArray[Any]]) -> list[str]:
 
 
 def write(path: str | os.PathLike[str], model: ModelFile) -> None:
-    """Write a model to `path`, all of it or nothing. ValueError if it could not be read again."""
+    """Write a model to `path` atomically. ValueError if it could not be read again."""
     chunks = to_chunks(model)
     with replacing(Path(path)) as file:
         file.writelines(chunks)
 
 
 def to_chunks(model: ModelFile) -> list[container.Bytes]:
-    """The bytes of a model's file, in parts. ValueError if they could not be read again."""
+    """The bytes of a model file, in parts. ValueError if they could not be read again."""
     described, arrays = model.described(), model.all_arrays()
     texts = {name: text if name == "kind" else json.dumps(text, allow_nan=False) for name, text in described.items()}
     try:
@@ -180,25 +180,25 @@ def to_chunks(model: ModelFile) -> list[container.Bytes]:
 
 def _require_readable(description: npt.NDArray[Any]) -> None:
     if description.nbytes > LONGEST_DESCRIPTION:
-        raise ValueError(f"its description has {description.nbytes} bytes, and may have {LONGEST_DESCRIPTION}.")
+        raise ValueError(f"its description has {description.nbytes} bytes; at most {LONGEST_DESCRIPTION} are allowed.")
 
 
 def _largest_of(model: ModelFile) -> str:
-    """What takes the most room beside the arrays' contents, in words."""
+    """A sentence about the largest part of the description."""
     sizes = {name: len(json.dumps(encode(value))) for name, value in model.options.items()}
     for name, part in model.parts.items():
         sizes[name] = len(json.dumps(part.described())) + sum(100 + len(each) for each in part.all_arrays())
     name = max(sizes, key=sizes.__getitem__, default="")
-    return f"The most room, about {sizes.get(name, 0)} bytes, takes {name!r}."
+    return f"Its largest part is {name!r}, with about {sizes.get(name, 0)} bytes."
 
 
 # Reading
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
-    """Read a model; ValueError, which names the file and the fault, if it is not one that `write` wrote.
+    """Read a model file. ValueError, which names the file and the fault, if it is invalid.
 
-    Of a file that is no model only the beginning is read. A pipe or a device is refused unread.
+    If it is not a model, only its beginning is read. Pipes and devices are refused without reading.
     """
     descriptor = os.open(
         path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -211,7 +211,7 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
 
 
 def from_bytes(data: bytes, name: str) -> ModelFile:
-    """The reverse of `to_chunks`; ValueError, which names the data and the fault, for bytes that it cannot have made."""
+    """Read a model from the bytes of a model file. ValueError, which contains `name` and the fault, if they are invalid."""
     return _read(io.BytesIO(data), len(data), name)
 
 
@@ -238,12 +238,12 @@ def _in_words(error: Exception) -> str:
 
 
 def load(path: str | os.PathLike[str], kinds: Mapping[str, Callable[[ModelFile], Model]]) -> Model:
-    """Read a model and let the function that `kinds` has for it rebuild it. ValueError for whatever goes wrong there."""
+    """Read a model file and rebuild the model with the function of its kind. ValueError if that fails."""
     return rebuild(read(path), kinds, os.fspath(path))
 
 
 def rebuild(saved: ModelFile, kinds: Mapping[str, Callable[[ModelFile], Model]], name: str) -> Model:
-    """The model, made by the function that `kinds` has for it; ValueError, which names the data, for whatever goes wrong there."""
+    """Rebuild a model with the function of its kind. ValueError, which contains `name`, if that fails."""
     try:
         if saved.kind not in kinds:
             raise ValueError(f"it holds a {saved.kind}.")
@@ -253,24 +253,24 @@ def rebuild(saved: ModelFile, kinds: Mapping[str, Callable[[ModelFile], Model]],
 
 
 class Savable:
-    """A model with a file of its own: `saved()` says what the file holds, `restored(saved, loss)` makes it a model again."""
+    """A model that can be saved: `saved()` returns the contents of its file, `restored(saved, loss)` the model from them."""
 
     kind: ClassVar[str]
-    """What the file says it is."""
+    """The kind of model, as it is stored in the file."""
 
     def saved(self) -> ModelFile:
-        """What a file holds of the model."""
+        """The contents of the model's file."""
         raise NotImplementedError
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the model that a file holds. ValueError (or the like) if it holds none."""
+        """Return the model of a model file. ValueError (or a similar error) if it is invalid."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file (safetensors, by convention `.safetensors`), all of it or nothing.
+        """Write the model to a file atomically, in the safetensors format (the usual extension is `.safetensors`).
 
-        A loss of your own is code, which a file does not hold: give it to `load` again.
+        A loss of your own is code, which a file does not hold: pass it to `load` again.
         """
         write(path, self.saved())
 

@@ -1,7 +1,7 @@
-"""Training that can be broken off at any moment and go on to the same model, to the bit.
+"""Checkpoints: training can be interrupted at any moment and resumed, with the same result to the bit.
 
-A checkpoint is a model and the place in the stream behind the last event that it has learned. It is written as model files are: whoever
-reads it, after a crash too, finds the one before or the new one, whole.
+A checkpoint is a model and the position in the stream after the last event that it has learned. It is written atomically like a model
+file: even after a crash, the file holds the previous checkpoint or the new one.
 """
 
 import os
@@ -24,30 +24,30 @@ class Checkpoint(Savable):
     position: Position
     """Where the next event is."""
     bad_lines: int
-    """How many were left out so far."""
+    """The number of lines skipped so far."""
     request: dict[str, Any]
-    """What was asked for: a training that goes on must ask for the same."""
+    """The options of the training, which must be the same when it is resumed."""
 
     kind = "Checkpoint"
 
     def saved(self) -> ModelFile:
-        """What a file holds of it."""
+        """The contents of the checkpoint's file."""
         options = {"position": asdict(self.position), "bad_lines": self.bad_lines, "request": self.request}
         return ModelFile(self.kind, options, {}, {"model": self.model.saved()})
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """The reverse. ValueError (or the like) for what `saved` cannot have made."""
+        """Return the checkpoint of a file. ValueError (or a similar error) if it is invalid."""
         position, bad_lines = Position(**saved.options["position"]), saved.options["bad_lines"]
         if not all(type(each) is int for each in (position.file, position.offset, position.line, bad_lines)):
-            raise ValueError("its place in the stream is no number.")
+            raise ValueError("its position in the stream is not a number.")
         if not all(type(each) is str for each in (position.digest, position.earlier)):
-            raise ValueError("the checksum of its data is no text.")
+            raise ValueError("the checksum of its data is not text.")
         return cls(StreamModel.restored(saved.parts["model"], loss), position, bad_lines, saved.options["request"])
 
     @classmethod
     def find(cls, path: str | os.PathLike[str], request: dict[str, Any]) -> "Checkpoint | None":
-        """The checkpoint at `path`, if there is one. ValueError if it is of a training that asked for something else."""
+        """The checkpoint at `path`, if there is one. ValueError if its training had other options."""
         if not Path(path).exists():
             return None
         found = cls.load(path)
@@ -56,6 +56,6 @@ class Checkpoint(Savable):
             if found.request.get(name) != value:
                 raise InputError(
                     f"{os.fspath(path)} is a checkpoint of a training with {name} {found.request.get(name)!r}; now it is {value!r}.",
-                    remedy=Remedy("Ask for the same, or start afresh without {start}.", start=None),
+                    remedy=Remedy("Use the same options, or start again without {start}.", start=None),
                 )
         return found

@@ -1,4 +1,4 @@
-"""How well a model predicts labelled events that it does not learn from."""
+"""Evaluation of a model on labelled events, without learning from them."""
 
 from collections.abc import Sequence
 
@@ -12,31 +12,31 @@ from odca.stream.read.stream import BadLines
 
 
 class Evaluation:
-    """Counts blocks of events. A label of a class that the model does not know counts as predicted wrongly."""
+    """Evaluates a model on blocks of events. An event of a class that the model does not know counts as a wrong prediction."""
 
     def __init__(self, model: StreamModel, *, answer: Answer = "steady") -> None:
         self._model, self._answer = model, answer
         self.metrics = model.new_metrics()
-        """Of the events so far."""
+        """The metrics of the events so far."""
         self.unknown: dict[Label, int] = {}
-        """The classes that the model does not know, and how many events have them."""
+        """The classes that the model does not know, and their numbers of events."""
 
     @property
     def classes(self) -> Sequence[Label]:
-        """Those of the model, and behind them those that it does not know."""
+        """The classes of the model, followed by those that it does not know."""
         return [*self._model.classes, *self.unknown]
 
     def add(self, block: Block) -> list[ProgressRow]:
-        """Count the events of a block; return the rows of the metrics' table that fall among them.
+        """Evaluate the events of a block; return the rows of the progress table that are due among them.
 
-        EventError, and nothing counted, if one of them cannot be judged.
+        EventError, without counting any event, if one of them cannot be evaluated.
         """
         self._model.require_learnable(block, learning=False)
         predictions = self._model.predict_raw(block, answer=self._answer)
         return self._model.score(self.metrics, block, predictions, self._labels_of(block))
 
     def drop_faulty(self, block: Block, bad: BadLines) -> None:
-        """Take events that have no label, or none that can be judged, out of a block, and count them as bad."""
+        """Remove the events of a block that cannot be evaluated, because their label is missing or invalid; count them as bad."""
         self._model.drop_faulty(block, bad, learning=False)
 
     def _labels_of(self, block: Block) -> Labels:

@@ -1,4 +1,4 @@
-"""What the first events of a stream decide: the task, the classes, and every option that was left to "auto"."""
+"""What the first events of a stream decide: the task, the classes, and all options that are "auto"."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from odca.stream.read.errors import StreamError, listed
 from odca.stream.read.schema import Schema
 
 TABLES = ("csv", "jsonl", "arrow", "parquet")
-"""Formats whose numbers come in units of their own."""
+"""Formats whose numbers have units, so that "auto" scales them."""
 
 
 def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptions:
-    """The options with nothing left to decide. StreamError if the first events do not allow a model."""
+    """The options without any "auto". StreamError if no model can be made for the first events."""
     _require_labels(options, schema, sample)
     labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=numbers_first)
     task = options.task or ("classes" if options.classes else _task_of(options.loss, labels))
@@ -25,7 +25,7 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
     if task == "classes" and len(classes) < 2:
         shown = f"only {label_text(classes[0])}" if classes else "none"
         raise StreamError(
-            f"classes are at least two, but the first {len(sample)} events have {shown}.",
+            f"there must be at least two classes, but the first {len(sample)} events have {shown}.",
             path=sample.path,
             remedy=Remedy(
                 "Name all classes ({classes}), or say that the labels are numbers ({task}).",
@@ -77,4 +77,4 @@ def _which_label(schema: Schema) -> str:
 def _without_labels(schema: Schema, events: int) -> str:
     if schema.roles.label is None:
         return f"the first {events} events have no label."
-    return f"the first {events} events have nothing in {schema.roles.label!r}, which should be the label."
+    return f"the first {events} events have no value in {schema.roles.label!r}, which should be the label."

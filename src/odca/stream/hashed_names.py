@@ -1,7 +1,7 @@
-"""Where the core's hash puts the names of features, to find the names behind the weights of a hashed model.
+"""The hash of feature names, to find the names that belong to the weights of a hashed model.
 
-The same function as in cpp/odca/features/hash.hpp: FNV-1a over the bytes of a key, the bits mixed at the end; of a name that is a
-number, that number.
+The same function as in cpp/odca/features/hash.hpp: FNV-1a of the bytes of a key, followed by a mixing of the bits. The hash of a name
+that is a number is that number.
 """
 
 import re
@@ -20,7 +20,7 @@ NUMBER = re.compile(rb"0|[1-9][0-9]{0,17}")
 
 
 def hashed(key: bytes, bits: int) -> int:
-    """The index of a feature in a model of so many bits."""
+    """The index of a feature in a model with this many bits."""
     if NUMBER.fullmatch(key):
         return int(key) & ((1 << bits) - 1)
     first, *others = (_fnv(factor) for factor in key.split(PRODUCT))
@@ -44,10 +44,10 @@ def _mixed(found: int) -> int:
 
 
 def names_in(paths: Path | Sequence[Path], schema: Schema) -> dict[int, list[bytes]]:
-    """The keys of the features of files, by the indices to which a schema hashes them."""
+    """The keys of all features in files, by the index to which a schema hashes them."""
     bits = schema.features.bits
     if bits is None:
-        raise ValueError("the model's features are not hashed: there are no other names to be found.")
+        raise ValueError("the model's features are not hashed, so it has all their names already.")
     named = replace(schema, features=replace(schema.features, bits=None), named=True)
     found: dict[int, list[bytes]] = {}
     with open_stream(paths, schema=named, labelled=False, on_error="skip") as stream:

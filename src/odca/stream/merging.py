@@ -1,7 +1,7 @@
-"""One model of several that learned from different events: names, classes and states brought together.
+"""Merging models that learned from different events.
 
-A learner is sums over its events, and merging adds them (see docs/merging.md). What must be done first is to let the same feature
-have the same number, and the same class the same lane.
+The state of a learner consists of sums over its events, and merging adds them (see docs/merging.md). Before that, features are
+renumbered so that the same feature has the same number in both models, and lanes are rearranged so that the same class has the same lane.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Places = npt.NDArray[np.intp]
 def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
     """ValueError, which names the difference, for models that cannot be merged.
 
-    Where their first events decided (the strength of the prior), they may differ: the first model's holds.
+    They may differ in what their first events decided (the strength of the prior): that of the first model is used.
     """
     if (mine.auto is None) != (theirs.auto is None):
         kinds = ("one linear model", "automatic")
@@ -39,28 +39,30 @@ def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
             raise ValueError(f"merge needs models of one problem; {each.name} is {here!r} here and {there!r} there.")
     if mine.scale and mine.auto is None:
         raise InputError(
-            "models that scale their features cannot be merged: each has units of its own.",
+            "models that scale their features cannot be merged, because each has its own units.",
             remedy=Remedy("Scale the data beforehand, in the same way for all, and train with {scale}.", scale=False),
         )
 
 
 def united_schema(mine: Schema, theirs: Schema) -> Schema:
-    """The first one, which knows the kinds of the other's columns too. ValueError if features mean different things."""
+    """The first schema, with the additional columns of the second. ValueError if features mean different things."""
     for each in fields(mine.features):
         here, there = getattr(mine.features, each.name), getattr(theirs.features, each.name)
         if here != there:
-            raise ValueError(f"merge needs models that read alike; {each.name} is {here!r} here and {there!r} there.")
+            raise ValueError(
+                f"merge needs models that read data alike; {each.name} is {here!r} here and {there!r} there."
+            )
     if mine.has_indices != theirs.has_indices:
         raise ValueError(
-            f"merge needs models that read alike; the features of one are the indices of libsvm's text, those of the "
-            f"other have names (formats {mine.format} and {theirs.format})."
+            f"merge needs models that read data alike; the features of one are libsvm's indices, those of the other have names "
+            f"(formats {mine.format} and {theirs.format})."
         )
     known = {column.name for column in mine.columns}
     return replace(mine, columns=(*mine.columns, *(each for each in theirs.columns if each.name not in known)))
 
 
 def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.Vocabulary, Places]:
-    """The names of both, those of the first in their places; and where those of the second are."""
+    """The names of both, beginning with those of the first; and the numbers of the second's names among them."""
     places = {key: place for place, key in enumerate(mine)}
     moved = np.array([places.setdefault(key, len(places)) for key in theirs], dtype=np.intp)
     vocabulary = _core.Vocabulary()
@@ -72,7 +74,7 @@ Model = LinearClassifier | LinearRegressor | ExpertClassifier | ExpertRegressor
 
 
 def merged_model(mine: Any, theirs: Any, places: Places | None) -> Model:
-    """The model of both, whose features have the first one's numbers; `places` are those of the second one's there."""
+    """The merged model. Its features have the numbers of the first model; `places` are the numbers of the second's features there."""
     if isinstance(mine, ExpertClassifier | ExpertRegressor):
         return merged_experts(mine, theirs, [] if places is None else places.tolist())
     if mine.learner.prior_mean != theirs.learner.prior_mean:
@@ -95,7 +97,7 @@ def merged_model(mine: Any, theirs: Any, places: Places | None) -> Model:
 def merged_experts(
     mine: ExpertClassifier | ExpertRegressor, theirs: Any, features: list[int]
 ) -> ExpertClassifier | ExpertRegressor:
-    """The same of automatic models, whose classes may differ."""
+    """The merged model of two automatic models, whose classes may differ."""
     if isinstance(mine, ExpertRegressor):
         regressor = ExpertRegressor(mine.learner.merge(theirs.learner, features=features))
         regressor.metrics = mine.metrics.merge(theirs.metrics)
@@ -103,32 +105,31 @@ def merged_experts(
     classes = [*mine.classes, *(each for each in theirs.classes if each not in mine.classes)]
     codes = [classes.index(each) for each in theirs.classes]
     unused = (code for code in range(max(len(classes), 2)) if code not in codes)
-    room = [
-        next(unused) for _ in range(theirs.learner.classes - len(codes))
-    ]  # experts have room for two classes at least
-    learner = mine.learner.merge(theirs.learner, features=features, classes=[*codes, *room])
+    # Experts have at least two classes, of which some may have no name yet.
+    unnamed = [next(unused) for _ in range(theirs.learner.classes - len(codes))]
+    learner = mine.learner.merge(theirs.learner, features=features, classes=[*codes, *unnamed])
     classifier = ExpertClassifier(learner, classes)
     classifier.metrics = mine.metrics.merge(theirs.metrics, codes)
     return classifier
 
 
 def united_classes(mine: LinearClassifier, theirs: LinearClassifier) -> list[Any]:
-    """The classes of both, the first one's first. ValueError if one of them has no room for the other's."""
+    """The classes of both, beginning with those of the first. ValueError if one model cannot add those of the other."""
     classes = [*mine.classes, *(each for each in theirs.classes if each not in mine.classes)]
     for model in (mine, theirs):
         if len(classes) > len(model.classes) and not model.layout.spare:
             shown = [", ".join(map(label_text, each.classes)) for each in (mine, theirs)]
             raise ValueError(
-                f"the classes are {shown[0]} here and {shown[1]} there, and a model of two classes has no room for others. "
+                f"the classes are {shown[0]} here and {shown[1]} there, and no class can be added to a model of two classes. "
                 "Name them all before learning."
             )
     return classes
 
 
 def adopted(mine: Learner, theirs: Learner, places: Places | None) -> Learner:
-    """The second learner, with features in other places, and under the first one's options.
+    """The second learner, with its features renumbered, and with the options of the first.
 
-    Options may differ only in what the sums do not depend on: the prior.
+    The options may differ only in the prior, on which the sums do not depend.
     """
     options, state = mine.options, theirs.get_state()
     if places is not None:
@@ -139,7 +140,7 @@ def adopted(mine: Learner, theirs: Learner, places: Places | None) -> Learner:
 
 
 def renumbered(state: State, rows: Places) -> State:
-    """A learner's state whose feature k, the intercept among them, is now feature `rows[k]`."""
+    """The state of a learner whose feature k (counting the intercept) becomes feature `rows[k]`."""
     moved, count, lanes = dict(state), int(rows.max(initial=-1)) + 1, state["mass"].size
     for name in ("dual", "smooth"):
         if len(state[name]):
@@ -151,7 +152,7 @@ def renumbered(state: State, rows: Places) -> State:
         moved["seen"][rows] = state["seen"]
     index = rows[state["window.index"].astype(np.intp)]
     if len(index) != len(state["window.value"]):
-        raise ValueError("the window holds rows without indices, whose features cannot be renumbered.")
+        raise ValueError("the window holds dense rows, whose features cannot be renumbered.")
     sparse = np.where(state["window.dense"], 0, state["window.size"]).astype(np.intp)
     order = np.lexsort((index, np.repeat(np.arange(len(sparse)), sparse)))  # within each row
     moved["window.index"] = index[order].astype(np.int32)

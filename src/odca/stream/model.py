@@ -1,4 +1,4 @@
-"""A model with everything that a stream of files needs: how to read them, the names of features, the labels."""
+"""A model that is trained on files: with the schema of the files, the names of features, and the labels."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,12 +31,12 @@ from odca.validation.arrays import Array
 
 OPTIONS_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
 Labels: TypeAlias = npt.NDArray[Any]
-"""Numbers (float64), or the codes of classes (int32): their places among `classes`."""
+"""Numbers (float64), or the codes of classes (int32): their positions in `classes`."""
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
 
 
 class _ClassCodes:
-    """The codes of labels: their places among the classes."""
+    """The codes of labels: their positions in the list of classes."""
 
     def __init__(self, classes: Sequence[Label]) -> None:
         self.classes = tuple(classes)
@@ -46,14 +46,14 @@ class _ClassCodes:
         self._codes = np.array([code for _, code in numbers], dtype=np.int32)
 
     def of(self, block: Block) -> tuple[Codes, int]:
-        """The code of every event; -1 if its class is new, or not there; and how many these are."""
+        """The code of every event, -1 if its class is new or missing; and the number of these."""
         names = block.rows.label_names
         texts = np.array([self._texts.get(name.decode(), -1) for name in names], dtype=np.int32)
         return block.rows.codes(self._numbers, self._codes, texts)
 
 
 class StreamModel(Savable):
-    """Learns from blocks of events, predicts them, and is saved with all that is needed to read more of them."""
+    """Learns from blocks of events and predicts them. Its file holds everything that is needed to read further data."""
 
     kind = "StreamModel"
 
@@ -61,13 +61,13 @@ class StreamModel(Savable):
         self.options, self.schema, self.model = options, schema, model
         self.vocabulary = _core.Vocabulary() if schema.has_names else None
         self.n_names = 0
-        """How many of the names belong to events that were learned: the vocabulary may be some blocks ahead."""
+        """The number of names in the events learned so far. The vocabulary may hold more: it is a few blocks ahead."""
         self._codes = _ClassCodes(self.classes)
         self._loss = as_native(options.loss)
 
     @classmethod
     def begin(cls, options: ModelOptions, schema: Schema, sample: Block) -> Self:
-        """A model of events like these, which it has not learned from yet."""
+        """An untrained model for events like those of the sample."""
         resolved = first_events.resolved(options, schema, sample)
         learner: Learner | AutoLearner
         if resolved.auto is not None:
@@ -91,18 +91,18 @@ class StreamModel(Savable):
 
     @property
     def learner(self) -> Learner | AutoLearner:
-        """What does the learning."""
+        """The learner inside the model."""
         learner: Learner | AutoLearner = self.model.learner
         return learner
 
     @property
     def calibration(self) -> Calibration | Softmax | None:
-        """What makes probabilities of margins that are not log odds."""
+        """What turns margins into probabilities, if they are not log-odds."""
         return self.model.calibration if isinstance(self.model, LinearClassifier) else None
 
     @property
     def metrics(self) -> ClassMetrics | NumberMetrics:
-        """How well it predicted the events that it learned, before it learned them."""
+        """How well it predicted each event before learning from it."""
         return self.model.metrics
 
     @metrics.setter
@@ -110,7 +110,7 @@ class StreamModel(Savable):
         self.model.metrics = metrics
 
     def report(self) -> AutoReport:
-        """Which memories and experts of an automatic model carry the weight."""
+        """Which memories and experts of an automatic model have the most weight."""
         if not isinstance(self.learner, AutoLearner):
             raise ValueError("only an automatic model has a report.")  # noqa: TRY004 - the model's fault, not the type's
         return self.learner.report()
@@ -122,7 +122,7 @@ class StreamModel(Savable):
         elif isinstance(self.model, ExpertRegressor):
             model = self.model.freeze()
         else:
-            raise ValueError("only an automatic model can be frozen: this is one linear model already.")  # noqa: TRY004 - the model's fault
+            raise ValueError("only an automatic model can be frozen; this is a linear model already.")  # noqa: TRY004 - the model's fault
         options = {name: model.learner.options[name] for name in OPTIONS_OF_LEARNER}
         frozen = type(self)(replace(self.options, auto=None, classes=self.classes, **options), self.schema, model)
         if frozen.vocabulary is not None:
@@ -134,9 +134,9 @@ class StreamModel(Savable):
     # Learning
 
     def learn(self, block: Block) -> list[ProgressRow]:
-        """Learn from the events of a block, in order; return the rows of the metrics' table that fall among them.
+        """Learn from the events of a block, in order; return the rows of the progress table that are due among them.
 
-        EventError, and nothing learned, if one of them cannot be.
+        EventError, without learning any event, if one of them cannot be learned.
         """
         self.require_learnable(block)
         how: dict[str, Any] = {
@@ -159,7 +159,7 @@ class StreamModel(Savable):
     def score(
         self, metrics: ClassMetrics | NumberMetrics, block: Block, predictions: "RawPredictions | Array", labels: Labels
     ) -> list[ProgressRow]:
-        """Count how well these predictions predict the events of a block that was not learned from.
+        """Evaluate predictions for a block that was not learned; return the rows of the progress table that are due among them.
 
         The labels are numbers, or codes of classes; a code beyond `classes` is a class that the model does not know.
         """
@@ -169,11 +169,11 @@ class StreamModel(Savable):
         return self.model.score(metrics, predictions[:, 0], labels, **how)  # type: ignore[arg-type,index] # of numbers
 
     def new_metrics(self) -> ClassMetrics | NumberMetrics:
-        """Metrics of its predictions, of no event yet."""
+        """Metrics for its predictions, with no events yet."""
         return ClassMetrics() if isinstance(self.model, Classifier) else self.model.new_metrics()
 
     def baselines(self, metrics: ClassMetrics | NumberMetrics) -> dict[str, dict[str, float]]:
-        """What models without features reach on the same events."""
+        """The scores of baselines, which use no features, on the same events."""
         return metrics.baselines(self._loss_of) if isinstance(metrics, ClassMetrics) else metrics.baselines()
 
     def _loss_of(self, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
@@ -181,12 +181,12 @@ class StreamModel(Savable):
         return np.asarray(self._loss.value(np.ravel(z), np.ravel(y))).reshape(z.shape)
 
     def learn_skipping_faulty(self, block: Block, bad: BadLines) -> list[ProgressRow]:
-        """The same, but events that cannot be learned from are counted as bad and taken out of the block."""
+        """Like `learn`, but events that cannot be learned are counted as bad and removed from the block."""
         self.drop_faulty(block, bad)
         return without_refused(self.learn, block, bad)
 
     def require_learnable(self, block: Block, *, learning: bool = True) -> None:
-        """EventError for the first event that cannot be learned from, or (not `learning`) not be judged."""
+        """EventError for the first event that cannot be learned or, if not `learning`, cannot be evaluated."""
         if self._is_plainly_sound(block):
             return
         faulty = self._faulty(block, learning)
@@ -195,7 +195,7 @@ class StreamModel(Savable):
             raise self._fault_of(block, row)
 
     def drop_faulty(self, block: Block, bad: BadLines, *, learning: bool = True) -> None:
-        """Take such events out of the block, and count them as bad."""
+        """Remove such events from the block, and count them as bad."""
         faulty = self._faulty(block, learning)
         if faulty.any():
             first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
@@ -203,13 +203,13 @@ class StreamModel(Savable):
             block.drop(faulty)
 
     def _is_plainly_sound(self, block: Block) -> bool:
-        """Whether nothing can be wrong with any event, as is mostly so and soon known."""
+        """A quick check that succeeds for most blocks: whether no event can be faulty."""
         if self.task == "numbers" or block.weight is not None or self.options.uses_time:
             return False
         return self.codes_of(block)[1] == 0
 
     def _faulty(self, block: Block, learning: bool) -> npt.NDArray[np.bool_]:
-        """Which events have no label or no time, or a label that does not go with the rest."""
+        """Which events have no label or no time, or an invalid label."""
         bad = block.is_unlabelled.copy()
         if self.task == "numbers":
             labels = block.rows.label
@@ -237,31 +237,31 @@ class StreamModel(Savable):
             remedy = Remedy("Name the column that holds it ({time}).", time=None)
             if self.options.auto:
                 remedy = Remedy(
-                    "Name the column that holds it ({time}), or let the model count in events ({auto}).",
+                    "Name the column that holds it ({time}), or measure memories in events ({auto}).",
                     time=None,
                     auto="events",
                 )
-            counts = "an automatic model by time" if self.options.auto else repr(self.options.window)
-            return f"the event has no time, which {counts} counts in.", remedy
+            counts = "an automatic model with memory in time" if self.options.auto else repr(self.options.window)
+            return f"the event has no time, but {counts} needs one.", remedy
         if self.task == "classes":
             known = ", ".join(label_text(each) for each in self.classes)
             remedy = Remedy("Name them all before learning ({classes}).", classes=None)
             return f"the label {label_text(label)} is new; the classes are {known}.", remedy
         if isinstance(label, str):
             remedy = Remedy("Say that labels are classes, if they are ({task}).", task="classes")
-            return f"the label {label!r} is no number.", remedy
-        return f"the label {label_text(label)} is not one that {self.options.loss!r} can have.", None
+            return f"the label {label!r} is not a number.", remedy
+        return f"the label {label_text(label)} is not valid for {self.options.loss!r}.", None
 
     @staticmethod
     def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
-        """The same error, in the words of the file."""
+        """The same error with the file and line of its event, if it is about one."""
         if not isinstance(error, InputError) or error.row is None:
             return error
         return EventError(message or error.event_message, block, error.row)
 
     @property
     def _has_room(self) -> bool:
-        """Whether classes may appear that nobody has named. Two classes of a linear model share a lane, and have no room."""
+        """Whether new classes may appear. Two classes of a linear model share a lane, so a third cannot be added."""
         return len(self.classes) > 2 or isinstance(self.model, ExpertClassifier)
 
     def _codes_and_classes(self, block: Block) -> tuple[Codes, list[Label] | None]:
@@ -273,7 +273,7 @@ class StreamModel(Savable):
         return _ClassCodes(classes).of(block)[0], classes
 
     def codes_of(self, block: Block) -> tuple[Codes, int]:
-        """The place of every label among the classes; -1 if it is new, or not there; and how many these are."""
+        """The code of every label, -1 if its class is new or missing; and the number of these."""
         if self._codes.classes != self.classes:
             self._codes = _ClassCodes(self.classes)
         return self._codes.of(block)
@@ -281,25 +281,25 @@ class StreamModel(Savable):
     # Predicting
 
     def predict_raw(self, block: Block, *, answer: Answer = "steady") -> "RawPredictions | Array":
-        """What the model says of events. EventError if one of the margins is too large for a number."""
+        """The raw predictions for the events of a block. EventError if one of the margins is not finite."""
         try:
             if isinstance(self.model, Classifier):
                 return self.model.predict_raw(block.rows, offset=block.offset, answer=answer)
             return self.model.margins(block.rows, offset=block.offset, answer=answer)
         except ValueError as error:
-            raise self._located(error, block, "the prediction is no finite number. Look for huge values.") from error
+            raise self._located(error, block, "the prediction is not finite. Look for huge values.") from error
 
     def predict(self, block: Block, wanted: Wanted = "label", *, answer: Answer = "steady") -> npt.NDArray[Any]:
-        """What the model predicts for each event of a block.
+        """The prediction for each event of a block.
 
-        wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins", of all
-        classes, or, if they are two, of the second one against the first.
-        answer: of an automatic model, "steady" if no labels are coming in, "live" if those of the events before were learned.
+        wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins" of all
+        classes (if there are two, only that of the second).
+        answer: for an automatic model, "steady" if no labels are coming in, "live" if the events follow those learned last.
         """
         return self.shown(self.predict_raw(block, answer=answer), wanted)
 
     def shown(self, predictions: "RawPredictions | Array", wanted: Wanted) -> npt.NDArray[Any]:
-        """The same, from what the model says of events."""
+        """The wanted form of raw predictions; see `predict`."""
         if wanted not in get_args(Wanted):
             raise ValueError(f"wanted must be one of {', '.join(get_args(Wanted))}; got {wanted!r}.")
         if wanted == "label":
@@ -308,7 +308,7 @@ class StreamModel(Savable):
             return np.array(self.classes, dtype=object if is_text else np.float64)[codes] if self.classes else codes
         if isinstance(self.model, Regressor):
             if wanted == "probabilities":
-                raise ValueError("there are no probabilities: the model predicts numbers.")
+                raise ValueError("a model that predicts numbers has no probabilities.")
             return np.asarray(predictions)[:, 0]
         assert isinstance(predictions, RawPredictions)
         if wanted == "probabilities":
@@ -326,10 +326,10 @@ class StreamModel(Savable):
     def predict_file(
         self, paths: Path | Sequence[Path], wanted: Wanted = "label", *, answer: Answer = "steady", **how: Any
     ) -> npt.NDArray[Any]:
-        """The predictions for all events of files, which are read as those were that it learned from.
+        """The predictions for all events of files, which are read like the training data.
 
-        `how` is for `odca.stream.open`. Files may be of another format, have their columns in another order and have no labels.
-        Names that the model does not know are left out.
+        `how` is passed to `odca.stream.open`. The files may have another format, another order of columns, and no labels.
+        Names that the model does not know are ignored.
         """
         with open_stream(
             paths, schema=self.schema, vocabulary=self.vocabulary, grow=False, labelled=False, **how
@@ -346,11 +346,10 @@ class StreamModel(Savable):
     # Several models
 
     def merge(self, other: "StreamModel") -> Self:
-        """Return a model that has the events of both: of one problem, read alike. See docs/merging.md.
+        """Return a model with the events of both. They must have the same options and read data alike. See docs/merging.md.
 
-        Features are known by their names, classes by their labels. A class that only one of them has met is taken over if the other
-        has room for it, as automatic models and those of more than two classes have. What the first events decide, the strength of the prior and where
-        the intercept begins, is this model's.
+        Features are matched by name and classes by label. A class that only one model knows is added to the other, if that is automatic
+        or has more than two classes. The strength of the prior, which the first events decide, is that of this model.
         """
         if not isinstance(other, StreamModel):
             raise TypeError(f"merge needs another StreamModel; got {other!r}.")
@@ -368,7 +367,7 @@ class StreamModel(Savable):
     # Files
 
     def saved(self) -> ModelFile:
-        """What a file holds of the model."""
+        """The contents of the model's file."""
         arrays: dict[str, npt.NDArray[Any]] = {}
         if self.vocabulary is not None:
             ends = self.vocabulary.ends()[: self.n_names]
@@ -386,7 +385,7 @@ class StreamModel(Savable):
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
-        """Return the model that a file holds. ValueError (or the like) if it holds none."""
+        """Return the model of a model file. ValueError (or a similar error) if it is invalid."""
         given = dict(saved.options["problem"])
         if loss is not None:
             given["loss"] = loss
@@ -397,7 +396,7 @@ class StreamModel(Savable):
             model.vocabulary.restore(saved.arrays["names"].tobytes(), saved.arrays["name_ends"])
             model.n_names = len(model.vocabulary)
             if model.learner.n_features > model.n_names:
-                raise ValueError("its names are fewer than its features.")
+                raise ValueError("it has fewer names than features.")
         if isinstance(model.model, LinearRegressor) and model.model.learner.lanes != 1:
             raise ValueError("its outputs are not those of its learner.")
         if isinstance(model.model, ExpertClassifier) and model.model.learner.classes > len(model.classes):
@@ -410,7 +409,7 @@ class StreamModel(Savable):
 
     @property
     def names(self) -> Sequence[bytes]:
-        """The keys of all features that have names, in their places."""
+        """The keys of all features that have names, by index."""
         return [] if self.vocabulary is None else self.vocabulary.keys()[: self.n_names]
 
     def keys(self) -> Sequence[bytes]:
@@ -422,7 +421,7 @@ class StreamModel(Savable):
 
 
 def _has_spare(classes: Sequence[Label]) -> bool:
-    """Whether a lane waits for classes yet to come. Two classes share one lane, and have none."""
+    """Whether there is a spare lane for new classes. Two classes share one lane, without a spare one."""
     return len(classes) > 2
 
 

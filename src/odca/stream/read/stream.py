@@ -1,4 +1,4 @@
-"""Opening a stream: what is it, and how is it read?"""
+"""Opening a stream: finding out its format and how to read it."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -25,37 +25,37 @@ SAMPLE_LINES = 1000
 SAMPLE_BYTES = 1 << 20
 MOST_SAMPLES = 10
 NOT_PREDICTED = ("label", "weight", "time", "group", "tag")
-"""Roles that do not matter to a prediction."""
+"""Roles that predictions do not need."""
 
 
 @dataclass(slots=True)
 class BadLines:
-    """Lines that could not be read and were left out: how many, and the first few of them."""
+    """Lines that could not be read and were skipped: their number, and the errors of the first few."""
 
     count: int = 0
     samples: list[StreamError] = field(default_factory=list)
 
     def add(self, count: int, samples: list[StreamError]) -> None:
-        """Count some more."""
+        """Count further lines."""
         self.count += count
         self.samples += samples[: MOST_SAMPLES - len(self.samples)]
 
 
 class Stream(Closing):
-    """Blocks of events, once and in order: iterate over it. Made by `open`."""
+    """An iterable over blocks of events, once and in order. Made by `open`."""
 
     def __init__(self, chunks: Chunks | Tables, schema: Schema, reading: Reading, sample: Block) -> None:
         self._chunks = chunks
         self.schema = schema
-        """How the data are read."""
+        """How the data are read: the format, the roles and kinds of columns, and so on."""
         self.vocabulary = reading.vocabulary
         """The names of the features, if they have any."""
         self.sample = sample
-        """The first events, to look at: they come in the blocks too."""
+        """The first events, for inspection. They are in the blocks as well."""
         self.bad = BadLines()
-        """Lines that were left out."""
+        """The lines that were skipped."""
         self.absent: tuple[str, ...] = ()
-        """Columns that became features in the data of an earlier schema, and are not there."""
+        """Columns that were features in the data of the given schema, and are missing here."""
         self._blocks = read_blocks(chunks, reading)
 
     def __iter__(self) -> Iterator[Block]:
@@ -65,21 +65,21 @@ class Stream(Closing):
             yield block
 
     def chunks(self) -> Iterator[Chunk]:
-        """The data as they come, not parsed: for those who take them instead of the blocks."""
+        """The unparsed data, instead of the blocks."""
         return iter(self._chunks)
 
     @property
     def total(self) -> int | None:
-        """Bytes on the disk; None if that cannot be known."""
+        """The size on the disk in bytes; None if it is unknown."""
         return self._chunks.total
 
     @property
     def consumed(self) -> int:
-        """Bytes on the disk that were read so far, some blocks ahead."""
+        """The number of bytes on the disk read so far, which is a few blocks ahead."""
         return self._chunks.consumed
 
     def stop(self) -> None:
-        """Stop waiting for more of a file that grows: the blocks end with what is there."""
+        """Stop waiting for more data of a growing file: the blocks end with the data that are there."""
         self._chunks.stop()
 
     def close(self) -> None:
@@ -118,18 +118,19 @@ def open(
 
     format: "libsvm", "vw", "csv" (any delimiter), "jsonl", "arrow" or "parquet"; "auto" recognises it by the first file.
     compression: "gzip", "zstd", "bz2", "xz" or "plain"; "auto" recognises it.
-    label, weight, offset, time, group, tag: the columns of a table (by name, or by number where there is no header; -1 is the
-        last) or the keys of JSON that are these; libsvm's and VW's text have places for them.
-    features: what becomes a feature.
-    delimiter, header: of CSV; None looks at the first lines. So do the kinds of its columns, unless `features` names them.
-    split_dates: whether dates become their month, weekday and hour, or categories as they are written.
-    schema: read as an earlier stream was read: then what columns are is taken from there.
-    labelled: False for data to be predicted: the columns that the schema of earlier data names need not be there, but for the offset.
-    vocabulary, grow: the names of features so far; and whether new ones are added or left out.
+    label, weight, offset, time, group, tag: the columns of a table (by name, or by number if there is no header; -1 is the
+        last) or the keys of JSON that hold these; the formats of libsvm and VW have fixed places for them.
+    features: which features an event has.
+    delimiter, header: of CSV; None detects them from the first lines. The kinds of columns are detected too, unless `features` has
+        them.
+    split_dates: whether the month, weekday and hour of dates are features, or each date as a category.
+    schema: the schema of an earlier stream, whose roles and kinds of columns are used.
+    labelled: False for data to predict: columns with a role in `schema` may be missing, except the offset.
+    vocabulary, grow: the names of features so far, and whether new names are added or ignored.
     on_error: "stop" raises a StreamError at the first line that cannot be read, "skip" counts such lines in `bad`.
-    follow: at the end wait for more, until `stop`.
-    start: the `position` of an earlier block: the stream goes on behind it.
-    threads: that parse; as many as there are cores unless told. What comes out does not depend on it.
+    follow: at the end of the last file, wait for more data until `stop` is called.
+    start: the `position` of an earlier block, after which the stream starts.
+    threads: the number of threads that parse (default: one per core). The result does not depend on it.
     """
     if on_error not in {"stop", "skip"}:
         raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
@@ -185,7 +186,7 @@ def open(
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """How data are to be read. With a `settled` schema nothing is left to be found; a `known` one says much."""
+    """How the caller wants data to be read. A `settled` schema is complete; a `known` one, of other data, says most of it."""
 
     features: Features
     roles: Roles
@@ -195,14 +196,14 @@ class _Wish:
     settled: Schema | None
     known: Schema | None
     optional: Collection[str]
-    """Roles whose columns need not be there."""
+    """Roles whose columns may be missing."""
 
     def completed(self) -> "_Wish":
-        """With all that a known schema says and that does not concern the format."""
+        """The same with everything from the known schema that does not depend on the format."""
         if self.known is None:
             return self
         given = _given(self.roles)
-        # What a column was to the model does not matter, if it need not be there and is something else now.
+        # An optional column of the known schema may have another role now.
         before = {
             role: None if role in self.optional and name in given.values() else name
             for role, name in asdict(self.known.roles).items()
@@ -211,22 +212,22 @@ class _Wish:
 
     @property
     def kinds(self) -> dict[str, Kind]:
-        """What columns are known to be."""
+        """The known kinds of columns."""
         return {} if self.known is None else {column.name: column.kind for column in self.known.columns}
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What the beginning of the data tells: how they are read, and the first of them."""
+    """The result of looking at the beginning of the data: how they are read, and the first of them."""
 
     schema: Schema
     head: Chunk
     error: Exception | None = None
-    """What ended the data behind the first of them."""
+    """The error that ended the data after that."""
 
 
 def parser_of(schema: Schema) -> Callable[..., Parse]:
-    """What makes a parser of chunks, or of batches: give it `skip_bad` and `vocabulary`."""
+    """A function that makes a parser of chunks, or of batches, from `skip_bad` and `vocabulary`."""
     return partial(TableParser, schema) if schema.format in BINARY else schema.parser
 
 
@@ -257,11 +258,11 @@ def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Pos
 
 
 def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
-    """The schema of text that begins so; of what a known schema says, all that does not concern the format holds."""
+    """The schema of text that begins with the sample, with everything from a known schema that does not depend on the format."""
     known, features = wish.known, wish.features
     if known is not None and known.has_indices and kind != "libsvm":
         raise StreamError(
-            f"the model's features are the indices of libsvm's text; {kind} has names. Convert the data to libsvm.",
+            f"the model's features are libsvm's indices, but features in {kind} have names. Convert the data to libsvm.",
             path=path,
         )
     if kind == "csv":
@@ -284,8 +285,8 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
 
 
 def _as_known(found: Schema, known: Schema, path: str) -> Schema:
-    """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be told apart."""
-    if known.format == "jsonl":  # to which dates are texts like others, unless it was said that they are dates
+    """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be identified."""
+    if known.format == "jsonl":  # where dates are text, unless an option says otherwise
         texts = {each.name for each in found.columns if each.kind == "date"} - {*known.features.dates}
         columns = (replace(each, kind="category") if each.name in texts else each for each in found.columns)
         return replace(found, columns=tuple(columns))
@@ -293,7 +294,7 @@ def _as_known(found: Schema, known: Schema, path: str) -> Schema:
     without_label = fewer == 1 and known.roles.label == known.columns[-1].name
     if not known.header and not found.header and fewer > 0 and not without_label:
         raise StreamError(
-            f"it has {len(found.columns)} columns, {fewer} fewer than the model's data, and no header that tells which. "
+            f"it has {len(found.columns)} columns, {fewer} fewer than the model's data, and no header that says which. "
             "Give it a header, or leave the missing columns empty.",
             path=path,
             line=1,
@@ -302,7 +303,7 @@ def _as_known(found: Schema, known: Schema, path: str) -> Schema:
 
 
 def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
-    """ValueError if something is said of columns, where there are none."""
+    """ValueError if an option is about columns, in a format that has none."""
     kinds = {"text": features.text, "categories": features.categorical, "numbers": features.numeric}
     kinds |= {"dates": features.dates, "booleans": features.booleans}
     said = [f"there is no {name!r} for the {role}" for role, name in _given(roles).items()]
@@ -323,9 +324,9 @@ def _given(roles: Roles) -> dict[str, str]:
 
 
 def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
-    """Events that are dictionaries, or the rows of a data frame, read as data of this schema. Features that are not known are left out."""
+    """Read dictionaries, or the rows of a data frame, as data of this schema. Unknown features are ignored."""
     if schema.has_indices:
-        raise ValueError("the model's features are the indices of libsvm's text, and events have names.")
+        raise ValueError("the model's features are libsvm's indices, but features of events have names.")
     columns = {column.name: column.kind for column in schema.columns}
     features = schema.features.of_kinds(columns).native(nested=not columns)
     rows = _core.read_events(as_events(events), schema.roles.native(), features, vocabulary)
