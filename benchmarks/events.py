@@ -78,8 +78,8 @@ def contenders(count: int) -> dict[str, Prepare]:
     plain = {"scale": False, "smoothing": 0.0}
     out = {
         RIVER: one_at_a_time(linear_model.LogisticRegression, events, truths),
-        "river face, defaults": one_at_a_time(ODCAClassifier, events, truths),
-        "river face, no scaling or smoothing": one_at_a_time(lambda: ODCAClassifier(**plain), events, truths),
+        "river estimator, defaults": one_at_a_time(ODCAClassifier, events, truths),
+        "river estimator, no scaling or smoothing": one_at_a_time(lambda: ODCAClassifier(**plain), events, truths),
         "log loss": ours(),
         "log loss, hashed": ours(bits=18),
         "hinge, exponential, smoothed": ours(**smoothed),
@@ -107,7 +107,7 @@ def lines(timings: dict[str, Timing]) -> Iterator[Row]:
         shown = f"{name}, times faster" if faster else name
         return Row(shown, against, *compare(timings[name], timings[against], faster=faster), goal)
 
-    for face in ("river face, defaults", "river face, no scaling or smoothing", "log loss"):
+    for face in ("river estimator, defaults", "river face, no scaling or smoothing", "log loss"):
         yield line(face, RIVER, Goal(5.0, at_least=True))
     yield line("log loss, hashed", RIVER)
     yield line("hinge, exponential, smoothed", RIVER)

@@ -123,7 +123,7 @@ def __getattr__(name: str) -> Any:
         missing = () if find_spec("sklearn") else _NAMES["sklearn"]
         return ["__version__", *(each for each in _HOMES if each not in missing)]
     home = _HOMES.get(name, name)
-    if home not in _NAMES or name == "sklearn":  # odca.sklearn must be imported by those who want it, as odca.river
+    if home not in _NAMES or name == "sklearn":  # odca.sklearn must be imported explicitly, like odca.river
         raise AttributeError(f"module 'odca' has no attribute {name!r}")
     try:
         module = import_module(f"odca.{home}")

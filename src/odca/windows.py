@@ -319,13 +319,13 @@ def as_window(window: Window | str | float) -> Window:
         if 0.0 < real(window) < 1.0:
             return Exponential(float(window))
     raise ValueError(
-        "window must be 'infinite', a whole number (a sliding window of so many events), a number between 0 and 1 "
+        "window must be 'infinite', a whole number (a sliding window of that many events), a number between 0 and 1 "
         "(exponential forgetting), a duration such as '36h' (a sliding window of event time; units are "
         f"{', '.join(UNITS)}), 'half-life:7d', or an object such as HalfLife(3600.0); got {window!r}."
     )
 
 
 def _seconds_in(text: str) -> float:
-    """A number with a unit of time; NaN if it is none."""
+    """A number with a unit of time; NaN if the text is something else."""
     found = re.fullmatch(rf"(\d+\.?\d*|\.\d+)({'|'.join(UNITS)})", text)
     return float(found[1]) * UNITS[found[2]] if found else math.nan

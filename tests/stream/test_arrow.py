@@ -288,7 +288,7 @@ def test_a_truncated_table_is_reported(ending: str, tmp_path: Path) -> None:
 
 def test_text_named_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text(CSV)
-    with pytest.raises(stream.StreamError, match="does not begin as such a file does"):
+    with pytest.raises(stream.StreamError, match="does not begin like one"):
         stream.open(tmp_path / "a.parquet", label="click")
 
 

@@ -1,4 +1,4 @@
-"""How well a model predicted each event before it learned from it."""
+"""Weighted sums over the events of a stream: how well a model predicted each event before learning from it."""
 
 from dataclasses import dataclass, fields
 
@@ -9,8 +9,8 @@ from odca.validation.arrays import Array
 
 @dataclass(slots=True)
 class Progress:
-    """Progressive validation: weighted sums over the events so far. Their order of addition is that of the events,
-    so no split of the stream into calls shows.
+    """Weighted sums over the events so far. They are added in the order of the events, so the result does not depend on how the
+    stream is split into calls.
     """
 
     events: int = 0
@@ -19,9 +19,9 @@ class Progress:
     score_sum: float = 0.0
 
     def add(self, loss: Array, score: Array, weight: Array | None = None) -> tuple[Array, Array]:
-        """Count events by the loss of their prediction, and by whether it was right (or how far off it was).
+        """Add events: the losses of their predictions, and their scores (correct or not, or the absolute error).
 
-        Return `weight` and `loss_sum` as they were before, and after each event.
+        Return `weight` and `loss_sum` before the first and after each event.
         """
         c = np.ones(len(loss)) if weight is None else weight
         weights, losses = running_sum(self.weight, c), running_sum(self.loss_sum, c * loss)
@@ -46,13 +46,13 @@ class Progress:
 
     @classmethod
     def from_array(cls, numbers: Array) -> "Progress":
-        """The reverse; ValueError for what `as_array` cannot have written."""
+        """The sums from a file. ValueError if they are invalid."""
         sound = numbers.shape == (4,) and np.isfinite(numbers[:2]).all() and (numbers[:2] >= 0.0).all()
-        if not sound or np.isnan(numbers[3]):  # a loss that cannot be told is nan; predictions may be infinite
+        if not sound or np.isnan(numbers[3]):  # an unknown loss is nan; predictions may be infinite
             raise ValueError("its progress is not four numbers.")
         return cls(int(numbers[0]), *map(float, numbers[1:]))
 
 
 def running_sum(total: float, terms: Array) -> Array:
-    """`total`, and what it comes to with each term, added one after the other: however the terms are cut into calls."""
+    """`total`, and the sum after each term. Terms are added one by one, so the result does not depend on the split into calls."""
     return np.cumsum(np.concatenate([[total], terms]))

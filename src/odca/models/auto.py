@@ -1,4 +1,4 @@
-"""The automatic mode: experts with many strengths and memories, mixed by how well they predict. See docs/auto.md."""
+"""The automatic mode: experts with different strengths and memories, mixed by how well they predict. See docs/auto.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ Task: TypeAlias = Literal["classes", "numbers"]
 
 
 STEADY = -1
-"""The place of the steady answer in what was said of an event."""
+"""The position of the steady answer among the predictions of an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an `AutoLearner` said of events when it was asked about them, to be kept until their labels come.
+    """The predictions of an `AutoLearner` for events, to be kept until their labels come.
 
-    `asked[rows]` is the same of some of the events: a slice, or an array of indices.
+    `asked[rows]` are those of some of the events: `rows` is a slice, or an array of indices.
     """
 
     answers: Array
@@ -35,14 +35,14 @@ class Asked:
     said: Array
     """The margins of every expert, the live answer and the steady one: (n, heads, experts + 2)."""
     after: int
-    """How many events had been learned from."""
+    """The number of events that had been learned."""
 
     def __getitem__(self, rows: Any) -> "Asked":
         return Asked(self.answers[rows], self.said[rows], self.after)
 
     @property
     def native(self) -> tuple[Array, int]:
-        """In the form of the core."""
+        """The same for the core."""
         return np.ascontiguousarray(self.said), self.after
 
 
@@ -52,15 +52,16 @@ class AutoLearner(model_file.Savable):
     Twelve experts learn from each row, which is read once: isotropic steps of three strengths, AdaGrad and a proportionate variant,
     diagonal Newton steps with two priors and with a short memory, and the mean label over four memories. Three mixers (Bayes with a
     fixed share, KL on the simplex, a Kalman filter) combine their predictions, and the prediction mixes the mixers. Each feature is
-    scaled as it is seen, so units do not matter.
+    scaled automatically, so units do not matter.
 
     task: "classes", whose labels are 0, 1, 2, ..., or "numbers".
     classes: the number of classes known so far. Others may appear later, each with the next label; they are predicted from their first
         event on.
 
-    What `learn` and `predict` return is, for each event, the log odds of class 1 where there are two classes, the log probabilities of all where
-    there are more (the steady answer: logits, of which `probabilities` makes probabilities), or the number. Features may appear at any time. Any split of a stream into calls gives the same model. A call that raises
-    ValueError leaves the model as it was. Several threads may use one learner.
+    For each event, `learn` and `predict` return the log-odds of class 1 if there are two classes, the log probabilities of all classes if
+    there are more (the steady answer returns logits; `probabilities` converts both), or the number. Features may appear at any time. Any
+    split of a stream into calls gives the same model. A call that raises ValueError leaves the model unchanged. Several threads may use
+    one learner.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 3)) * [1.0, 1000.0, 0.001]
@@ -88,7 +89,7 @@ class AutoLearner(model_file.Savable):
         time: npt.ArrayLike | None = None,
         asked: Asked | None = None,
     ) -> Array:
-        """Learn from events in order; return the prediction for each, made before it was learned.
+        """Learn from events in order; return the predictions, each from before its event was learned.
 
         With event times, memories are measured in time, in units of the mean time between two events. For labels that come later,
         `asked` is what `ask` returned for these events.
@@ -100,11 +101,11 @@ class AutoLearner(model_file.Savable):
         return self.shaped(self._core.learn(matrix, labels, weight, moments, None if asked is None else asked.native))
 
     def ask(self, X: Any) -> Asked:
-        """The live answers for events whose labels will come later, and what `learn` needs then.
+        """The live answers for events whose labels come later, and what `learn` needs then.
 
-        The mixing weights then learn from what the experts said when they were asked, and so from what they can know when labels are
-        late. From the first late label on, live answers are mixed with steady ones, by how good both were. A label that comes before
-        any other event was learned teaches the same as without asking, to the bit.
+        The mixing weights then learn from the predictions that the experts made at this moment, that is, without the labels that are
+        still missing. From the first late label on, live answers are mixed with steady ones, by how good both were. If no other event
+        is learned in between, the result is the same as without `ask`, to the bit.
         """
         answers, (said, after) = self._core.ask(as_matrix(X)[0])
         return Asked(self.shaped(answers), said, after)
@@ -112,16 +113,16 @@ class AutoLearner(model_file.Savable):
     def predict(self, X: Any, *, answer: Answer = "live") -> Array:
         """The prediction for each event. The model does not change.
 
-        answer: "live" if the labels of the events before these were learned; "steady" if no labels are coming in, as for a model
-        that was trained once and is used since.
+        answer: "live" if these events follow those learned last; "steady" if no labels are coming in, as for a model that was trained
+        once and is then used.
         """
         return self.shaped(self._core.predict(as_matrix(X)[0], steady=is_steady(answer)))
 
     @property
     def coef(self) -> Array:
-        """The weights of the steady answer, which is a linear model: (n_features,), or (classes, n_features) of several classes.
+        """The weights of the steady answer, which is a linear model: (n_features,), or (classes, n_features) for several classes.
 
-        X @ coef.T + intercept is the log odds of two classes, the number, or the logits of several classes.
+        X @ coef.T + intercept is the log-odds for two classes, the number, or the logits for several classes.
         """
         weights = self._core.linear()[0]
         return weights[0] if len(weights) == 1 else weights
@@ -133,17 +134,16 @@ class AutoLearner(model_file.Savable):
         return float(intercept[0]) if len(intercept) == 1 else intercept
 
     def freeze(self) -> Learner:
-        """The steady answer as a plain linear model: small, and with all that such a model can do.
+        """The steady answer as a plain linear model, which is small and has all methods of `Learner`.
 
-        It begins at the weights of the steady answer (its `prior_mean`), which several classes have as lanes. If it goes on
-        learning, the penalty holds the weights there with the curvature that the stream had along them, averaged over the
-        features: new events count about as much as those before. It knows nothing of the experts any more, and steps in the units of X: to go
-        on learning for long, keep the automatic learner.
+        It starts at the weights of the steady answer (its `prior_mean`), with a lane for each of several classes. If training continues,
+        the penalty keeps the weights near there, with a strength that is the mean curvature of the stream over the features: new events
+        count about as much as earlier ones. It has no experts and does not scale X, so keep the automatic learner for further training.
         """
         return Learner(**self.frozen_options())
 
     def frozen_options(self, *, features: int = 0, mirrored: bool = False) -> dict[str, Any]:
-        """The options of such a model, of at least so many features; mirrored: for the first of two classes."""
+        """The options of such a model, with at least this many features; mirrored: for the first of two classes."""
         weights, intercepts, curvature = self._core.linear()
         sign = -1.0 if mirrored else 1.0
         mean = sign * np.pad(weights, ((0, 0), (0, max(features - weights.shape[1], 0))))
@@ -159,7 +159,7 @@ class AutoLearner(model_file.Savable):
         }
 
     def probabilities(self, answers: Array) -> Array:
-        """P(class) of each event, one column for each class, from what `learn` or `predict` returned."""
+        """P(class) of each event, with one column per class, from what `learn` or `predict` returned."""
         if self.task == "numbers":
             raise ValueError("numbers have no probabilities.")
         if answers.ndim == 1:
@@ -173,7 +173,7 @@ class AutoLearner(model_file.Savable):
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def declare(self, classes: int) -> None:
-        """Make room for so many classes, which may come later. One that was not declared is met when it comes."""
+        """Declare this many classes, of which some may appear later. Other classes are added when they appear."""
         if self.task == "numbers":
             raise ValueError("numbers have no classes.")
         self._core.declare(whole(classes, "classes", least=2))
@@ -183,7 +183,7 @@ class AutoLearner(model_file.Savable):
     def merge(self, other: "AutoLearner", *, features: Sequence[int] = (), classes: Sequence[int] = ()) -> Self:
         """Return a learner with the events of both, which learned from different ones. docs/merging.md says what that means.
 
-        features, classes: the place here of each feature and class of the other, if these are not the same.
+        features, classes: the numbers here of the other's features and classes, if they differ.
         """
         if other.task != self.task:
             raise ValueError(f"merge needs learners of one task; one learns {self.task}, the other {other.task}.")
@@ -192,29 +192,29 @@ class AutoLearner(model_file.Savable):
         return merged
 
     def split(self, parts: int) -> list[Self]:
-        """Return so many learners, whose merge is this one: each has its answers and a share of its events."""
+        """Return this many learners, which merge to this one: each makes the same predictions and has a share of the events."""
         shares = [self.copy() for _ in range(whole(parts, "parts"))]
         for part, share in enumerate(shares):
             share.native.become_part(part, parts)
         return shares
 
     def report(self) -> AutoReport:
-        """Which experts carry the weight now, how that changed over the stream, and what the steady answer mixes."""
+        """Which experts have the most weight now, how that changed over the stream, and what the steady answer mixes."""
         return AutoReport.of(self._core, self.task)
 
     @property
     def classes(self) -> int:
-        """How many classes there are; 0 for numbers."""
+        """The number of classes; 0 for numbers."""
         return 0 if self.task == "numbers" else self._core.classes
 
     @property
     def native(self) -> _core.Experts:
-        """The native experts, for code that is built on them."""
+        """The native experts, for code that builds on them."""
         return self._core
 
     @property
     def count(self) -> int:
-        """How many events were learned from."""
+        """The number of events learned from."""
         return self._core.count
 
     @property
@@ -225,7 +225,7 @@ class AutoLearner(model_file.Savable):
     # State
 
     def get_state(self) -> dict[str, Array]:
-        """All that was learned, as arrays."""
+        """The complete state as arrays."""
         return dict(self._core.state())
 
     def copy(self) -> Self:
@@ -243,14 +243,14 @@ class AutoLearner(model_file.Savable):
     __hash__ = None  # type: ignore[assignment] # a learner changes
 
     def saved(self) -> model_file.ModelFile:
-        """What a file holds of the learner."""
+        """The contents of the learner's model file."""
         return model_file.ModelFile(
             self.kind, {"task": self.task, "classes": max(self.classes, 2)}, {**self.get_state()}
         )
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
-        """Return the learner that a file holds. ValueError (or the like) if it holds none."""
+        """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         learner = cls(saved.options["task"], classes=saved.options["classes"])
         learner._core.restore(dict(saved.arrays))
@@ -268,5 +268,5 @@ class AutoLearner(model_file.Savable):
         return f"<AutoLearner of {what}, {self.count} events, {self.n_features} features>"
 
     def shaped(self, answers: Array) -> Array:
-        """The answers of the core, (n, heads), with one dimension where there is one number for each event."""
+        """The predictions of the core, (n, heads), with one dimension if there is one number per event."""
         return answers[:, 0] if answers.shape[1] == 1 else answers

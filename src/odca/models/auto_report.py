@@ -1,4 +1,4 @@
-"""What an automatic model learned about its stream: which memory and which strength carry the weight, now and before."""
+"""What an automatic model has learned about its stream: which memories and strengths have the most weight, now and before."""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from odca.validation.arrays import Array
 EXPERTS = tuple(_core.experts())
 """The experts as cpp/odca/experts/experts.hpp declares them, in the order of the core.
 
-`name` and `group` are for people. `events` is about how many events an expert remembers, `per_feature` the same for each feature that
-an event has; None of both: everything.
+`name` and `group` are for people. An expert remembers about `events` events, or `per_feature` events per feature of an event; if both
+are None, it remembers all.
 """
 GROUPS = tuple(dict.fromkeys(expert.group for expert in EXPERTS))
 BASE_RATE = "the base rate of the labels"
@@ -23,7 +23,7 @@ MEMBERS = (
     *(f"{EXPERTS[place].name}{', averaged' if averaged else ''}" for place, averaged in _core.steady_members()),
     BASE_RATE,
 )
-"""What the steady answer mixes, in the order of the core."""
+"""The members of the steady answer, in the order of the core."""
 
 TIME, LOSS, FIRST_EXPERT = 1, 2, 3
 """Columns of the history: events so far, their time, the mean loss since the record before, a weight for each expert."""
@@ -31,10 +31,10 @@ TIME, LOSS, FIRST_EXPERT = 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class AutoReport:
-    """How much weight each expert has, by how well it has predicted lately: `experts` by name, `groups` by what experts go by; both sum to
-    one. `history` has the same over the stream. `steady` has the weights of what the steady answer mixes.
+    """How much weight each expert has, by how well it has predicted lately: `experts` by name, `groups` by kind of expert; both sum to
+    one. `history` has the same over the stream. `steady` has the weights of the members of the steady answer.
 
-    As text it is str(report); `as_json` and `plot` have it for machines and as a picture.
+    str(report) is a text, `as_json()` is for programs, and `plot()` draws a figure.
     """
 
     experts: dict[str, float]
@@ -42,13 +42,13 @@ class AutoReport:
     steady: dict[str, float]
     history: Array
     unit: str
-    """What the loss in the history is."""
+    """The kind of loss in the history."""
     size: float
-    """How many features an event has, each brought to scale."""
+    """The mean number of features of an event, each scaled."""
 
     @classmethod
     def of(cls, core: _core.Experts, task: str) -> "AutoReport":
-        """Of these experts."""
+        """The report of these experts."""
         weights = core.weights()
         experts = {expert.name: float(weight) for expert, weight in zip(EXPERTS, weights, strict=True)}
         steady = dict(zip(MEMBERS, core.steady_weights().tolist(), strict=True))
@@ -64,7 +64,7 @@ class AutoReport:
         return " ".join(self._sentences())
 
     def as_json(self) -> str:
-        """The same for a machine: one JSON object."""
+        """The report as a JSON object, for programs."""
         records = [
             {
                 "events": int(row[0]),
@@ -78,7 +78,7 @@ class AutoReport:
         return json.dumps({**about, "loss": self.unit, "history": records})
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """The shares of the memories and the loss over the stream, and what the steady answer mixes, as a figure of matplotlib; saved to
+        """The shares of the groups and the loss over the stream, and the members of the steady answer, as a figure of matplotlib; saved to
         `path` if it is given.
         """
         figure = _picture(self)
@@ -89,7 +89,7 @@ class AutoReport:
     # What happened
 
     def lately(self) -> dict[str, float]:
-        """The weights of the experts over the last tenth of the stream, where those of this moment may be an exception."""
+        """The mean weights of the experts over the last tenth of the stream, which vary less than those of this moment."""
         if not len(self.history):
             return self.experts
         records = self.history[-max(len(self.history) // 10, 1) :, FIRST_EXPERT:]
@@ -100,12 +100,12 @@ class AutoReport:
         return np.array([list(by_group(row[FIRST_EXPERT:]).values()) for row in self.history]).reshape(-1, len(GROUPS))
 
     def change(self) -> tuple[int, str, str] | None:
-        """Where the weight moved most from one group to another, if it did: the number of the event, from, to."""
+        """Where most weight moved from one group to another, if it did: the number of the event, and the two groups."""
         shares, reach = self.shares(), max(len(self.history) // 10, 1)
         if len(shares) < 4 * reach or reach < 3:
             return None
         sums = np.vstack([np.zeros(len(GROUPS)), np.cumsum(shares, axis=0)])
-        middle = np.arange(2 * reach, len(shares) - reach + 1)  # the beginning, when all is new, is no change
+        middle = np.arange(2 * reach, len(shares) - reach + 1)  # without the beginning, where all weights change
         moved = (sums[middle + reach] - 2.0 * sums[middle] + sums[middle - reach]) / reach
         at = int(np.abs(moved).sum(axis=1).argmax())
         if np.abs(moved[at]).max() < MOVED:
@@ -130,7 +130,7 @@ class AutoReport:
         return f"{begin} on {WORDS[ranked[0]]} ({first:.0%} of the weight){also}.{self._memory()}"
 
     def _memory(self) -> str:
-        """What the experts with a finite memory remember, in events or in time."""
+        """A sentence on how much the experts with a finite memory remember, in events or in time."""
         lately = self.lately()
         shares = [(memory, lately[expert.name]) for expert in EXPERTS if (memory := self._events(expert)) is not None]
         share = sum(weight for _, weight in shares)
@@ -161,19 +161,19 @@ class AutoReport:
         learned = ", ".join(f"{groups[group]:.0%} {HOW[group]}" for group in ranked if groups[group] > 0.1)
         base = self.steady[BASE_RATE]
         leans = f"{base:.0%} of it {BASE_RATE}" if base > 0.1 else ""
-        told = " and ".join(part for part in (leans, learned and f"learned {learned}") if part)
+        parts = " and ".join(part for part in (leans, learned and f"learned {learned}") if part)
         caution = " Little of what the features say carries over to later events." if base > 0.5 else ""
-        return f"Without labels, it predicts by one linear model, {told}.{caution}"
+        return f"Without labels, it predicts by one linear model, {parts}.{caution}"
 
 
 MOVED = 0.4
-"""The share of the weight that must move from one group to another to be worth a sentence."""
+"""The least share of the weight whose move from one group to another is reported."""
 HOW = {
     "recent events": "from recent events",
     "everything, by feature": "by AdaGrad",
     "everything, by curvature": "by diagonal Newton steps",
 }
-"""How members of the steady answer learned; none goes by the previous labels alone."""
+"""How members of the steady answer have learned. None of them uses only the previous labels."""
 WORDS = {
     "recent events": "experts that learn recent events",
     "everything, by feature": "experts that learn all events by AdaGrad",
@@ -196,7 +196,7 @@ def _table(title: str, weights: dict[str, float]) -> list[str]:
     return [f"weights {title}:", *(f"  {name:{width}}  {weight:6.1%}" for name, weight in ranked if weight >= SHOWN)]
 
 
-SHOWN = 0.0005  # what is less would be shown as 0.0 %
+SHOWN = 0.0005  # smaller weights would be shown as 0.0 %
 
 
 def _plain(number: float) -> str:
@@ -218,7 +218,7 @@ MOST_BARS = 8
 
 
 def _picture(report: AutoReport) -> Any:
-    """The shares of the groups over the stream above the loss; beside them the weights of now, live and steady."""
+    """On the left, the shares of the groups and the loss over the stream; on the right, the live and the steady weights."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow
 
     figure = Figure(figsize=(12.0, 5.8), layout="constrained")
@@ -251,7 +251,7 @@ def _draw_shares(axes: Any, report: AutoReport) -> None:
 
 
 def _smoothed(shares: Array) -> Array:
-    """Averages over a fiftieth of the stream: who leads from one record to the next is chance."""
+    """Moving averages over a fiftieth of the stream, because single records vary by chance."""
     reach = len(shares) // 100
     sums = np.vstack([np.zeros(shares.shape[1]), np.cumsum(shares, axis=0)])
     last = np.minimum(np.arange(len(shares)) + reach + 1, len(shares))

@@ -1,10 +1,10 @@
 """Tables in columns: Parquet, Arrow's IPC files and streams, Feather. pyarrow reads them, a batch of rows at a time.
 
-What a column holds is said by its type: numbers, categories, dates. What no feature is made of is not read at all. Where text counts bytes
-and lines, a table counts rows.
+The type of a column says whether it holds numbers, categories or dates. Columns that are not used are not read. Positions count rows,
+where those of text count bytes and lines.
 
-A file may be damaged, or made to do damage: each batch is validated as a whole before a number of it is used. It is read into memory for
-that, not mapped: whoever writes to the file afterwards does not change what was validated.
+A file may be damaged or malicious, so each batch is validated as a whole before it is used. It is read into memory for that, not mapped,
+so that a later change of the file does not affect what was validated.
 """
 
 import sys
@@ -47,7 +47,7 @@ TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def pyarrow() -> Any:
-    """The package. ImportError, which says how to get it, if it is not there."""
+    """The package pyarrow. ImportError, which says how to install it, if it is missing."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
     except ImportError as error:
@@ -58,7 +58,7 @@ def pyarrow() -> Any:
 
 
 def binary_format(path: str, named: str) -> Format | None:
-    """The format of a file, if it is one of these, by its first bytes or by what it is `named`; None if it is text."""
+    """The format of a file, if it is one of these, by its first bytes or as `named` by the user; None if it is text."""
     if named != "auto":
         return named if named in BINARY else None  # type: ignore[return-value] # these are formats
     if path == STANDARD_INPUT or not Path(path).is_file():
@@ -70,7 +70,7 @@ def binary_format(path: str, named: str) -> Format | None:
     by_name = SUFFIXES.get(Path(path).suffix.lower())
     if found is None and by_name in BINARY:
         raise StreamError(
-            f"the file is called {by_name} but does not begin as such a file does. Was it cut short?", path=path
+            f"the file is named like a {by_name} file but does not begin like one. Was it cut short?", path=path
         )
     return found
 
@@ -81,26 +81,26 @@ class Batch(Chunk):
 
     data: Any  # a pyarrow.RecordBatch
     tables: "Tables | None" = None
-    former_digest: str = ""  # which serves for what cannot be read twice
+    former_digest: str = ""  # used for what cannot be read twice
 
     def position(self, length: int, lines: int) -> Position:  # noqa: ARG002 - rows have no length
-        """The place behind so many rows of the file."""
+        """The position after `lines` rows of the file."""
         digest, earlier = ("", "") if self.tables is None else self.tables.digests(self.file)
         return Position(self.file, lines, lines, digest or self.former_digest, earlier=earlier)
 
 
 class Tables:
-    """The batches of several files, in order and once: iterate over it. `schema_of` and `head` may look at them before."""
+    """An iterable over the batches of several files, once and in order. `schema_of` and `head` inspect them first."""
 
     def __init__(self, paths: Sequence[str], format_: Format, *, start: Position) -> None:
         self._paths, self._format, self._start = tuple(paths), format_, start
         self._names: list[str] | None = None
         self._first: _Table | None = None
-        self._seen: list[Any] = []  # what `head` took, and what comes behind it
+        self._seen: list[Any] = []  # the batches that `head` has read
         self._rest: Iterator[Any] | None = None
         sizes = [0 if path == STANDARD_INPUT else Path(path).stat().st_size for path in self._paths]
         self.total = None if STANDARD_INPUT in self._paths else sum(sizes)
-        """Bytes on the disk of all files; None if that cannot be known."""
+        """The size of all files on the disk in bytes; None if it is unknown."""
         self._sizes = sizes
         self._progress = 0, 0.0  # files that are done, and the share of the next one
         self._digests: list[str] = []  # of the files
@@ -108,7 +108,7 @@ class Tables:
 
     @property
     def consumed(self) -> int:
-        """Bytes on the disk that were read, about."""
+        """Approximately the number of bytes on the disk that were read."""
         done, share = self._progress
         return sum(self._sizes[:done]) + int(share * sum(self._sizes[done : done + 1]))
 
@@ -121,7 +121,7 @@ class Tables:
         split_dates: bool,
         optional: Collection[str] = (),
     ) -> Schema:
-        """How the tables are read. What `kinds` says of a column comes before its type."""
+        """The schema of the tables. The kind of a column is that in `kinds`, or else follows from its type."""
         table = self._look()
         names = list(table.types)
         found = found_roles(roles, names, table.path, True, optional)
@@ -140,11 +140,11 @@ class Tables:
         return schema
 
     def read_only(self, names: list[str]) -> None:
-        """Leave the other columns on the disk."""
+        """Read only these columns."""
         self._names = names
 
     def head(self, rows: int) -> Batch:
-        """The first rows, to look at: they come again."""
+        """The first rows, without consuming them."""
         table = self._look()
         self._rest = self._begin(table, self._start.offset)
         self._seen = list(islice(self._rest, 1))
@@ -155,7 +155,7 @@ class Tables:
         """There is nothing to wait for."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """End the batches."""
         self._all.close()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -173,7 +173,7 @@ class Tables:
         return self._first
 
     def digests(self, file: int) -> tuple[str, str]:
-        """The digests of a file and of those before it. They are made when a position is asked for: this reads the files again."""
+        """The digests of a file and of those before it. They are only computed for positions, because this reads the files again."""
         self._digests += [digest_of_file(path) for path in self._paths[len(self._digests) : file + 1]]
         return self._digests[file], reduce(followed_by, self._digests[:file], "")
 
@@ -206,7 +206,7 @@ def _rows_at_once(columns: int) -> int:
 
 
 class _Table:
-    """One file: the types of its columns by their names, how many rows it has (0 if that is not known), and its batches."""
+    """One file: the types of its columns by name, its number of rows (0 if unknown), and its batches."""
 
     def __init__(self, path: str, schema: Any, rows: int) -> None:
         fault = _core.header_fault(schema.names)
@@ -218,8 +218,8 @@ class _Table:
         self.former_digest = former_digest(f"{size} {schema.remove_metadata()}".encode())
 
     def batches(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
-        """The rows from `start` on, at most `size` at a time, with these columns at least (None: with all)."""
-        with _told(self.path):
+        """The rows from `start` on, at most `size` at a time, with at least these columns (None: with all)."""
+        with _readable(self.path):
             for batch in self._read(start, names, size):
                 for begin in range(0, len(batch), size):
                     yield batch.slice(begin, size)
@@ -229,7 +229,7 @@ class _Table:
 
     def nothing(self) -> Any:
         """No rows."""
-        with _told(self.path):
+        with _readable(self.path):
             return pyarrow().RecordBatch.from_pylist([], schema=self._schema)
 
 
@@ -247,7 +247,7 @@ class _Parquet(_Table):
             group += 1
         groups = range(group, about.num_row_groups)
         batches = self._file.iter_batches(batch_size=size, row_groups=groups, columns=names) if groups else ()
-        yield from _behind(start, batches)
+        yield from _from_row(start, batches)
 
 
 class _IpcFile(_Table):
@@ -256,17 +256,19 @@ class _IpcFile(_Table):
         self._file = pa.OSFile(path)
         reader = pa.ipc.open_file(self._file)
         first = reader.get_batch(0).num_rows if reader.num_record_batches else 0
-        super().__init__(path, reader.schema, first * reader.num_record_batches)  # about: they need not be alike
+        super().__init__(
+            path, reader.schema, first * reader.num_record_batches
+        )  # approximately: batches may differ in size
 
-    def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - cut by who calls
+    def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - the caller splits batches
         pa = pyarrow()
         fields = None if names is None else [self._schema.get_field_index(name) for name in names]
         reader = pa.ipc.open_file(self._file, options=pa.ipc.IpcReadOptions(included_fields=fields))
-        yield from _behind(start, (reader.get_batch(k) for k in range(reader.num_record_batches)))
+        yield from _from_row(start, (reader.get_batch(k) for k in range(reader.num_record_batches)))
 
 
 class _IpcStream(_Table):
-    """It can be read once."""
+    """A stream, which can be read only once."""
 
     def __init__(self, path: str) -> None:
         pa = pyarrow()
@@ -274,11 +276,11 @@ class _IpcStream(_Table):
         super().__init__(path, self._reader.schema, 0)
 
     def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - all are read
-        yield from _behind(start, self._reader)
+        yield from _from_row(start, self._reader)
 
 
-def _behind(start: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Without the first rows, and validated."""
+def _from_row(start: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches without the first rows, validated."""
     for batch in batches:
         if start < len(batch):
             batch.validate(full=True)
@@ -287,8 +289,8 @@ def _behind(start: int, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """What pyarrow says of a file becomes a StreamError."""
+def _readable(path: str) -> Iterator[None]:
+    """Turn errors of pyarrow about a file into StreamErrors."""
     pa = pyarrow()
     try:
         yield
@@ -296,18 +298,18 @@ def _told(path: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:  # of the system, not of pyarrow
             raise
         raise StreamError(
-            f"it cannot be read: {str(error).rstrip('.')}. Is it damaged, or not complete?", path=path
+            f"it cannot be read: {str(error).rstrip('.')}. Is it damaged or incomplete?", path=path
         ) from error
 
 
 def open_table(path: str, format_: Format) -> _Table:
-    """Open a file; "-" is standard input, which must be a stream of Arrow's."""
+    """Open a file; "-" is standard input, which must be an Arrow stream."""
     if path == STANDARD_INPUT and format_ == "parquet":
-        raise ValueError("Parquet is read from its end and cannot come by standard input. Name a file.")
+        raise ValueError("Parquet is read from its end and cannot be read from standard input. Name a file.")
     head = b"" if path == STANDARD_INPUT else _first_bytes(path)
     if head.startswith(FEATHER_1):
-        raise StreamError("it is Feather of version 1, which nobody writes any more. Write it anew.", path=path)
-    with _told(path):
+        raise StreamError("it is Feather version 1, which is obsolete. Write it again as version 2.", path=path)
+    with _readable(path):
         if format_ == "parquet":
             return _Parquet(path)
         return _IpcFile(path) if head.startswith(b"ARROW1") else _IpcStream(path)
@@ -322,12 +324,12 @@ def _first_bytes(path: str) -> bytes:
 
 
 def wanted(schema: Schema) -> list[str]:
-    """The names of the columns that something is made of."""
+    """The names of the columns that are used."""
     return [name for name, role, _, _ in native_columns(schema) if role != "ignored"]
 
 
 def kind_of(type_: Any) -> Kind | None:
-    """What the values of a column of this type are; None if nothing can be made of them."""
+    """The kind of values of a column of this type; None if it cannot be used."""
     types = pyarrow().types
     if types.is_dictionary(type_):
         type_ = type_.value_type
@@ -343,7 +345,7 @@ def kind_of(type_: Any) -> Kind | None:
 
 
 class TableParser:
-    """Reads batches by a schema. Any number of threads may call it."""
+    """Parses batches by a schema. Any number of threads may call it."""
 
     def __init__(self, schema: Schema, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> None:
         self._columns = [column for column in native_columns(schema) if column[1] != "ignored"]
@@ -358,13 +360,13 @@ class TableParser:
         for name, role, kind, _ in self._columns:
             if name not in names:
                 raise StreamError(f"there is no column {name!r}, which the first file has.", path=chunk.path)
-            with _told(chunk.path):
+            with _readable(chunk.path):
                 values.append(_values(batch.column(name), role, kind))
         return _core.read_table(self._native, values, len(batch), self._features, self._skip_bad, self._vocabulary)
 
 
 def _values(array: Any, role: str, kind: str) -> Any:
-    """The values of a column as the core takes them: numbers, codes and their strings, or seconds and whether they have a time of day."""
+    """The values of a column for the core: numbers, codes with their strings, or seconds and whether they have a time of day."""
     pa = pyarrow()
     types = pa.types
     if types.is_dictionary(array.type) and not _is_string(types, array.type.value_type):
@@ -392,7 +394,7 @@ def _is_string(types: Any, type_: Any) -> bool:
 
 
 def _is_exact(types: Any, type_: Any) -> bool:
-    """Whether the text of a value says all of it, while a double may not."""
+    """Whether the text of a value is exact where a double may not be."""
     exact = (types.is_integer, types.is_boolean, types.is_timestamp, types.is_date)
     return any(is_type(type_) for is_type in exact)
 
@@ -405,7 +407,7 @@ def _codes(pa: Any, array: Any) -> tuple[Any, list[bytes]]:
 
 
 def _seconds(pa: Any, array: Any) -> Any:
-    """Since 1970, with one division, as the text of a date is read."""
+    """Seconds since 1970, with one division, as for dates in text."""
     if not pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp("s"))
     ticks = array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)

@@ -141,8 +141,8 @@ def test_every_file_has_the_same_features(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("door", FRAMES)
-def test_events_that_are_dictionaries_have_the_features_of_the_file(door: str, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("interface", FRAMES)
+def test_events_that_are_dictionaries_have_the_features_of_the_file(interface: str, name: str, tmp_path: Path) -> None:
     table = rows()
     features = Features(**TEXT, categorical=("rooms",), **OPTIONS[name])
     path = written_csv(table, tmp_path / "a.csv")
@@ -151,7 +151,7 @@ def test_events_that_are_dictionaries_have_the_features_of_the_file(door: str, n
             event for block in opened for event in keyed(block, opened.vocabulary.keys() if opened.vocabulary else [])
         ]
         schema, vocabulary = opened.schema, opened.vocabulary
-    block = read_events(FRAMES[door](table), schema, vocabulary)
+    block = read_events(FRAMES[interface](table), schema, vocabulary)
     assert keyed(block, vocabulary.keys() if vocabulary else []) == expected
     assert block.y.tolist() == [row["y"] for row in table]
 
@@ -207,15 +207,15 @@ def test_learners_of_events_have_the_features_of_the_file(automatic: bool, name:
     expected = make()
     rows_of_file = blocks[0].rows
     learned = expected.learner.learn(rows_of_file, y)
-    for door in FRAMES.values():
+    for interface in FRAMES.values():
         model = make()
-        frame = door(events)
+        frame = interface(events)
         assert model.learn_many(frame, y).tolist() == learned.tolist()
         assert model._names().listed() == keys
         assert model.predict_many(frame).tolist() == expected.learner.predict(rows_of_file).tolist()
 
 
-def test_a_missing_value_may_be_refused_at_every_door(tmp_path: Path) -> None:
+def test_a_missing_value_may_be_refused_in_every_interface(tmp_path: Path) -> None:
     table, features = rows(), Features(missing="error", categorical=("rooms",), dates=DATES)
     for each, write in FILES.items():
         with pytest.raises(ValueError, match="is missing"):
@@ -227,7 +227,7 @@ def test_a_missing_value_may_be_refused_at_every_door(tmp_path: Path) -> None:
         assert model.features == []
 
 
-def test_a_number_names_a_category_in_the_same_way_at_every_door(tmp_path: Path) -> None:
+def test_a_number_names_a_category_in_the_same_way_in_every_interface(tmp_path: Path) -> None:
     features = Features(categorical=("k",))
     (tmp_path / "a.jsonl").write_text('{"y": 1, "k": 3}\n{"y": 0, "k": 3.0}\n{"y": 1, "k": "3"}\n')
     found = read(tmp_path / "a.jsonl", features)
