@@ -107,8 +107,8 @@ def lines(timings: dict[str, Timing]) -> Iterator[Row]:
         shown = f"{name}, times faster" if faster else name
         return Row(shown, against, *compare(timings[name], timings[against], faster=faster), goal)
 
-    for face in ("river estimator, defaults", "river face, no scaling or smoothing", "log loss"):
-        yield line(face, RIVER, Goal(5.0, at_least=True))
+    for estimator in ("river estimator, defaults", "river estimator, no scaling or smoothing", "log loss"):
+        yield line(estimator, RIVER, Goal(5.0, at_least=True))
     yield line("log loss, hashed", RIVER)
     yield line("hinge, exponential, smoothed", RIVER)
     yield line("log loss, learn_many", RIVER)
