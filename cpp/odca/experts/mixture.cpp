@@ -23,17 +23,29 @@ void require_numbers(const Row& row, std::int64_t number) {
   if (!sound) throw InputError("", at_row_of_x(number), " must hold numbers, of at most 1e100");
 }
 
-// Predictions for `before` classes as log probabilities of `after` ones.
-std::vector<double> with_more_classes(const std::vector<double>& predictions, int before, int after) {
-  const std::size_t heads = before == 2 ? 1 : static_cast<std::size_t>(before), wider = static_cast<std::size_t>(after);
-  std::vector<double> out(predictions.size() / heads * wider, log(least_probability));
-  for (std::size_t row = 0; row < predictions.size() / heads; ++row) {
-    const double* from = &predictions[row * heads];
-    double* to = &out[row * wider];
-    if (heads > 1)
-      std::copy(from, from + heads, to);
-    else
-      to[0] = -log(1.0 + exp(from[0])), to[1] = -log(1.0 + exp(-from[0]));
+// Predictions of a call: those from `begin` on are for so many classes.
+struct Stretch {
+  std::size_t begin;
+  int classes;
+};
+
+// All of them as log probabilities of the classes that there are at the end.
+std::vector<double> with_all_classes(const std::vector<double>& predictions, const std::vector<Stretch>& stretches) {
+  if (stretches.size() == 1) return predictions;
+  const auto wide = static_cast<std::size_t>(stretches.back().classes);
+  std::vector<double> out;
+  for (std::size_t n = 0; n < stretches.size(); ++n) {
+    const std::size_t heads = stretches[n].classes == 2 ? 1 : static_cast<std::size_t>(stretches[n].classes);
+    const std::size_t end = n + 1 < stretches.size() ? stretches[n + 1].begin : predictions.size();
+    for (std::size_t at = stretches[n].begin; at < end; at += heads) {
+      const double* from = &predictions[at];
+      out.resize(out.size() + wide, log(least_probability));
+      double* const to = out.data() + out.size() - wide;
+      if (heads > 1)
+        std::copy(from, from + heads, to);
+      else
+        to[0] = -log(1.0 + exp(from[0])), to[1] = -log(1.0 + exp(-from[0]));
+    }
   }
   return out;
 }
@@ -69,14 +81,14 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
   if (batch.rows > 0 && !batch.widens) features_.grow(batch.features());
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
+  std::vector<Stretch> stretches{{0, classes_}};
   Workspace work(heads()), earlier(events.asked ? heads() : 0);
   LongCall call(mutex_, interrupted);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
     const double y = events.y[row];
     if (task_ != Task::numbers && y >= classes_) {
-      const int before = classes_;
       add_classes(static_cast<int>(y) + 1);
-      out = with_more_classes(out, before, classes_);
+      stretches.push_back({out.size(), classes_});
       work = Workspace(heads()), earlier = Workspace(events.asked ? heads() : 0);
     }
     const Row h = batch.row(row, work.row);
@@ -95,7 +107,7 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
               events.time ? events.time[row] : std::nan(""));
     if (call.should_stop((h.size + constant_work) * row_experts)) break;
   }
-  return out;
+  return with_all_classes(out, stretches);
 }
 
 std::vector<double> Experts::predict(const Batch& batch, Answer answer, const Interrupted& interrupted,
@@ -312,7 +324,7 @@ void Experts::add_classes(int classes) {
 
 void Experts::arrange_classes(std::vector<int> source) {
   const auto classes = static_cast<int>(source.size());
-  class_labels_ = class_labels_.with_classes(source);
+  ClassLabels labels = class_labels_.with_classes(source);
   std::vector<double> factor(source.size(), 1.0);
   if (classes == 2) {  // there were two before, too: the log odds of the second, or of the first
     factor = {source[1] == 1 ? 1.0 : -1.0};
@@ -321,7 +333,8 @@ void Experts::arrange_classes(std::vector<int> source) {
     for (int c = 0; c < classes; ++c)  // z is the logits -z/2, z/2
       if (source[c] >= 0) factor[c] = source[c] == 0 ? -0.5 : 0.5, source[c] = 0;
   }
-  features_ = features_.with_heads(source, factor);
+  features_.set_heads(source, factor);
+  class_labels_ = std::move(labels);
   task_ = classes == 2 ? Task::two_classes : Task::classes;
   classes_ = classes;
 }
