@@ -29,6 +29,7 @@
 #include "odca/math/aligned.hpp"
 #include "odca/math/pack4.hpp"
 #include "odca/math/row.hpp"
+#include "odca/math/row_sums.hpp"
 
 namespace odca::experts {
 
@@ -68,7 +69,7 @@ class FeatureTable {
     if (feature < 0 || feature >= size()) return;
     const double* record = of(feature);
     __builtin_prefetch(record), __builtin_prefetch(record + 8);
-    __builtin_prefetch(average_of(feature));
+    if (heads() == 1) __builtin_prefetch(average_of(feature));  // else step() fetches those that it needs
   }
 
   // Before a row is learned: makes features dense that it holds and that are frequent by now, and those sparse that have
@@ -121,26 +122,10 @@ class FeatureTable {
     for (int i = 0; i < out.size; ++i) out.norm += out.h[i] * out.h[i];
   }
 
-  // z[head][slot] += h'w for the experts that read rows, and for their padding.
+  // z[head][row slot] += h'w
   void add_margins(const ScaledRow& row, double* z) const {
-    if (heads() == 1) {  // sums stay in registers
-      Pack4 sum[row_packs];
-      each_pack4<row_packs>([&](auto p) { sum[p] = Pack4::from(z + 4 * p); });
-      for (int i = 0; i < row.size; ++i) {
-        const Pack4 h = Pack4::all(row.h[i]);
-        const double* w = row.record[i] + record::weights;
-        each_pack4<row_packs>([&](auto p) { sum[p] += h * Pack4::from(w + 4 * p); });
-      }
-      each_pack4<row_packs>([&](auto p) { sum[p].to(z + 4 * p); });
-      return;
-    }
-    for (int i = 0; i < row.size; ++i) {
-      const Pack4 h = Pack4::all(row.h[i]);
-      const double* w = row.record[i] + record::weights;
-      double* to = z;
-      for (int c = 0; c < heads(); ++c, to += slots, w += row_slots)
-        each_pack4<row_packs>([&](auto p) { (Pack4::from(to + 4 * p) + h * Pack4::from(w + 4 * p)).to(to + 4 * p); });
-    }
+    const auto weights = [&](std::int64_t i) { return row.record[static_cast<std::size_t>(i)] + record::weights; };
+    add_rows(row.size, row.h.data(), weights, row_slots * heads(), z);
   }
 
   // Counts a standardised row of weight c.
@@ -188,56 +173,58 @@ class FeatureTable {
     each_pack4<row_packs>([&](auto p) { sum[p].to(s + 4 * p); });
   }
 
-  // s of proportionate expert k for each of several heads.
+  // s of proportionate expert k for each of several heads, [head][row slot].
   void proportionate_slopes(const ScaledRow& row, int k, double sd, double* s) const {
     const double floor = table[k].parameter * sd;
-    for (int c = 0; c < heads(); ++c) s[c] = 0.0;
+    for (int c = 0; c < heads(); ++c) s[row_slots * c + k] = 0.0;
     for (int i = 0; i < row.size; ++i) {
       const double* w = row.record[i] + record::weights + k;
       const double part = row.h[i] * row.rate[row_slots * i + k];
-      for (int c = 0; c < heads(); ++c) s[c] += part * (std::fabs(w[row_slots * c]) + floor);
+      for (int c = 0; c < heads(); ++c) s[row_slots * c + k] += part * (std::fabs(w[row_slots * c]) + floor);
     }
   }
 
   // w += lambda r h, lambda[head][row slot], for an event of weight c.
   void step(const ScaledRow& row, const double* lambda, double sd, double c) {
-    step_weights(row, lambda, sd);
-    for (int i = 0; i + 1 < row.size; ++i)
+    const RateFactors factor = rate_factors(mean_norm(), sd);
+    const int last = row.size - 1;
+    for (int i = 0; i < last; ++i) {
+      if (heads() > 1 && i + ahead < last) prefetch_average(row, i + ahead, c);
+      step_feature(row, i, lambda, factor);
       average(row.record[i][record::count], c, row.record[i], average_of(row.feature[i]));
+    }
+    step_feature(row, last, lambda, factor);
     average(mass_, c, constant_[0], constant_average_[0]);
   }
 
  private:
-  void step_weights(const ScaledRow& row, const double* lambda, double sd) {
-    if (heads() == 1) {
-      Pack4 l[row_packs];
-      each_pack4<row_packs>([&](auto p) { l[p] = Pack4::from(lambda + 4 * p); });
-      for (int i = 0; i < row.size; ++i) {
-        double* w = writable(row, i) + record::weights;
-        const double* rate = &row.rate[row_slots * i];
-        each_pack4<row_packs>(
-            [&](auto p) { (Pack4::from(w + 4 * p) + l[p] * Pack4::from(rate + 4 * p)).to(w + 4 * p); });
-      }
-      return;
-    }
-    const RateFactors factor = rate_factors(mean_norm(), sd);
-    for (int i = 0; i < row.size; ++i) {
-      double* w = writable(row, i) + record::weights;
-      const double *rate = &row.rate[row_slots * i], *l = lambda;
-      for (int c = 0; c < heads(); ++c, w += row_slots, l += row_slots)
-        each_pack4<row_packs>([&](auto p) {
-          const Pack4 r = Pack4::from(rate + 4 * p) * proportions<p()>(w, factor);
-          (Pack4::from(w + 4 * p) + Pack4::from(l + 4 * p) * r).to(w + 4 * p);
-        });
-    }
+  void step_feature(const ScaledRow& row, int i, const double* lambda, const RateFactors& factor) {
+    double* w = writable(row, i) + record::weights;
+    Pack4 rate[row_packs];
+    each_pack4<row_packs>([&](auto p) { rate[p] = Pack4::from(&row.rate[row_slots * i] + 4 * p); });
+    const bool one_head = heads() == 1;  // then the rates have the proportions already
+    for (int c = 0; c < heads(); ++c, w += row_slots, lambda += row_slots)
+      each_pack4<row_packs>([&](auto p) {
+        const Pack4 r = one_head ? rate[p] : rate[p] * proportions<p()>(w, factor);
+        (Pack4::from(w + 4 * p) + Pack4::from(lambda + 4 * p) * r).to(w + 4 * p);
+      });
+  }
+
+  static bool is_averaged(double n, double c) {
+    return n <= few_updates || std::floor(n / thinned) != std::floor((n - c) / thinned);
+  }
+  void prefetch_average(const ScaledRow& row, int i, double c) const {
+    if (!is_averaged(row.record[i][record::count], c)) return;
+    const double* const mean = average_of(row.feature[i]);
+    for (std::size_t k = 0; k < averages_.width(); k += 8) __builtin_prefetch(mean + k, 1, 2);
   }
 
   // The average of a feature's weights over the events that hold it, of which the n-th counts about as n^recency; after the first
   // few, only those are looked at by which n passes a multiple of four. It needs no catching up: while no event moves the weights,
   // the average stays as it is.
   void average(double n, double c, const double* record, double* mean) const {
+    if (!is_averaged(n, c)) return;
     const double step = n <= few_updates ? c : thinned;
-    if (n > few_updates && std::floor(n / thinned) == std::floor((n - c) / thinned)) return;
     const Pack4 part = Pack4::all(std::min((recency + 1.0) * step / (n + recency * step), 1.0));
     const double* w = record + record::weights;
     for (int head = 0; head < heads(); ++head, w += row_slots, mean += average_slots)
@@ -253,16 +240,19 @@ class FeatureTable {
   }
 
  public:
-  // The steady answer's members as linear models of x, see steady.hpp. Calls visit(j, slope) for every feature that has some, with
+  // The steady answer's members as linear models of x, see steady.hpp. Calls visit(j, slope) for every feature that occurred, with
   // slope[head][member slot], and returns the constant, in the same form and without the base rate.
   template <class Visit>
   std::vector<double> each_slope(Visit&& visit) const {
     std::vector<double> slope(static_cast<std::size_t>(heads() * member_slots)), constant(slope.size());
     write_members(constant_[0], constant_average_[0], 1.0, constant.data());
     for (std::int64_t j = 0; j < size(); ++j) {
+      if (of(j)[record::count] == 0.0) continue;
       const Form form = form_of(of(j));
-      if (form.scale == 0.0) continue;
-      write_members(of(j), average_of(j), 1.0 / form.scale, slope.data());
+      if (form.scale > 0.0)
+        write_members(of(j), average_of(j), 1.0 / form.scale, slope.data());
+      else
+        std::fill(slope.begin(), slope.end(), 0.0);
       for (std::size_t k = 0; k < slope.size(); ++k) constant[k] -= slope[k] * form.centre;
       visit(j, slope.data());
     }
@@ -378,7 +368,7 @@ class FeatureTable {
   }
 
  private:
-  static constexpr std::int64_t ahead = 8;         // features
+  static constexpr int ahead = 8;                  // features
   static constexpr double least_variance = 1e-18;  // relative to the squared mean: below, it is rounding
   static constexpr double recency = 3.0, few_updates = 16.0, thinned = 4.0;  // of averages
 

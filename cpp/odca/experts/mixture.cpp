@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "odca/experts/log_loss_solve.hpp"
+#include "odca/math/widest.hpp"
 
 namespace odca::experts {
 
@@ -58,8 +59,10 @@ Experts::Workspace::Workspace(int heads)
       likely(margin.size()),
       of_mixers(static_cast<std::size_t>(heads * mixers)),
       mixed(static_cast<std::size_t>(heads)),
-      lambda(static_cast<std::size_t>(heads * row_slots)),
-      slopes(static_cast<std::size_t>(heads * count_of<Kind::proportionate>)),
+      odds(static_cast<std::size_t>(heads * row_slots)),
+      slopes(odds.size()),
+      label(odds.size()),
+      lambda(odds.size()),
       said(static_cast<std::size_t>(heads * said_width)) {}
 
 Experts::Experts(Task task, int classes)
@@ -158,8 +161,10 @@ void Experts::require_valid(const Events& events) const {
 
 // Two classes: log odds of the second. Classes: log probabilities. Numbers: the number.
 void Experts::append_prediction(const Workspace& work, std::vector<double>& out) const {
-  for (const double mixed : work.mixed)
-    out.push_back(task_ == Task::numbers ? mixed : task_ == Task::two_classes ? log_odds(mixed) : log(mixed));
+  const std::size_t begin = out.size();
+  out.insert(out.end(), work.mixed.begin(), work.mixed.end());
+  if (task_ == Task::two_classes) out[begin] = log_odds(out[begin]);
+  if (task_ == Task::classes) widest([&] { log_many(heads(), &out[begin]); });
 }
 
 void Experts::evaluate(const Row& row, Workspace& work) const {
@@ -176,23 +181,28 @@ void Experts::mix(Workspace& work) const {
   }
 }
 
-// Experts that read rows predict base + h'w. The label experts' margins are written last: the sums over the row run over whole
-// packs, beyond the last of the others.
+// Experts that read rows predict base + h'w.
 void Experts::write_margins(Workspace& work) const {
-  for (int c = 0; c < heads(); ++c) std::fill_n(&work.margin[c * slots], row_slots, base_of(c));
-  features_.add_margins(work.scaled, work.margin.data());
-  for (int c = 0; c < heads(); ++c) {
-    double* const of_labels = &work.margin[c * slots + row_experts];
-    if (task_ == Task::numbers) number_labels_.write_means(of_labels);
-    if (task_ == Task::two_classes) class_labels_.write_odds(of_labels);
-    if (task_ == Task::classes) class_labels_.write_logs(c, of_labels);
+  double *const base = work.mixed.data(), *const of_rows = work.odds.data();
+  write_bases(base);
+  for (int c = 0; c < heads(); ++c) std::fill_n(of_rows + c * row_slots, row_slots, base[c]);
+  features_.add_margins(work.scaled, of_rows);
+  for (int c = 0; c < heads(); ++c) std::copy_n(of_rows + c * row_slots, row_experts, &work.margin[c * slots]);
+  double* const of_labels = &work.margin[row_experts];
+  switch (task_) {
+    case Task::two_classes: return class_labels_.write_odds(of_labels);
+    case Task::classes: return widest([&] { class_labels_.write_logs(of_labels, slots); });
+    case Task::numbers: return number_labels_.write_means(of_labels);
   }
 }
 
 // Where the experts that read rows begin: at what is known of the labels alone.
-double Experts::base_of(int head) const {
-  if (task_ == Task::numbers) return number_labels_.mean();
-  return task_ == Task::two_classes ? class_labels_.base_odds() : class_labels_.base_log(head);
+void Experts::write_bases(double* out) const {
+  switch (task_) {
+    case Task::two_classes: *out = class_labels_.base_odds(); break;
+    case Task::classes: widest([&] { class_labels_.write_base_logs(out); }); break;
+    case Task::numbers: *out = number_labels_.mean(); break;
+  }
 }
 
 // Two classes: log odds of the second. Classes: logits, as of any linear model. Numbers: the number.
@@ -216,8 +226,8 @@ LinearModel Experts::linear() const {
     for (std::size_t c = 0; c < count; ++c)
       out.weight[c * features + static_cast<std::size_t>(j)] = mixed(slope + c * member_slots);
   });
-  for (std::size_t c = 0; c < count; ++c)
-    out.intercept[c] = base_of(static_cast<int>(c)) + mixed(&constant[c * member_slots]);
+  const std::vector<double> base = bases();
+  for (std::size_t c = 0; c < count; ++c) out.intercept[c] = base[c] + mixed(&constant[c * member_slots]);
   out.curvature = features_.mean_curvature();
   return out;
 }
@@ -248,7 +258,7 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
 
 std::vector<double> Experts::bases() const {
   std::vector<double> out(static_cast<std::size_t>(heads()));
-  for (int head = 0; head < heads(); ++head) out[head] = base_of(head);
+  write_bases(out.data());
   return out;
 }
 
@@ -281,30 +291,37 @@ void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace) {
   const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
   double s[row_slots];
   features_.prepare_steps(t.scaled, {c, t.slope, t.curvature, sd}, pace, s);
-  if (task_ == Task::numbers)
-    for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
-  else if (task_ == Task::two_classes)
-    solve(logistic_, row_slots, t.margin.data(), s, y, t.lambda.data());
-  else
-    solve_classes(t, static_cast<int>(y), sd, s);
+  switch (task_) {
+    case Task::two_classes:
+      std::fill(t.label.begin(), t.label.end(), y);
+      widest([&] { LogLossSolve::solve(row_slots, t.margin.data(), s, t.label.data(), t.lambda.data()); });
+      break;
+    case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
+    case Task::numbers:
+      for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
+  }
   features_.step(t.scaled, t.lambda.data(), sd, c);
 }
 
 // Each class against all others, at the log odds of its probability.
-void Experts::solve_classes(Workspace& t, int y, double sd, double* s) const {
-  for (int n = 0; n < count_of<Kind::proportionate>; ++n)
-    features_.proportionate_slopes(t.scaled, places_of<Kind::proportionate>[n], sd, &t.slopes[n * classes_]);
-  for (int c = 0; c < classes_; ++c) {
-    double margin[row_slots];
-    for (int k = 0; k < row_slots; ++k) {
-      const double p = t.likely[c * slots + k];
-      margin[k] = std::max(p, least_probability) / std::max(1.0 - p, least_probability);
+void Experts::solve_classes(Workspace& t, int y, double sd, const double* s) const {
+  widest([&] {
+    for (int c = 0; c < classes_; ++c) {
+      const double* const p = &t.likely[c * slots];
+      double* const odds = &t.odds[c * row_slots];
+      for (int k = 0; k < row_slots; ++k)
+        odds[k] = maximum(p[k], least_probability) / maximum(1.0 - p[k], least_probability);
     }
-    log_many(row_slots, margin);
-    for (int n = 0; n < count_of<Kind::proportionate>; ++n)
-      s[places_of<Kind::proportionate>[n]] = t.slopes[n * classes_ + c];
-    solve(logistic_, row_slots, margin, s, c == y ? 1.0 : 0.0, &t.lambda[c * row_slots]);
+    log_many(classes_ * row_slots, t.odds.data());
+  });
+  for (int c = 0; c < classes_; ++c) {
+    std::copy_n(s, row_slots, &t.slopes[c * row_slots]);
+    std::fill_n(&t.label[c * row_slots], row_slots, c == y ? 1.0 : 0.0);
   }
+  for (const int k : places_of<Kind::proportionate>) features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
+  widest([&] {
+    LogLossSolve::solve(classes_ * row_slots, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data());
+  });
 }
 
 // New classes
