@@ -307,6 +307,49 @@ TEST_CASE("more classes may appear") {
   }
 }
 
+TEST_CASE("classes that appear one after another move every number of the table only a few times") {
+  constexpr std::int64_t features = 10;
+  for (const int classes : {16, 128, 1024}) {
+    odca::experts::FeatureTable table(1);
+    table.grow(features);
+    std::int64_t moved = 0;
+    for (int heads = 3; heads <= classes; ++heads) {
+      std::vector<int> source(static_cast<std::size_t>(heads), -1);
+      for (int c = 0; c < table.heads(); ++c) source[static_cast<std::size_t>(c)] = c;
+      const int room = table.room();
+      table.set_heads(source, std::vector<double>(source.size(), 1.0));
+      if (table.room() != room) moved += features * heads;
+      REQUIRE(table.heads() == heads);
+      REQUIRE(table.room() >= heads);
+      REQUIRE(table.room() <= 2 * heads);
+    }
+    CHECK(moved <= 3 * features * classes);
+  }
+}
+
+TEST_CASE("room for classes that have not appeared changes no bit, and no file holds it") {
+  const Kind kind{Task::classes, 9};
+  Stream stream = expert_stream(kind, 30, false, {.rows = 600, .width = 40});
+  for (std::int64_t row = 0; row < stream.rows; ++row)
+    stream.y[static_cast<std::size_t>(row)] =
+        std::min(stream.y[static_cast<std::size_t>(row)], static_cast<double>(2 + row / 50));
+  for (std::size_t c = 2; c < 9; ++c) stream.y[50 * (c - 2)] = static_cast<double>(c);
+  Experts with_room(Task::two_classes, 2);
+  for (std::int64_t row = 0; row < stream.rows; row += 50) {
+    Experts without(with_room.task(), with_room.classes());  // as a file holds it
+    without.restore(with_room.state());
+    const int before = with_room.classes();
+    const std::vector<double> said = learn(with_room, stream, row, row + 50),
+                              again = learn(without, stream, row, row + 50);
+    REQUIRE(same_bits(said, again));
+    REQUIRE(first_difference(with_room, without) == "");
+    REQUIRE(with_room.classes() == (row < 350 ? before + 1 : before));
+    REQUIRE(part(with_room.state(), "constant").size() ==
+            odca::experts::record::weights +
+                static_cast<std::size_t>(with_room.classes()) * odca::experts::row_experts);
+  }
+}
+
 TEST_CASE("an interrupted call stops between two events, with those learned that came before") {
   const Kind kind{Task::classes, 5};
   const Stream stream =

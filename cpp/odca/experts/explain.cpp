@@ -36,7 +36,7 @@ Explanation Experts::explain(const Batch& batch, Answer answer) const {
 }
 
 void Experts::explain_steady(const Row& row, Explanation& out) const {
-  for (int c = 0; c < heads(); ++c) out.intercept[c] = base_of(c);
+  out.intercept = bases();
   features_.each_steady_slope(row, steady_.weight(), out.intercept.data(), [&](std::int64_t j, const double* slope) {
     out.feature.push_back(j);
     out.slope.insert(out.slope.end(), slope, slope + heads());

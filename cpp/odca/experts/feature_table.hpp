@@ -24,10 +24,12 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/experts/rates.hpp"
+#include "odca/experts/records.hpp"
 #include "odca/experts/scaled_row.hpp"
 #include "odca/math/aligned.hpp"
 #include "odca/math/pack4.hpp"
 #include "odca/math/row.hpp"
+#include "odca/math/row_sums.hpp"
 
 namespace odca::experts {
 
@@ -45,30 +47,29 @@ inline constexpr int weights = weights_after(recent_experts);
 class FeatureTable {
  public:
   explicit FeatureTable(int heads)
-      : heads_(heads), constant_(stride()), blank_(stride()), constant_average_(average_stride()) {}
+      : table_(record::weights, row_slots, heads),
+        constant_(record::weights, row_slots, heads, 1),
+        averages_(0, average_slots, heads),
+        constant_average_(0, average_slots, heads, 1),
+        blank_(table_.width()) {}
 
-  int heads() const { return heads_; }
-  std::size_t stride() const { return static_cast<std::size_t>(record::weights + row_slots * heads_); }
-  std::int64_t size() const { return static_cast<std::int64_t>(table_.size() / stride()); }
+  int heads() const { return table_.heads(); }
+  int room() const { return table_.room(); }  // for so many heads
+  std::int64_t size() const { return table_.size(); }
   double mean_norm() const { return norms_ / mass_; }
   double mass() const { return mass_; }
 
   void grow(std::int64_t features) {
-    const std::size_t needed = static_cast<std::size_t>(features) * stride();
-    if (needed <= table_.size()) return;
-    const std::size_t averages = static_cast<std::size_t>(features) * average_stride();
-    const auto make_room = [](ModelVector& numbers, std::size_t n) {
-      if (n > numbers.capacity()) numbers.reserve(std::max(n, numbers.capacity() * 3 / 2));
-    };
-    make_room(table_, needed), make_room(averages_, averages);  // if there is none, nothing has changed
-    table_.resize(needed), averages_.resize(averages);
+    if (features <= size()) return;
+    averages_.reserve(features);  // if there is no memory, nothing has changed
+    table_.resize(features), averages_.resize(features);
   }
 
   [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
     if (feature < 0 || feature >= size()) return;
     const double* record = of(feature);
     __builtin_prefetch(record), __builtin_prefetch(record + 8);
-    __builtin_prefetch(average_of(feature));
+    if (heads() == 1) __builtin_prefetch(average_of(feature));  // else step() fetches those that it needs
   }
 
   // Before a row is learned: makes features dense that it holds and that are frequent by now, and those sparse that have
@@ -80,7 +81,7 @@ class FeatureTable {
       while (next < dense_.size() && dense_[next] < j) ++next;
       double* f = of(j);
       if (f[record::density] == 0.0 && is_frequent(f)) {
-        change_average(j, make_dense(f, constant_.data()));
+        change_average(j, make_dense(f, constant_[0]));
         dense_.insert(dense_.begin() + static_cast<std::ptrdiff_t>(next), j);
       }
     });
@@ -88,7 +89,7 @@ class FeatureTable {
     const auto is_rare_now = [&](std::int64_t j) {
       double* f = of(j);
       if (in_row.holds(j) || !is_rare(f)) return false;
-      change_average(j, make_sparse(f, constant_.data()));
+      change_average(j, make_sparse(f, constant_[0]));
       return true;
     };
     dense_.erase(std::remove_if(dense_.begin(), dense_.end(), is_rare_now), dense_.end());
@@ -108,39 +109,23 @@ class FeatureTable {
       if (in_row.holds(j)) continue;
       const double* f = of(j);
       if (is_rare(f)) [[unlikely]] {
-        if (!constant) constant = copy(constant_.data(), out);
+        if (!constant) constant = copy(constant_[0], out);
         make_sparse(copy(f, out), constant);
         continue;
       }
       const Form form = dense_form(f, mass_ + 1.0);
       if (form.scale > 0.0) out.record[n] = f, out.feature[n] = j, out.h[n] = -form.centre / form.scale, ++n;
     }
-    out.record[n] = constant ? constant : constant_.data(), out.h[n] = 1.0;
+    out.record[n] = constant ? constant : constant_[0], out.h[n] = 1.0;
     out.size = n + 1;
     out.norm = 0.0;
     for (int i = 0; i < out.size; ++i) out.norm += out.h[i] * out.h[i];
   }
 
-  // z[head][slot] += h'w for the experts that read rows, and for their padding.
+  // z[head][row slot] += h'w
   void add_margins(const ScaledRow& row, double* z) const {
-    if (heads_ == 1) {  // sums stay in registers
-      Pack4 sum[row_packs];
-      each_pack4<row_packs>([&](auto p) { sum[p] = Pack4::from(z + 4 * p); });
-      for (int i = 0; i < row.size; ++i) {
-        const Pack4 h = Pack4::all(row.h[i]);
-        const double* w = row.record[i] + record::weights;
-        each_pack4<row_packs>([&](auto p) { sum[p] += h * Pack4::from(w + 4 * p); });
-      }
-      each_pack4<row_packs>([&](auto p) { sum[p].to(z + 4 * p); });
-      return;
-    }
-    for (int i = 0; i < row.size; ++i) {
-      const Pack4 h = Pack4::all(row.h[i]);
-      const double* w = row.record[i] + record::weights;
-      double* to = z;
-      for (int c = 0; c < heads_; ++c, to += slots, w += row_slots)
-        each_pack4<row_packs>([&](auto p) { (Pack4::from(to + 4 * p) + h * Pack4::from(w + 4 * p)).to(to + 4 * p); });
-    }
+    const auto weights = [&](std::int64_t i) { return row.record[static_cast<std::size_t>(i)] + record::weights; };
+    add_rows(row.size, row.h.data(), weights, row_slots * heads(), z);
   }
 
   // Counts a standardised row of weight c.
@@ -171,7 +156,7 @@ class FeatureTable {
     add_sums(row, in, pace);
     invert_sums(row);
     const RateFactors factor = rate_factors(mean_norm(), in.sd);
-    const bool one_head = heads_ == 1;
+    const bool one_head = heads() == 1;
     Pack4 sum[row_packs];
     for (int i = 0; i < row.size; ++i) {
       const double* w = row.record[i] + record::weights;
@@ -188,59 +173,61 @@ class FeatureTable {
     each_pack4<row_packs>([&](auto p) { sum[p].to(s + 4 * p); });
   }
 
-  // s of proportionate expert k for each of several heads.
+  // s of proportionate expert k for each of several heads, [head][row slot].
   void proportionate_slopes(const ScaledRow& row, int k, double sd, double* s) const {
     const double floor = table[k].parameter * sd;
-    for (int c = 0; c < heads_; ++c) s[c] = 0.0;
+    for (int c = 0; c < heads(); ++c) s[row_slots * c + k] = 0.0;
     for (int i = 0; i < row.size; ++i) {
       const double* w = row.record[i] + record::weights + k;
       const double part = row.h[i] * row.rate[row_slots * i + k];
-      for (int c = 0; c < heads_; ++c) s[c] += part * (std::fabs(w[row_slots * c]) + floor);
+      for (int c = 0; c < heads(); ++c) s[row_slots * c + k] += part * (std::fabs(w[row_slots * c]) + floor);
     }
   }
 
   // w += lambda r h, lambda[head][row slot], for an event of weight c.
   void step(const ScaledRow& row, const double* lambda, double sd, double c) {
-    step_weights(row, lambda, sd);
-    for (int i = 0; i + 1 < row.size; ++i)
+    const RateFactors factor = rate_factors(mean_norm(), sd);
+    const int last = row.size - 1;
+    for (int i = 0; i < last; ++i) {
+      if (heads() > 1 && i + ahead < last) prefetch_average(row, i + ahead, c);
+      step_feature(row, i, lambda, factor);
       average(row.record[i][record::count], c, row.record[i], average_of(row.feature[i]));
-    average(mass_, c, constant_.data(), constant_average_.data());
+    }
+    step_feature(row, last, lambda, factor);
+    average(mass_, c, constant_[0], constant_average_[0]);
   }
 
  private:
-  void step_weights(const ScaledRow& row, const double* lambda, double sd) {
-    if (heads_ == 1) {
-      Pack4 l[row_packs];
-      each_pack4<row_packs>([&](auto p) { l[p] = Pack4::from(lambda + 4 * p); });
-      for (int i = 0; i < row.size; ++i) {
-        double* w = writable(row, i) + record::weights;
-        const double* rate = &row.rate[row_slots * i];
-        each_pack4<row_packs>(
-            [&](auto p) { (Pack4::from(w + 4 * p) + l[p] * Pack4::from(rate + 4 * p)).to(w + 4 * p); });
-      }
-      return;
-    }
-    const RateFactors factor = rate_factors(mean_norm(), sd);
-    for (int i = 0; i < row.size; ++i) {
-      double* w = writable(row, i) + record::weights;
-      const double *rate = &row.rate[row_slots * i], *l = lambda;
-      for (int c = 0; c < heads_; ++c, w += row_slots, l += row_slots)
-        each_pack4<row_packs>([&](auto p) {
-          const Pack4 r = Pack4::from(rate + 4 * p) * proportions<p()>(w, factor);
-          (Pack4::from(w + 4 * p) + Pack4::from(l + 4 * p) * r).to(w + 4 * p);
-        });
-    }
+  void step_feature(const ScaledRow& row, int i, const double* lambda, const RateFactors& factor) {
+    double* w = writable(row, i) + record::weights;
+    Pack4 rate[row_packs];
+    each_pack4<row_packs>([&](auto p) { rate[p] = Pack4::from(&row.rate[row_slots * i] + 4 * p); });
+    const bool one_head = heads() == 1;  // then the rates have the proportions already
+    for (int c = 0; c < heads(); ++c, w += row_slots, lambda += row_slots)
+      each_pack4<row_packs>([&](auto p) {
+        const Pack4 r = one_head ? rate[p] : rate[p] * proportions<p()>(w, factor);
+        (Pack4::from(w + 4 * p) + Pack4::from(lambda + 4 * p) * r).to(w + 4 * p);
+      });
+  }
+
+  static bool is_averaged(double n, double c) {
+    return n <= few_updates || std::floor(n / thinned) != std::floor((n - c) / thinned);
+  }
+  void prefetch_average(const ScaledRow& row, int i, double c) const {
+    if (!is_averaged(row.record[i][record::count], c)) return;
+    const double* const mean = average_of(row.feature[i]);
+    for (std::size_t k = 0; k < averages_.width(); k += 8) __builtin_prefetch(mean + k, 1, 2);
   }
 
   // The average of a feature's weights over the events that hold it, of which the n-th counts about as n^recency; after the first
   // few, only those are looked at by which n passes a multiple of four. It needs no catching up: while no event moves the weights,
   // the average stays as it is.
   void average(double n, double c, const double* record, double* mean) const {
+    if (!is_averaged(n, c)) return;
     const double step = n <= few_updates ? c : thinned;
-    if (n > few_updates && std::floor(n / thinned) == std::floor((n - c) / thinned)) return;
     const Pack4 part = Pack4::all(std::min((recency + 1.0) * step / (n + recency * step), 1.0));
     const double* w = record + record::weights;
-    for (int head = 0; head < heads_; ++head, w += row_slots, mean += average_slots)
+    for (int head = 0; head < heads(); ++head, w += row_slots, mean += average_slots)
       each_pack4<average_slots / 4>([&](auto p) {
         const Pack4 before = Pack4::from(mean + 4 * p);
         (before + part * (averaged_of<p()>(w) - before)).to(mean + 4 * p);
@@ -253,16 +240,19 @@ class FeatureTable {
   }
 
  public:
-  // The steady answer's members as linear models of x, see steady.hpp. Calls visit(j, slope) for every feature that has some, with
+  // The steady answer's members as linear models of x, see steady.hpp. Calls visit(j, slope) for every feature that occurred, with
   // slope[head][member slot], and returns the constant, in the same form and without the base rate.
   template <class Visit>
   std::vector<double> each_slope(Visit&& visit) const {
-    std::vector<double> slope(static_cast<std::size_t>(heads_ * member_slots)), constant(slope.size());
-    write_members(constant_.data(), constant_average_.data(), 1.0, constant.data());
+    std::vector<double> slope(static_cast<std::size_t>(heads() * member_slots)), constant(slope.size());
+    write_members(constant_[0], constant_average_[0], 1.0, constant.data());
     for (std::int64_t j = 0; j < size(); ++j) {
+      if (of(j)[record::count] == 0.0) continue;
       const Form form = form_of(of(j));
-      if (form.scale == 0.0) continue;
-      write_members(of(j), average_of(j), 1.0 / form.scale, slope.data());
+      if (form.scale > 0.0)
+        write_members(of(j), average_of(j), 1.0 / form.scale, slope.data());
+      else
+        std::fill(slope.begin(), slope.end(), 0.0);
       for (std::size_t k = 0; k < slope.size(); ++k) constant[k] -= slope[k] * form.centre;
       visit(j, slope.data());
     }
@@ -273,12 +263,12 @@ class FeatureTable {
   // constant to intercept[head].
   template <class Visit>
   void each_steady_slope(const Row& row, const PerMember& weight, double* intercept, Visit&& visit) const {
-    add_mixture(constant_.data(), constant_average_.data(), weight, 1.0, intercept);
+    add_mixture(constant_[0], constant_average_[0], weight, 1.0, intercept);
     for (const std::int64_t j : dense_) {
       const Form form = form_of(of(j));
       if (form.scale > 0.0) add_mixture(of(j), average_of(j), weight, -form.centre / form.scale, intercept);
     }
-    std::vector<double> slope(static_cast<std::size_t>(heads_));
+    std::vector<double> slope(static_cast<std::size_t>(heads()));
     row.each([&](std::int64_t j, double x) {
       if (x == 0.0 || j >= size()) return;
       const Form form = form_of(of(j));
@@ -293,7 +283,7 @@ class FeatureTable {
     const double f[] = {row.count[i], row.mean[i], row.square[i]};  // the first of a record
     const double scale = (row.is_dense[i] > 0.0 ? dense_form(f, mass_ + 1.0) : sparse_form(f)).scale;
     const double* w = row.record[i] + record::weights;
-    for (int head = 0; head < heads_; ++head)
+    for (int head = 0; head < heads(); ++head)
       for (int k = 0; k < row_experts; ++k) out[slots * head + k] = scale > 0.0 ? w[row_slots * head + k] / scale : 0.0;
   }
 
@@ -310,7 +300,7 @@ class FeatureTable {
 
   // z[head] += the margin of the mixture of the members, whose weights these are.
   void add_steady_margins(const Row& row, const PerMember& weight, double* z) const {
-    add_mixture(constant_.data(), constant_average_.data(), weight, 1.0, z);
+    add_mixture(constant_[0], constant_average_[0], weight, 1.0, z);
     row.each([&](std::int64_t j, double x) {
       if (x == 0.0 || j >= size()) return;
       const Form form = form_of(of(j));
@@ -323,27 +313,23 @@ class FeatureTable {
     }
   }
 
-  // The same table with other heads: a head takes the weights of source[head], times factor[head]; -1 begins at zero.
-  FeatureTable with_heads(const std::vector<int>& source, const std::vector<double>& factor) const {
-    FeatureTable out(static_cast<int>(source.size()));
-    out.mass_ = mass_, out.norms_ = norms_, out.dense_ = dense_;
-    out.grow(size());
-    const auto convert = [&](const double* from, double* to, int slots) {
-      for (int c = 0; c < static_cast<int>(source.size()); ++c)
-        if (source[c] >= 0)
-          for (int k = 0; k < slots; ++k) to[slots * c + k] = factor[c] * from[slots * source[c] + k];
-    };
-    const auto convert_record = [&](const double* from, double* to) {
-      std::copy(from, from + record::weights, to);
-      convert(from + record::weights, to + record::weights, row_slots);
-    };
-    convert_record(constant_.data(), out.constant_.data());
-    convert(constant_average_.data(), out.constant_average_.data(), average_slots);
-    for (std::int64_t j = 0; j < size(); ++j) {
-      convert_record(of(j), out.of(j));
-      convert(average_of(j), out.average_of(j), average_slots);
+  // Heads change: each takes the weights of source[head], times factor[head]; -1 begins at zero. If there is no memory, nothing has
+  // changed.
+  void set_heads(const std::vector<int>& source, const std::vector<double>& factor) {
+    const auto heads = static_cast<int>(source.size());
+    const bool are_added = only_adds(source, factor);
+    if (are_added && heads <= room()) {
+      blank_.resize(static_cast<std::size_t>(record::weights + row_slots * heads));
+      for (Records* each : {&table_, &constant_, &averages_, &constant_average_}) each->use_heads(heads);
+      return;
     }
-    return out;
+    const int room = are_added ? table_.next_room(heads) : heads;
+    FeatureTable out(heads);
+    out.table_ = table_.with_heads(source, factor, room), out.constant_ = constant_.with_heads(source, factor, room);
+    out.averages_ = averages_.with_heads(source, factor, room);
+    out.constant_average_ = constant_average_.with_heads(source, factor, room);
+    out.mass_ = mass_, out.norms_ = norms_, out.dense_ = std::move(dense_);
+    *this = std::move(out);
   }
 
   // The table of two that learned from different events, in the other of which feature j is feature places[j] here; without places, j.
@@ -365,9 +351,7 @@ class FeatureTable {
   }
   // After these were read: finds the dense features. False if the parts do not fit together.
   bool complete() {
-    if (table_.size() % stride() != 0 || constant_.size() != stride()) return false;
-    if (averages_.size() != static_cast<std::size_t>(size()) * average_stride()) return false;
-    if (constant_average_.size() != average_stride()) return false;
+    if (constant_.size() != 1 || averages_.size() != size() || constant_average_.size() != 1) return false;
     if (!(mass_ >= 0.0) || !(norms_ >= 0.0)) return false;
     dense_.clear();
     for (std::int64_t j = 0; j < size(); ++j) {
@@ -384,20 +368,22 @@ class FeatureTable {
   }
 
  private:
-  static constexpr std::int64_t ahead = 8;         // features
+  static constexpr int ahead = 8;                  // features
   static constexpr double least_variance = 1e-18;  // relative to the squared mean: below, it is rounding
   static constexpr double recency = 3.0, few_updates = 16.0, thinned = 4.0;  // of averages
 
-  std::size_t average_stride() const { return static_cast<std::size_t>(average_slots * heads_); }
-  double* average_of(std::int64_t feature) {
-    return averages_.data() + feature * static_cast<std::int64_t>(average_stride());
-  }
-  const double* average_of(std::int64_t feature) const {
-    return averages_.data() + feature * static_cast<std::int64_t>(average_stride());
-  }
+  double* of(std::int64_t feature) { return table_[feature]; }
+  const double* of(std::int64_t feature) const { return table_[feature]; }
+  double* average_of(std::int64_t feature) { return averages_[feature]; }
+  const double* average_of(std::int64_t feature) const { return averages_[feature]; }
 
-  double* of(std::int64_t feature) { return table_.data() + feature * static_cast<std::int64_t>(stride()); }
-  const double* of(std::int64_t feature) const { return table_.data() + feature * static_cast<std::int64_t>(stride()); }
+  // Whether all heads stay as they are, and those after them are new.
+  bool only_adds(const std::vector<int>& source, const std::vector<double>& factor) const {
+    if (static_cast<int>(source.size()) < heads()) return false;
+    for (int c = 0; c < static_cast<int>(source.size()); ++c)
+      if (source[c] != (c < heads() ? c : -1) || factor[c] != 1.0) return false;
+    return true;
+  }
 
   // The record of a row that was standardised when the table had room for all of its features.
   static double* writable(const ScaledRow& row, int i) { return const_cast<double*>(row.record[i]); }
@@ -422,7 +408,7 @@ class FeatureTable {
 
   // factor times the weights of every member, [head][member slot].
   void write_members(const double* record, const double* mean, double factor, double* out) const {
-    for (int head = 0; head < heads_; ++head)
+    for (int head = 0; head < heads(); ++head)
       for (int m = 0, n = 0; m < row_members; ++m)
         out[member_slots * head + m] =
             factor * (members[m].averaged ? mean[average_slots * head + n++]
@@ -430,7 +416,7 @@ class FeatureTable {
   }
   // z[head] += factor times the mixture of the members' weights.
   void add_mixture(const double* record, const double* mean, const PerMember& weight, double factor, double* z) const {
-    for (int head = 0; head < heads_; ++head) {
+    for (int head = 0; head < heads(); ++head) {
       double mixed = 0.0;
       for (int m = 0, n = 0; m < row_members; ++m)
         mixed += weight[m] * (members[m].averaged ? mean[average_slots * head + n++]
@@ -463,12 +449,12 @@ class FeatureTable {
     return changed(f, constant, {dense_form(f, mass_), sparse_form(f)}, 0.0);
   }
   Change changed(double* f, double* constant, const Change& change, double density) const {
-    change.convert(f + record::weights, constant + record::weights, stride() - record::weights);
+    change.convert(f + record::weights, constant + record::weights, table_.width() - record::weights);
     f[record::density] = density;
     return change;
   }
   void change_average(std::int64_t feature, const Change& change) {
-    change.convert(average_of(feature), constant_average_.data(), average_stride());
+    change.convert(average_of(feature), constant_average_[0], averages_.width());
   }
   void merge_feature(std::int64_t j, const FeatureTable& here, std::int64_t there, const FeatureTable& other,
                      struct Merger& of_weights, struct Merger& of_averages);
@@ -478,8 +464,8 @@ class FeatureTable {
   }
 
   double* copy(const double* record, ScaledRow& out) const {
-    out.changed.push_back(std::make_unique<double[]>(stride()));
-    std::copy(record, record + stride(), out.changed.back().get());
+    out.changed.push_back(std::make_unique<double[]>(table_.width()));
+    std::copy(record, record + table_.width(), out.changed.back().get());
     return out.changed.back().get();
   }
 
@@ -492,7 +478,7 @@ class FeatureTable {
       if (row.value[i] == 0.0) continue;
       const double* f = j < size() ? of(j) : blank_.data();
       if (f[record::density] == 0.0 && is_frequent(f)) [[unlikely]] {
-        if (!constant) constant = copy(constant_.data(), out);
+        if (!constant) constant = copy(constant_[0], out);
         double* changed = copy(f, out);
         make_dense(changed, constant);
         f = changed;
@@ -542,11 +528,11 @@ class FeatureTable {
     }
   }
 
-  int heads_;
   double mass_ = 0.0, norms_ = 0.0;  // total weight of all events, and of |h|^2 times weight
-  ModelVector table_, constant_, blank_;
-  ModelVector averages_, constant_average_;  // [head][average slot] of each feature
-  std::vector<std::int64_t> dense_;          // the dense features, in order
+  Records table_, constant_;
+  Records averages_, constant_average_;  // [head][average slot] of each feature
+  ModelVector blank_;                    // the record of a feature that never occurred
+  std::vector<std::int64_t> dense_;      // the dense features, in order
 };
 
 }  // namespace odca::experts

@@ -52,18 +52,28 @@ class ClassLabels {
     return log((all + 2.0) / (mass_[mean_of_all] - all + 2.0));
   }
 
-  // The log probability of class c of several by each label expert.
-  void write_logs(int c, double* out) const {
-    for (int b = 0; b < label_experts; ++b) out[b] = log_probability(b, count_[place(b, c)]);
+  // The log probabilities of several classes by each label expert: out[class * stride + label expert].
+  void write_logs(double* out, int stride) const {
+    std::array<double, 64> p;
+    for (int b = 0; b < label_experts; ++b)
+      for (int first = 0; first < classes_; first += static_cast<int>(p.size())) {
+        const int some = std::min(classes_ - first, static_cast<int>(p.size()));
+        for (int c = 0; c < some; ++c) p[c] = probability(b, count_[place(b, first + c)]);
+        log_many(some, p.data());
+        for (int c = 0; c < some; ++c) out[(first + c) * stride + b] = p[c];
+      }
   }
-  // The same over all events, cautiously, relative to a uniform guess.
-  double base_log(int c) const { return base_log(count_[place(mean_of_all, c)], classes_); }
+  // The same over all events, cautiously, relative to a uniform guess: of every class.
+  void write_base_logs(double* out) const {
+    for (int c = 0; c < classes_; ++c) out[c] = base_ratio(count_[place(mean_of_all, c)], classes_);
+    log_many(classes_, out);
+  }
 
   // The same of a class that never came.
   void write_logs_of_unseen(double* out) const {
-    for (int b = 0; b < label_experts; ++b) out[b] = log_probability(b, 0.0);
+    for (int b = 0; b < label_experts; ++b) out[b] = log(probability(b, 0.0));
   }
-  double base_log_of_unseen(int classes) const { return base_log(0.0, classes); }
+  double base_log_of_unseen(int classes) const { return log(base_ratio(0.0, classes)); }
 
   void learn(int y, double c, const Pace& pace) {
     unseen_ -= is_unseen(y);
@@ -117,8 +127,8 @@ class ClassLabels {
  private:
   std::size_t place(int b, int c) const { return static_cast<std::size_t>(b * classes_ + c); }
   double second(int b) const { return count_[place(b, 1)]; }
-  double log_probability(int b, double count) const { return log((count + 0.5 / classes_) / (mass_[b] + 0.5)); }
-  double base_log(double count, int classes) const { return log((count + 2.0) / (mass_[mean_of_all] / classes + 2.0)); }
+  double probability(int b, double count) const { return (count + 0.5 / classes_) / (mass_[b] + 0.5); }
+  double base_ratio(double count, int classes) const { return (count + 2.0) / (mass_[mean_of_all] / classes + 2.0); }
   void count_unseen() {
     unseen_ = 0;
     for (int c = 0; c < classes_; ++c) unseen_ += is_unseen(c);

@@ -98,7 +98,8 @@ void Experts::write_asked(const Late& event, double* margin) const {
 // Log odds z of two classes as margins of several: those of row experts are z apart, around the base rates; the others are
 // probabilities.
 void Experts::write_asked_of_two(const double* said, double* margin) const {
-  const double middle = 0.5 * (class_labels_.base_log(0) + class_labels_.base_log(1));
+  const std::vector<double> base = bases();
+  const double middle = 0.5 * (base[0] + base[1]);
   for (int k = 0; k < expert_count; ++k) {
     const double z = said[k];
     margin[k] = k < row_experts ? middle - 0.5 * z : log(sigmoid(-z));

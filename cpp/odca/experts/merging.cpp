@@ -79,29 +79,29 @@ FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<s
   }
   sources.resize(std::max(sources.size(), static_cast<std::size_t>(size())), -1);
 
-  FeatureTable out(heads_);
+  FeatureTable out(heads());
   out.mass_ = mass_ + other.mass_, out.norms_ = norms_ + other.norms_;
   out.grow(static_cast<std::int64_t>(sources.size()));
   const auto begin = [](const double* here, const double* there, std::size_t count) {
     return Merger{{here, here + count}, {there, there + count}, std::vector<double>(count)};
   };
   static constexpr int weights = record::weights;
-  Merger of_weights = begin(&constant_[weights], &other.constant_[weights], stride() - weights);
-  Merger of_averages = begin(constant_average_.data(), other.constant_average_.data(), average_stride());
+  Merger of_weights = begin(constant_[0] + weights, other.constant_[0] + weights, table_.width() - weights);
+  Merger of_averages = begin(constant_average_[0], other.constant_average_[0], averages_.width());
   for (std::int64_t j = 0; j < out.size(); ++j)
     out.merge_feature(j, *this, sources[static_cast<std::size_t>(j)], other, of_weights, of_averages);
 
   const double part = out.mass_ > 0.0 ? other.mass_ / out.mass_ : 0.0;
-  for (int k = 0; k < weights; ++k) out.constant_[k] = constant_[k] + other.constant_[k];
+  for (int k = 0; k < weights; ++k) out.constant_[0][k] = constant_[0][k] + other.constant_[0][k];
   const auto mean_of = [&](const Merger& merger, int slots, double* to) {
-    for (int head = 0, k = 0; head < heads_; ++head)
+    for (int head = 0, k = 0; head < heads(); ++head)
       for (int slot = 0; slot < slots; ++slot, ++k) {
         const double here = merger.here[k] + base[head], there = merger.there[k] + others[head];
         to[k] = merger.out[k] + here + part * (there - here) - joint[head];
       }
   };
-  mean_of(of_weights, row_slots, &out.constant_[weights]);
-  mean_of(of_averages, average_slots, out.constant_average_.data());
+  mean_of(of_weights, row_slots, out.constant_[0] + weights);
+  mean_of(of_averages, average_slots, out.constant_average_[0]);
   out.complete();
   return out;
 }
@@ -112,14 +112,14 @@ void FeatureTable::keep_share(double share) {
     for (int n = 0; n < recent_experts; ++n) f[record::recent(n)] *= share;
   };
   for (std::int64_t j = 0; j < size(); ++j) keep(of(j));
-  keep(constant_.data());
+  keep(constant_[0]);
   mass_ *= share, norms_ *= share;
 }
 
 void FeatureTable::move_constants(const std::vector<double>& by) {
-  for (int head = 0; head < heads_; ++head) {
-    for (int k = 0; k < row_experts; ++k) constant_[record::weights + head * row_slots + k] += by[head];
-    for (int k = 0; k < averaged_experts; ++k) constant_average_[head * average_slots + k] += by[head];
+  for (int head = 0; head < heads(); ++head) {
+    for (int k = 0; k < row_experts; ++k) constant_[0][record::weights + head * row_slots + k] += by[head];
+    for (int k = 0; k < averaged_experts; ++k) constant_average_[0][head * average_slots + k] += by[head];
   }
 }
 

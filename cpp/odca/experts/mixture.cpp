@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "odca/experts/log_loss_solve.hpp"
+#include "odca/math/widest.hpp"
 
 namespace odca::experts {
 
@@ -23,17 +24,29 @@ void require_numbers(const Row& row, std::int64_t number) {
   if (!sound) throw InputError("", at_row_of_x(number), " must hold numbers, of at most 1e100");
 }
 
-// Predictions for `before` classes as log probabilities of `after` ones.
-std::vector<double> with_more_classes(const std::vector<double>& predictions, int before, int after) {
-  const std::size_t heads = before == 2 ? 1 : static_cast<std::size_t>(before), wider = static_cast<std::size_t>(after);
-  std::vector<double> out(predictions.size() / heads * wider, log(least_probability));
-  for (std::size_t row = 0; row < predictions.size() / heads; ++row) {
-    const double* from = &predictions[row * heads];
-    double* to = &out[row * wider];
-    if (heads > 1)
-      std::copy(from, from + heads, to);
-    else
-      to[0] = -log(1.0 + exp(from[0])), to[1] = -log(1.0 + exp(-from[0]));
+// Predictions of a call: those from `begin` on are for so many classes.
+struct Stretch {
+  std::size_t begin;
+  int classes;
+};
+
+// All of them as log probabilities of the classes that there are at the end.
+std::vector<double> with_all_classes(const std::vector<double>& predictions, const std::vector<Stretch>& stretches) {
+  if (stretches.size() == 1) return predictions;
+  const auto wide = static_cast<std::size_t>(stretches.back().classes);
+  std::vector<double> out;
+  for (std::size_t n = 0; n < stretches.size(); ++n) {
+    const std::size_t heads = stretches[n].classes == 2 ? 1 : static_cast<std::size_t>(stretches[n].classes);
+    const std::size_t end = n + 1 < stretches.size() ? stretches[n + 1].begin : predictions.size();
+    for (std::size_t at = stretches[n].begin; at < end; at += heads) {
+      const double* from = &predictions[at];
+      out.resize(out.size() + wide, log(least_probability));
+      double* const to = out.data() + out.size() - wide;
+      if (heads > 1)
+        std::copy(from, from + heads, to);
+      else
+        to[0] = -log(1.0 + exp(from[0])), to[1] = -log(1.0 + exp(-from[0]));
+    }
   }
   return out;
 }
@@ -46,8 +59,10 @@ Experts::Workspace::Workspace(int heads)
       likely(margin.size()),
       of_mixers(static_cast<std::size_t>(heads * mixers)),
       mixed(static_cast<std::size_t>(heads)),
-      lambda(static_cast<std::size_t>(heads * row_slots)),
-      slopes(static_cast<std::size_t>(heads * count_of<Kind::proportionate>)),
+      odds(static_cast<std::size_t>(heads * row_slots)),
+      slopes(odds.size()),
+      label(odds.size()),
+      lambda(odds.size()),
       said(static_cast<std::size_t>(heads * said_width)) {}
 
 Experts::Experts(Task task, int classes)
@@ -69,14 +84,14 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
   if (batch.rows > 0 && !batch.widens) features_.grow(batch.features());
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
+  std::vector<Stretch> stretches{{0, classes_}};
   Workspace work(heads()), earlier(events.asked ? heads() : 0);
   LongCall call(mutex_, interrupted);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
     const double y = events.y[row];
     if (task_ != Task::numbers && y >= classes_) {
-      const int before = classes_;
       add_classes(static_cast<int>(y) + 1);
-      out = with_more_classes(out, before, classes_);
+      stretches.push_back({out.size(), classes_});
       work = Workspace(heads()), earlier = Workspace(events.asked ? heads() : 0);
     }
     const Row h = batch.row(row, work.row);
@@ -95,7 +110,7 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
               events.time ? events.time[row] : std::nan(""));
     if (call.should_stop((h.size + constant_work) * row_experts)) break;
   }
-  return out;
+  return with_all_classes(out, stretches);
 }
 
 std::vector<double> Experts::predict(const Batch& batch, Answer answer, const Interrupted& interrupted,
@@ -146,8 +161,10 @@ void Experts::require_valid(const Events& events) const {
 
 // Two classes: log odds of the second. Classes: log probabilities. Numbers: the number.
 void Experts::append_prediction(const Workspace& work, std::vector<double>& out) const {
-  for (const double mixed : work.mixed)
-    out.push_back(task_ == Task::numbers ? mixed : task_ == Task::two_classes ? log_odds(mixed) : log(mixed));
+  const std::size_t begin = out.size();
+  out.insert(out.end(), work.mixed.begin(), work.mixed.end());
+  if (task_ == Task::two_classes) out[begin] = log_odds(out[begin]);
+  if (task_ == Task::classes) widest([&] { log_many(heads(), &out[begin]); });
 }
 
 void Experts::evaluate(const Row& row, Workspace& work) const {
@@ -164,23 +181,28 @@ void Experts::mix(Workspace& work) const {
   }
 }
 
-// Experts that read rows predict base + h'w. The label experts' margins are written last: the sums over the row run over whole
-// packs, beyond the last of the others.
+// Experts that read rows predict base + h'w.
 void Experts::write_margins(Workspace& work) const {
-  for (int c = 0; c < heads(); ++c) std::fill_n(&work.margin[c * slots], row_slots, base_of(c));
-  features_.add_margins(work.scaled, work.margin.data());
-  for (int c = 0; c < heads(); ++c) {
-    double* const of_labels = &work.margin[c * slots + row_experts];
-    if (task_ == Task::numbers) number_labels_.write_means(of_labels);
-    if (task_ == Task::two_classes) class_labels_.write_odds(of_labels);
-    if (task_ == Task::classes) class_labels_.write_logs(c, of_labels);
+  double *const base = work.mixed.data(), *const of_rows = work.odds.data();
+  write_bases(base);
+  for (int c = 0; c < heads(); ++c) std::fill_n(of_rows + c * row_slots, row_slots, base[c]);
+  features_.add_margins(work.scaled, of_rows);
+  for (int c = 0; c < heads(); ++c) std::copy_n(of_rows + c * row_slots, row_experts, &work.margin[c * slots]);
+  double* const of_labels = &work.margin[row_experts];
+  switch (task_) {
+    case Task::two_classes: return class_labels_.write_odds(of_labels);
+    case Task::classes: return widest([&] { class_labels_.write_logs(of_labels, slots); });
+    case Task::numbers: return number_labels_.write_means(of_labels);
   }
 }
 
 // Where the experts that read rows begin: at what is known of the labels alone.
-double Experts::base_of(int head) const {
-  if (task_ == Task::numbers) return number_labels_.mean();
-  return task_ == Task::two_classes ? class_labels_.base_odds() : class_labels_.base_log(head);
+void Experts::write_bases(double* out) const {
+  switch (task_) {
+    case Task::two_classes: *out = class_labels_.base_odds(); break;
+    case Task::classes: widest([&] { class_labels_.write_base_logs(out); }); break;
+    case Task::numbers: *out = number_labels_.mean(); break;
+  }
 }
 
 // Two classes: log odds of the second. Classes: logits, as of any linear model. Numbers: the number.
@@ -204,8 +226,8 @@ LinearModel Experts::linear() const {
     for (std::size_t c = 0; c < count; ++c)
       out.weight[c * features + static_cast<std::size_t>(j)] = mixed(slope + c * member_slots);
   });
-  for (std::size_t c = 0; c < count; ++c)
-    out.intercept[c] = base_of(static_cast<int>(c)) + mixed(&constant[c * member_slots]);
+  const std::vector<double> base = bases();
+  for (std::size_t c = 0; c < count; ++c) out.intercept[c] = base[c] + mixed(&constant[c * member_slots]);
   out.curvature = features_.mean_curvature();
   return out;
 }
@@ -236,7 +258,7 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
 
 std::vector<double> Experts::bases() const {
   std::vector<double> out(static_cast<std::size_t>(heads()));
-  for (int head = 0; head < heads(); ++head) out[head] = base_of(head);
+  write_bases(out.data());
   return out;
 }
 
@@ -269,30 +291,37 @@ void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace) {
   const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
   double s[row_slots];
   features_.prepare_steps(t.scaled, {c, t.slope, t.curvature, sd}, pace, s);
-  if (task_ == Task::numbers)
-    for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
-  else if (task_ == Task::two_classes)
-    solve(logistic_, row_slots, t.margin.data(), s, y, t.lambda.data());
-  else
-    solve_classes(t, static_cast<int>(y), sd, s);
+  switch (task_) {
+    case Task::two_classes:
+      std::fill(t.label.begin(), t.label.end(), y);
+      widest([&] { LogLossSolve::solve(row_slots, t.margin.data(), s, t.label.data(), t.lambda.data()); });
+      break;
+    case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
+    case Task::numbers:
+      for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
+  }
   features_.step(t.scaled, t.lambda.data(), sd, c);
 }
 
 // Each class against all others, at the log odds of its probability.
-void Experts::solve_classes(Workspace& t, int y, double sd, double* s) const {
-  for (int n = 0; n < count_of<Kind::proportionate>; ++n)
-    features_.proportionate_slopes(t.scaled, places_of<Kind::proportionate>[n], sd, &t.slopes[n * classes_]);
-  for (int c = 0; c < classes_; ++c) {
-    double margin[row_slots];
-    for (int k = 0; k < row_slots; ++k) {
-      const double p = t.likely[c * slots + k];
-      margin[k] = std::max(p, least_probability) / std::max(1.0 - p, least_probability);
+void Experts::solve_classes(Workspace& t, int y, double sd, const double* s) const {
+  widest([&] {
+    for (int c = 0; c < classes_; ++c) {
+      const double* const p = &t.likely[c * slots];
+      double* const odds = &t.odds[c * row_slots];
+      for (int k = 0; k < row_slots; ++k)
+        odds[k] = maximum(p[k], least_probability) / maximum(1.0 - p[k], least_probability);
     }
-    log_many(row_slots, margin);
-    for (int n = 0; n < count_of<Kind::proportionate>; ++n)
-      s[places_of<Kind::proportionate>[n]] = t.slopes[n * classes_ + c];
-    solve(logistic_, row_slots, margin, s, c == y ? 1.0 : 0.0, &t.lambda[c * row_slots]);
+    log_many(classes_ * row_slots, t.odds.data());
+  });
+  for (int c = 0; c < classes_; ++c) {
+    std::copy_n(s, row_slots, &t.slopes[c * row_slots]);
+    std::fill_n(&t.label[c * row_slots], row_slots, c == y ? 1.0 : 0.0);
   }
+  for (const int k : places_of<Kind::proportionate>) features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
+  widest([&] {
+    LogLossSolve::solve(classes_ * row_slots, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data());
+  });
 }
 
 // New classes
@@ -312,7 +341,7 @@ void Experts::add_classes(int classes) {
 
 void Experts::arrange_classes(std::vector<int> source) {
   const auto classes = static_cast<int>(source.size());
-  class_labels_ = class_labels_.with_classes(source);
+  ClassLabels labels = class_labels_.with_classes(source);
   std::vector<double> factor(source.size(), 1.0);
   if (classes == 2) {  // there were two before, too: the log odds of the second, or of the first
     factor = {source[1] == 1 ? 1.0 : -1.0};
@@ -321,7 +350,8 @@ void Experts::arrange_classes(std::vector<int> source) {
     for (int c = 0; c < classes; ++c)  // z is the logits -z/2, z/2
       if (source[c] >= 0) factor[c] = source[c] == 0 ? -0.5 : 0.5, source[c] = 0;
   }
-  features_ = features_.with_heads(source, factor);
+  features_.set_heads(source, factor);
+  class_labels_ = std::move(labels);
   task_ = classes == 2 ? Task::two_classes : Task::classes;
   classes_ = classes;
 }

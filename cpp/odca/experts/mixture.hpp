@@ -129,8 +129,10 @@ class Experts {
     std::vector<double> margin, bounded, likely;
     std::vector<double> of_mixers;  // [mixer][head]
     std::vector<double> mixed;      // [head]: probabilities, or the number
+    std::vector<double> odds;       // [head][row slot]: log odds of the head's class by each expert
+    std::vector<double> slopes;     // [head][row slot]: how fast a step moves the margin
+    std::vector<double> label;      // [head][row slot]: 1 for the head of the event's class, else 0
     std::vector<double> lambda;     // [head][row slot]
-    std::vector<double> slopes;     // [proportionate expert][head]
     double simplex_margin = 0.0, kalman_margin = 0.0;
     double slope = 0.0, curvature = 0.0;  // of the loss at the prediction: g^2 and q
     std::vector<double> said;             // [head][said_width], if it is kept or the answers are mixed
@@ -144,7 +146,7 @@ class Experts {
   void evaluate(const Row& row, Workspace& work) const;
   void mix(Workspace& work) const;
   void write_margins(Workspace& work) const;
-  double base_of(int head) const;
+  void write_bases(double* out) const;
   void append_steady_prediction(const Row& row, std::vector<double>& out) const;
   void append_prediction(const Workspace& work, std::vector<double>& out) const;
   void append_answer(const Row& row, Workspace& work, bool is_kept, std::vector<double>& out) const;
@@ -180,7 +182,7 @@ class Experts {
   void learn_number(Workspace& work, double y, double c, const Pace& pace);
   void mixers_learn_number(Workspace& work, double y, double c, double variance, const Pace& pace);
   void step_experts(Workspace& work, double y, double c, const Pace& pace);
-  void solve_classes(Workspace& work, int y, double sd, double* s) const;
+  void solve_classes(Workspace& work, int y, double sd, const double* s) const;
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
   void measure_slope(Workspace& work, double y) const;
   double loss_of(const Workspace& work, double y) const;

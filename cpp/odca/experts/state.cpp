@@ -14,6 +14,7 @@ template <class Numbers>
 std::vector<double> as_numbers(const Numbers& values) {
   return {values.begin(), values.end()};
 }
+std::vector<double> as_numbers(const Records& records) { return records.packed(); }
 std::vector<double> as_numbers(double value) { return {value}; }
 std::vector<double> as_numbers(std::int64_t value) { return {static_cast<double>(value)}; }
 
@@ -22,6 +23,7 @@ bool read(const std::vector<double>& from, std::vector<double, Memory>& to) {
   to.assign(from.begin(), from.end());
   return true;
 }
+bool read(const std::vector<double>& from, Records& to) { return to.unpack(from); }
 template <std::size_t N>
 bool read(const std::vector<double>& from, std::array<double, N>& to) {
   if (from.size() != N) return false;

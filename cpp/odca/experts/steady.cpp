@@ -5,6 +5,7 @@
 
 #include "odca/math/checks.hpp"
 #include "odca/math/pack4.hpp"
+#include "odca/math/row_sums.hpp"
 
 namespace odca::experts {
 
@@ -25,7 +26,9 @@ void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, std:
     return;
   }
   const std::size_t width = base.size() * member_slots;
-  slopes_.assign(static_cast<std::size_t>(features.size()) * width, 0.0);
+  // Features that have not occurred have slopes of zero already.
+  if (width != constant_.size()) slopes_.clear();
+  slopes_.resize(static_cast<std::size_t>(features.size()) * width);
   const std::vector<double> constant = features.each_slope([&](std::int64_t j, const double* slope) {
     std::copy(slope, slope + width, &slopes_[static_cast<std::size_t>(j) * width]);
   });
@@ -54,12 +57,10 @@ void SteadyMixer::write_margins(const Row& row, double* z) const {
       z[head * member_slots + k] = constant_[head * member_slots + k] + base_[head];
   const std::size_t width = constant_.size();
   const auto features = static_cast<std::int64_t>(slopes_.size() / width);
-  row.each([&](std::int64_t j, double value) {
-    if (j >= features) return;
-    const Pack4 x = Pack4::all(value);
-    const double* slope = &slopes_[static_cast<std::size_t>(j) * width];
-    for (std::size_t k = 0; k < width; k += 4) (Pack4::from(z + k) + x * Pack4::from(slope + k)).to(z + k);
-  });
+  std::int64_t known = row.size;
+  while (known > 0 && row.feature(known - 1) >= features) --known;
+  const auto slope = [&](std::int64_t i) { return &slopes_[static_cast<std::size_t>(row.feature(i)) * width]; };
+  add_rows(known, row.value, slope, static_cast<std::int64_t>(width), z);
   for (std::size_t k = 0; k < width; ++k) z[k] = within_numbers(z[k]);
 }
 

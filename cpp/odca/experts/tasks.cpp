@@ -4,6 +4,7 @@
 
 #include "odca/experts/log_loss_solve.hpp"
 #include "odca/experts/mixture.hpp"
+#include "odca/math/widest.hpp"
 
 namespace odca::experts {
 
@@ -74,8 +75,9 @@ void Experts::learn_two(Workspace& t, double y, double c, const Pace& pace) {
   const Kalman::Gain gain = kalman_.gain_of(t.bounded.data());
   const double margin[2] = {t.simplex_margin, t.kalman_margin};
   const double slope[2] = {c * simplex_.variance(t.bounded.data()) / simplex_strength, c * gain.variance};
+  const double label[2] = {y, y};
   double lambda[2];
-  solve(logistic_, 2, margin, slope, y, lambda);
+  widest([&] { LogLossSolve::solve(2, margin, slope, label, lambda); });
   simplex_.learn(t.bounded.data(), c * lambda[0], simplex_strength, pace.simplex_share);
   const double q = c * std::max(t.of_mixers[2] * (1.0 - t.of_mixers[2]), 1e-6);
   kalman_.learn(gain, c * lambda[1], q / (1.0 + q * gain.variance), pace.kalman_memory);
@@ -86,32 +88,31 @@ void Experts::learn_two(Workspace& t, double y, double c, const Pace& pace) {
 
 void Experts::mix_classes(Workspace& t) const {
   const int n = classes_;
-  PerExpert high, mean{}, total{};
-  high.fill(-infinity);
-  for (int c = 0; c < n; ++c)
-    for (int k = 0; k < expert_count; ++k) {
-      const double z = t.margin[c * slots + k];
-      high[k] = std::max(high[k], z), mean[k] += z;
+  double *const likely = t.likely.data(), *const bounded = t.bounded.data(), *const of_mixers = t.of_mixers.data();
+  const double* const margin = t.margin.data();
+  widest([&] {
+    PerExpert high, mean{}, total{};
+    high.fill(-infinity);
+    for (int at = 0; at < n * slots; at += slots)
+      for (int k = 0; k < slots; ++k) high[k] = maximum(margin[at + k], high[k]), mean[k] += margin[at + k];
+    for (double& each : mean) each /= n;
+    for (int at = 0; at < n * slots; at += slots)
+      for (int k = 0; k < slots; ++k) {
+        likely[at + k] = margin[at + k] - high[k];
+        bounded[at + k] = clip(margin[at + k] - mean[k], -margin_bound, margin_bound);
+      }
+    exp_many(n * slots, likely);
+    for (int at = 0; at < n * slots; at += slots)
+      for (int k = 0; k < slots; ++k) total[k] += likely[at + k];
+    for (int at = 0; at < n * slots; at += slots)
+      for (int k = 0; k < slots; ++k) likely[at + k] /= total[k];
+    for (int c = 0; c < n; ++c) {
+      of_mixers[c] = dot(bayes_.weight, likely + c * slots);
+      of_mixers[n + c] = dot(simplex_.weight, bounded + c * slots);
+      of_mixers[2 * n + c] = dot(kalman_.weight, bounded + c * slots);
     }
-  for (int c = 0; c < n; ++c) {
-    double* p = &t.likely[c * slots];
-    for (int k = 0; k < expert_count; ++k) {
-      const double z = t.margin[c * slots + k];
-      p[k] = z - high[k];
-      t.bounded[c * slots + k] = clip(z - mean[k] / n, -margin_bound, margin_bound);
-    }
-    std::fill(p + expert_count, p + slots, 0.0);
-    exp_many(slots, p);
-    for (int k = 0; k < expert_count; ++k) total[k] += p[k];
-  }
-  for (int c = 0; c < n; ++c) {
-    double* p = &t.likely[c * slots];
-    for (int k = 0; k < expert_count; ++k) p[k] /= total[k];
-    t.of_mixers[c] = dot(bayes_.weight, p);
-    t.of_mixers[n + c] = dot(simplex_.weight, &t.bounded[c * slots]);
-    t.of_mixers[2 * n + c] = dot(kalman_.weight, &t.bounded[c * slots]);
-  }
-  softmax(n, &t.of_mixers[n]), softmax(n, &t.of_mixers[2 * n]);
+    softmax(n, of_mixers + n), softmax(n, of_mixers + 2 * n);
+  });
   if (class_labels_.some_are_unseen()) use_bayes_for_unseen_classes(t);
   for (int c = 0; c < n; ++c) {
     const double of_class[mixers] = {t.of_mixers[c], t.of_mixers[n + c], t.of_mixers[2 * n + c]};

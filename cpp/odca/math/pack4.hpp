@@ -1,4 +1,4 @@
-// Four doubles at once, as two packs, and functions of arrays of an even length. Every element is computed by itself, so no build
+// Four doubles at once, as two packs, and functions of arrays. Every element is computed by itself, so no build
 // changes a bit.
 #pragma once
 
@@ -34,13 +34,14 @@ template <int Count, class Visit>
   }(std::make_integer_sequence<int, Count>{});
 }
 
-// In place; n is even.
+// In place.
 inline void exp_many(int n, double* x) {
-  for (int k = 0; k < n; k += pack_width) store(exp(load(x + k)), x + k);
+  for (int k = 0; k < n; ++k) x[k] = exp(x[k]);
 }
 inline void log_many(int n, double* x) {
-  for (int k = 0; k < n; k += pack_width) store(log(load(x + k)), x + k);
+  for (int k = 0; k < n; ++k) x[k] = log(x[k]);
 }
+// n is even.
 inline void sigmoid_many(int n, const double* z, double* p) {
   for (int k = 0; k < n; k += pack_width) {
     const Pack x = load(z + k), e = exp(Pack(-magnitude(x))), a = 1.0 / (1.0 + e);
@@ -51,7 +52,9 @@ inline void sigmoid_many(int n, const double* z, double* p) {
 inline void softmax(int n, double* z) {
   double high = -infinity, total = 0.0;
   for (int c = 0; c < n; ++c) high = std::max(high, z[c]);
-  for (int c = 0; c < n; ++c) total += z[c] = exp(z[c] - high);
+  for (int c = 0; c < n; ++c) z[c] -= high;
+  exp_many(n, z);
+  for (int c = 0; c < n; ++c) total += z[c];
   for (int c = 0; c < n; ++c) z[c] /= total;
 }
 

@@ -109,27 +109,34 @@ struct Logistic {
     V z, opposite;  // z and sigma(-z)
   };
 
-  // Halley's iteration from z, on G * unit; elements where `done` is set stay as they are.
+  static constexpr int most_steps = 60;
+
+  // One step of Halley's iteration from z, on G * unit; elements where `done` is set stay as they are.
   template <class V, class Mask>
-  static Root<V> polish(V z, const V& m, const V& s, const V& unit, double last, Mask done) {
+  static void improve(Root<V>& root, const V& m, const V& unit, const V& unit_s, double last, Mask& done) {
+    const V& z = root.z;
+    const V e = exp(V(-z));
+    const V sigma = 1.0 / (1.0 + e);
+    const V o = e * sigma;
+    const V g = unit * (z - m) - unit_s * o;
+    const V w = unit_s * o * sigma;
+    const V slope = unit + w;
+    const V moved = maximum(V(z - g * slope / (slope * slope - 0.5 * g * w * (o - sigma))), broadcast<V>(0.0));
+    const V d = moved - z;
+    const V carried = o * (1.0 - sigma * d * (1.0 - 0.5 * (sigma - o) * d));
+    root = {done ? z : moved, done ? root.opposite : carried};
+    done = done | (magnitude(d) <= last);
+  }
+
+  template <class V, class Mask>
+  static Root<V> polish(const V& z, const V& m, const V& s, const V& unit, double last, Mask done) {
     const V unit_s = unit * s;
-    V opposite = broadcast<V>(0.5);
-    for (int iteration = 0; iteration < 60; ++iteration) {
-      const V e = exp(V(-z));
-      const V sigma = 1.0 / (1.0 + e);
-      const V o = e * sigma;
-      const V g = unit * (z - m) - unit_s * o;
-      const V w = unit_s * o * sigma;
-      const V slope = unit + w;
-      const V moved = maximum(V(z - g * slope / (slope * slope - 0.5 * g * w * (o - sigma))), broadcast<V>(0.0));
-      const V d = moved - z;
-      const V carried = o * (1.0 - sigma * d * (1.0 - 0.5 * (sigma - o) * d));
-      opposite = done ? opposite : carried;
-      z = done ? z : moved;
-      done = done | (magnitude(d) <= last);
+    Root<V> root{z, broadcast<V>(0.5)};
+    for (int step = 0; step < most_steps; ++step) {
+      improve(root, m, unit, unit_s, last, done);
       if (all(done)) break;
     }
-    return {z, opposite};
+    return root;
   }
 
   // log(z - m) + log(1 + e^z) = log s is nearly a straight line in z when s is large.
@@ -181,13 +188,23 @@ struct Logistic {
     double last;
   };
 
-  template <class V, class StartAt>
-  static V from_start(const V& p, const V& s, const V& y, StartAt&& start_at) {
+  // The problem for z >= 0: that of sign z, with 1 - t = v and m as above.
+  template <class V>
+  struct Reflected {
+    V t, sign, v, m;
+  };
+  template <class V>
+  static Reflected<V> reflected(const V& p, const V& s, const V& y) {
     const V t = maximum(y, broadcast<V>(0.0));
     const auto positive = p + s * (t - 0.5) >= 0.0;
     const V sign = select(positive, broadcast<V>(1.0), broadcast<V>(-1.0));
-    const V v = select(positive, 1.0 - t, t);  // 1 - t after the reflection
-    const V m = sign * p - s * v;
+    const V v = select(positive, 1.0 - t, t);
+    return {t, sign, v, sign * p - s * v};
+  }
+
+  template <class V, class StartAt>
+  static V from_start(const V& p, const V& s, const V& y, StartAt&& start_at) {
+    const auto [t, sign, v, m] = reflected(p, s, y);
     const Start<V> start = start_at(sign, m, s);
     return finish(polish(start.z, m, s, start.unit, start.last, s < 0.0), p, s, t, v, sign);
   }
