@@ -24,6 +24,13 @@ inline std::optional<experts::Asked> asked_of(const std::optional<KeptAnswers>& 
   return experts::Asked{{said.data(), said.data() + said.size()}, static_cast<int>(said.shape(1)), after};
 }
 
+// How many numbers there are for each of so many events; if there are no events, for any.
+inline std::size_t heads_of(std::size_t numbers, std::size_t rows, const experts::Experts& experts) {
+  if (rows) return numbers / rows;
+  const nb::gil_scoped_release free_threads;
+  return static_cast<std::size_t>(experts.answer_width());
+}
+
 inline AskedAnswers answers_of(std::vector<double> predictions, experts::Asked asked, std::size_t rows) {
   const auto heads = static_cast<std::size_t>(asked.heads);
   return {to_numpy(std::move(predictions), {rows, heads}),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <memory>
@@ -12,26 +13,12 @@
 #include "bind/dictionary.hpp"
 #include "bind/signals.hpp"
 #include "bind/state.hpp"
+#include "bind/turn.hpp"
 #include "odca/models/event_model.hpp"
 
 namespace odca::bind {
 
 using Look = nb::typed<nb::callable, nb::object()>;
-
-// Waits without the GIL: whoever is inside may need it. Nobody ever waits for a mutex while holding the GIL.
-class Turn {
- public:
-  explicit Turn(FairMutex& mutex) : mutex_(mutex) {
-    if (mutex_.try_lock()) return;
-    const nb::gil_scoped_release free_threads;
-    mutex_.lock();
-  }
-  ~Turn() { mutex_.unlock(); }
-  Turn(const Turn&) = delete;
-
- private:
-  FairMutex& mutex_;
-};
 
 class EventReading {
  public:
@@ -44,14 +31,12 @@ class EventReading {
     return look();
   }
 
-  // The names one after the other, and where each ends.
-  nb::bytes packed() const {
-    const std::string& bytes = model_.space().names().bytes();
-    return nb::bytes(bytes.data(), bytes.size());
-  }
-  nb::ndarray<nb::numpy, std::int64_t> ends() const {
-    const auto& ends = model_.space().names().ends();
-    return to_numpy(std::vector<std::int64_t>(ends.begin(), ends.end()));
+  // The names one after the other, and where each ends. Both at one moment: another thread may add names.
+  std::pair<nb::bytes, nb::ndarray<nb::numpy, std::int64_t>> names() const {
+    const text::NameTable& names = model_.space().names();
+    const auto& ends = names.ends();
+    return {nb::bytes(names.bytes().data(), names.bytes().size()),
+            to_numpy(std::vector<std::int64_t>(ends.begin(), ends.end()))};
   }
   void restore(const nb::bytes& bytes, const Vector<std::int64_t>& ends) {
     const Turn turn(model_.turn());

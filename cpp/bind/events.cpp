@@ -163,7 +163,11 @@ class EventCore : public EventReading {
   // A list, a tuple, or an array of doubles; false for anything else.
   static bool read_row(nb::handle y, std::vector<double>& out) {
     if (PyList_CheckExact(y.ptr()) || PyTuple_CheckExact(y.ptr())) {
-      for (std::size_t k = 0; k < nb::len(y); ++k) out.push_back(number_of(nb::object(y[k])));
+      const std::size_t size = nb::len(y);
+      for (std::size_t k = 0; k < size; ++k) {  // numbers of types of their own run Python code
+        if (nb::len(y) != size) throw InputError("y changed while it was read");
+        out.push_back(number_of(nb::object(y[k])));
+      }
       return true;
     }
     Py_buffer view;
@@ -209,10 +213,11 @@ class AutoEventCore : public EventReading {
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
             const nb::gil_scoped_release free_threads;
-            said = experts_.learn({batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr,
-                                   kept ? &*kept : nullptr},
-                                  signal_arrived);
-            return static_cast<std::int64_t>(said.size()) / experts_.heads();
+            experts::Experts::Learned learned = experts_.learn({batch, y.data(), weight ? weight->data() : nullptr,
+                                                                time ? time->data() : nullptr, kept ? &*kept : nullptr},
+                                                               signal_arrived);
+            said = std::move(learned.predictions);
+            return learned.events;
           });
     return shaped(std::move(said), rows);
   }
@@ -276,7 +281,7 @@ class AutoEventCore : public EventReading {
   }
 
   nb::ndarray<nb::numpy, double> shaped(std::vector<double> said, std::size_t rows) const {
-    const std::size_t heads = rows ? said.size() / rows : static_cast<std::size_t>(experts_.heads());
+    const std::size_t heads = heads_of(said.size(), rows, experts_);
     return to_numpy(std::move(said), {rows, heads});
   }
 
@@ -392,8 +397,7 @@ template <class Core>
 void bind_reading(nb::class_<Core>& core) {
   core.def("plain", &Core::plain, nb::arg("event").none())
       .def("while_still", &Core::while_still, nb::arg("look"))
-      .def("packed", &Core::packed)
-      .def("ends", &Core::ends)
+      .def("names", &Core::names)
       .def("restore", &Core::restore, nb::arg("bytes"), nb::arg("ends"));
 }
 

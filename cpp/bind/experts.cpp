@@ -43,21 +43,21 @@ nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vec
     if (*each && (*each)->shape(0) != rows) throw InputError("sample_weight and time must be as long as X");
   if (y.shape(0) != rows) throw InputError("y must be as long as X");
   const std::optional<experts::Asked> kept = asked_of(asked);
-  std::vector<double> predictions;
+  Experts::Learned learned;
   {
     const nb::gil_scoped_release free_threads;
-    predictions = self.learn(
+    learned = self.learn(
         {x.batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr, kept ? &*kept : nullptr},
         signal_arrived);
   }
   raise_if_interrupted();
-  const std::size_t heads = rows ? predictions.size() / rows : static_cast<std::size_t>(self.heads());
-  return to_numpy(std::move(predictions), {rows, heads});
+  const std::size_t heads = heads_of(learned.predictions.size(), rows, self);
+  return to_numpy(std::move(learned.predictions), {rows, heads});
 }
 
 // The margins of every expert from before each event, [event][head][expert].
 nb::ndarray<nb::numpy, double> learn_with_margins(Experts& self, const PyMatrix& x, const Vector<double>& y) {
-  const auto rows = static_cast<std::size_t>(x.batch.rows), heads = static_cast<std::size_t>(self.heads());
+  const auto rows = static_cast<std::size_t>(x.batch.rows);
   if (y.shape(0) != rows) throw InputError("y must be as long as X");
   std::vector<double> margins;
   {
@@ -65,7 +65,9 @@ nb::ndarray<nb::numpy, double> learn_with_margins(Experts& self, const PyMatrix&
     self.learn({x.batch, y.data()}, signal_arrived, &margins);
   }
   raise_if_interrupted();
-  return to_numpy(std::move(margins), {rows, heads, static_cast<std::size_t>(experts::expert_count)});
+  const auto each = static_cast<std::size_t>(experts::expert_count);
+  const std::size_t heads = heads_of(margins.size() / each, rows, self);
+  return to_numpy(std::move(margins), {rows, heads, each});
 }
 
 nb::ndarray<nb::numpy, double> predict(const Experts& self, const PyMatrix& x, bool steady) {
@@ -76,7 +78,7 @@ nb::ndarray<nb::numpy, double> predict(const Experts& self, const PyMatrix& x, b
     predictions = self.predict(x.batch, steady ? Answer::steady : Answer::live, signal_arrived);
   }
   raise_if_interrupted();
-  const std::size_t heads = rows ? predictions.size() / rows : static_cast<std::size_t>(self.heads());
+  const std::size_t heads = heads_of(predictions.size(), rows, self);
   return to_numpy(std::move(predictions), {rows, heads});
 }
 
@@ -115,6 +117,12 @@ nb::typed<nb::tuple, nb::any, nb::ellipsis> explain(const Experts& self, const P
   const std::size_t features = found.feature.size(), heads = found.intercept.size();
   return nb::make_tuple(to_numpy(std::move(found.feature)), to_numpy(std::move(found.slope), {features, heads}),
                         to_numpy(std::move(found.labels)), to_numpy(std::move(found.intercept)));
+}
+
+// Without the GIL, because whoever waits for the model must not hold it.
+std::vector<double> read(const Experts& self, std::vector<double> (Experts::*what)() const) {
+  const nb::gil_scoped_release free_threads;
+  return (self.*what)();
 }
 
 State get_state(const Experts& self) {
@@ -186,8 +194,11 @@ void bind_experts(nb::module_& m) {
       .def("ask", &ask, nb::arg("x"))
       .def(
           "require_fitting",
-          [](const Experts& self, const KeptAnswers& asked) {
-            self.require_fitting(*asked_of(asked), static_cast<std::int64_t>(asked.first.shape(0)));
+          [](const Experts& self, const KeptAnswers& kept) {
+            const experts::Asked asked = *asked_of(kept);
+            const auto rows = static_cast<std::int64_t>(kept.first.shape(0));
+            const nb::gil_scoped_release free_threads;
+            self.require_fitting(asked, rows);
           },
           nb::arg("asked"))
       .def("learn_with_margins", &learn_with_margins, nb::arg("x"), nb::arg("y"))
@@ -197,13 +208,13 @@ void bind_experts(nb::module_& m) {
       .def("declare", &Experts::declare, nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("count", &Experts::count, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("features", &Experts::features, nb::call_guard<nb::gil_scoped_release>())
-      .def_prop_ro("classes", &Experts::classes)
+      .def_prop_ro("classes", &Experts::classes, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("mean_norm", &Experts::mean_norm, nb::call_guard<nb::gil_scoped_release>())
-      .def("weights", [](const Experts& self) { return to_numpy(self.weights()); })
-      .def("steady_weights", [](const Experts& self) { return to_numpy(self.steady_weights()); })
+      .def("weights", [](const Experts& self) { return to_numpy(read(self, &Experts::weights)); })
+      .def("steady_weights", [](const Experts& self) { return to_numpy(read(self, &Experts::steady_weights)); })
       .def("history",
            [](const Experts& self) {
-             std::vector<double> rows = self.history();
+             std::vector<double> rows = read(self, &Experts::history);
              const std::size_t count = rows.size() / experts::History::width;
              return to_numpy(std::move(rows), {count, experts::History::width});
            })

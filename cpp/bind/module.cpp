@@ -16,5 +16,6 @@ NB_MODULE(_core, m) {
   odca::bind::bind_metrics(m);
   odca::bind::bind_baselines(m);
   odca::bind::bind_experts(m);
+  odca::bind::bind_turns(m);
   m.def("keep_freed_memory", &odca::keep_freed_memory);
 }

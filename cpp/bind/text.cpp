@@ -252,7 +252,12 @@ void bind_text(nb::module_& m) {
             return to_numpy(std::move(places));
           },
           nb::arg("block"), nb::arg("grow"))
-      .def("keys", [](const Vocabulary& self) { return names_of(self); })
+      .def("keys",
+           [](const Vocabulary& self) -> Names {
+             nb::list out;
+             self.each([&](std::string_view name) { out.append(to_bytes(name)); });
+             return out;
+           })
       .def("packed", [](const Vocabulary& self) { return to_bytes(self.bytes()); })
       .def("ends", [](const Vocabulary& self) { return to_numpy(self.ends()); })
       .def(

@@ -41,5 +41,6 @@ void bind_tables(nanobind::module_& m);
 void bind_metrics(nanobind::module_& m);
 void bind_baselines(nanobind::module_& m);
 void bind_experts(nanobind::module_& m);
+void bind_turns(nanobind::module_& m);
 
 }  // namespace odca::bind

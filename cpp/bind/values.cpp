@@ -97,7 +97,9 @@ nb::object as_name(nb::handle key) {
   if (!PyIndex_Check(k) || PyBool_Check(k))
     throw nb::type_error(
         ("a name must be a string (or a whole number, which is taken as one); got " + name_of_type(key)).c_str());
-  return nb::str(nb::steal(PyNumber_Index(k)));
+  const nb::object held = nb::borrow(key), whole = nb::steal(PyNumber_Index(k));  // which may drop the key
+  if (!whole.is_valid()) throw nb::python_error();
+  return nb::str(whole);
 }
 
 text::Value value_of(std::string_view path, nb::handle object, nb::object& kept, std::string& digits) {
@@ -109,8 +111,11 @@ text::Value value_of(std::string_view path, nb::handle object, nb::object& kept,
     return Value::of_text(utf8(kept));
   }
   if (PyBool_Check(x)) return Value::of_boolean(x == Py_True);
-  if (is_type(object, "numpy.bool_") || is_type(object, "numpy.bool"))
-    return Value::of_boolean(PyObject_IsTrue(x) == 1);
+  if (is_type(object, "numpy.bool_") || is_type(object, "numpy.bool")) {
+    const int truth = PyObject_IsTrue(x);
+    if (truth < 0) throw nb::python_error();
+    return Value::of_boolean(truth == 1);
+  }
   if (is_type(object, "numpy.datetime64")) {
     kept = of_numpy(object);
     if (PyLong_Check(kept.ptr())) return Value::of_date({PyLong_AsDouble(kept.ptr()), true});

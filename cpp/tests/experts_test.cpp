@@ -49,9 +49,10 @@ Stream expert_stream(const Kind& kind, std::uint64_t seed, bool hard, StreamOpti
 
 std::vector<double> learn(Experts& experts, const Stream& stream, std::int64_t from, std::int64_t to) {
   const auto call = stream.call(from, to);
-  std::vector<double> predicted = experts.learn(
-      {call.events.batch, stream.y.data() + from, stream.weight.data() + from, stream.time.data() + from});
-  REQUIRE(static_cast<std::int64_t>(predicted.size()) == (to - from) * experts.heads());
+  std::vector<double> predicted =
+      experts.learn({call.events.batch, stream.y.data() + from, stream.weight.data() + from, stream.time.data() + from})
+          .predictions;
+  REQUIRE(static_cast<std::int64_t>(predicted.size()) == (to - from) * experts.answer_width());
   return predicted;
 }
 std::vector<double> learn(Experts& experts, const Stream& stream) { return learn(experts, stream, 0, stream.rows); }
@@ -233,7 +234,7 @@ TEST_CASE("the steady answer is the linear model that linear() returns") {
       const std::vector<double> answers = predict_steadily(experts, stream, 0, stream.rows);
       const auto call = stream.call(0, stream.rows);
       odca::Batch::Scratch scratch;
-      const auto heads = static_cast<std::size_t>(experts.heads()), features = linear.weight.size() / heads;
+      const auto heads = static_cast<std::size_t>(experts.answer_width()), features = linear.weight.size() / heads;
       for (std::int64_t i = 0; i < stream.rows; ++i) {
         std::vector<double> z = linear.intercept;
         call.events.batch.row(i, scratch).each([&](std::int64_t j, double x) {
@@ -296,7 +297,7 @@ TEST_CASE("more classes may appear") {
     CHECK_THROWS_AS(experts.declare(2'000'000), InputError);
     experts.declare(kind.classes + 2);
     if (kind.task == Task::numbers) {
-      CHECK(experts.heads() == 1);
+      CHECK(experts.answer_width() == 1);
       continue;
     }
     CHECK(experts.classes() == kind.classes + 2);
@@ -356,9 +357,9 @@ TEST_CASE("an interrupted call stops between two events, with those learned that
       expert_stream(kind, 22, false, {.rows = 4000, .width = 300, .density = 1.0, .zero_weight = 0.0, .late = 0.0});
   Experts stopped(kind.task, kind.classes), prefix(kind.task, kind.classes);
   const auto call = stream.call(0, stream.rows);
-  const std::vector<double> predicted = stopped.learn(
-      {call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}, [] { return true; });
-  const auto learned = static_cast<std::int64_t>(predicted.size()) / stopped.heads();
+  const std::int64_t learned =
+      stopped.learn({call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}, [] { return true; })
+          .events;
   REQUIRE(learned > 0);
   REQUIRE(learned < stream.rows);
   CHECK(stopped.count() == learned);

@@ -70,8 +70,7 @@ class Gatherer {
   }
 
   Gathered done() {
-    const text::Vocabulary& names = vocabulary_;
-    for (std::int32_t k = 0; k < names.size(); ++k) out_.names.emplace_back(names[k]);
+    vocabulary_.each([&](std::string_view name) { out_.names.emplace_back(name); });
     return out_;
   }
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from odca import KL, L2, ElasticNet, Exponential, Hinge, Infinite, Learner, LogLoss, Sliding, SquaredError
+from odca.models.auto import AutoLearner
 from streams import WINDOWS, assert_same_bits, make_stream, options
 
 # The promise is a few milliseconds. A shared machine with two cores may not run a thread for some tens of them.
@@ -79,6 +80,28 @@ def test_a_prediction_waits_only_a_little_for_a_long_learn(case: str) -> None:
     assert learner.count == n
     during = counts - {0, n}
     assert during, "the learn was over before a prediction came in between"
+    assert max(waits) < LONGEST_WAIT
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("task", ["numbers", "classes"])
+def test_a_prediction_waits_only_a_little_for_a_long_automatic_learn(task: Any) -> None:
+    learner = AutoLearner(task, classes=5)
+    rng = np.random.default_rng(61)
+    n = 40_000 if task == "numbers" else 10_000
+    X = np.broadcast_to(rng.normal(size=50), (n, 50))
+    y = rng.normal(size=n) if task == "numbers" else rng.integers(5, size=n).astype(float)
+    waits, counts = [], set()
+    with in_background(lambda: learner.learn(X, y)) as thread:
+        while thread.is_alive():
+            start = time.perf_counter()
+            answers = learner.predict(X[:200])
+            waits.append(time.perf_counter() - start)
+            assert (answers == answers[0]).all(), "two rows of one call saw different models"
+            counts.add(learner.count)
+            time.sleep(0.001)
+    assert learner.count == n
+    assert counts - {0, n}, "the learn was over before a prediction came in between"
     assert max(waits) < LONGEST_WAIT
 
 

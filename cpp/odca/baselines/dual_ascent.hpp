@@ -32,9 +32,7 @@ class DualAscent {
   // `batch` and `y` are the set, the same in every call; `order` lists the rows to visit. An error or Ctrl-C leaves everything unchanged.
   void visit(const Batch& batch, const double* y, std::span<const std::int64_t> order, const Interrupted& interrupted) {
     std::vector<double> sum = sum_, duals = duals_;
-    FairMutex nobody;
-    const std::scoped_lock nobody_waits(nobody);
-    LongCall call(nobody, interrupted);
+    LongCall call(interrupted);
     bool stopped = false;
     std::visit(
         [&](const auto& loss) {

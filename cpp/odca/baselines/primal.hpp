@@ -47,9 +47,7 @@ class PrimalLearner {
   // leaves the model unchanged.
   void learn(const Batch& batch, const double* y, double* margins, const Interrupted& interrupted) {
     State before = state_;
-    FairMutex nobody;
-    const std::scoped_lock nobody_waits(nobody);
-    LongCall call(nobody, interrupted);
+    LongCall call(interrupted);
     bool stopped = false;
     try {
       state_.resize(static_cast<std::size_t>(batch.features()), options_.kappa > 0.0);

@@ -9,7 +9,6 @@
 // direction[head][slot].
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "odca/experts/mixture.hpp"
 
@@ -22,7 +21,7 @@ bool is_inside(double z, double bound) { return std::fabs(z) < bound; }
 }  // namespace
 
 Explanation Experts::explain(const Batch& batch, Answer answer) const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   Batch::Scratch scratch;
   const Row row = batch.row(0, scratch);
   Explanation out;

@@ -59,6 +59,11 @@ void Experts::write_said(const Row& row, Workspace& work) const {
 // Learning
 
 void Experts::require_fitting(const Asked& asked, std::int64_t rows) const {
+  const auto inside = gate_.inside();
+  require_fitting_inside(asked, rows);
+}
+
+void Experts::require_fitting_inside(const Asked& asked, std::int64_t rows) const {
   const bool possible = asked.heads == 1 || (asked.heads > 2 && asked.heads <= heads());
   if (!possible || asked.said.size() != static_cast<std::size_t>(rows * asked.heads * said_width) || asked.after < 0 ||
       asked.after > learned_from())

@@ -12,7 +12,6 @@
 // merging does not matter. A part of a model has the same weights and a share of all sums: merging the parts returns it.
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "odca/experts/mixture.hpp"
 
@@ -125,22 +124,24 @@ void FeatureTable::move_constants(const std::vector<double>& by) {
 
 // The experts
 
-Experts::Experts(const Experts& other) : Experts(other.task(), other.classes()) {
-  const std::lock_guard inside(other.mutex_);
-  task_ = other.task_, classes_ = other.classes_;
-  features_ = other.features_, class_labels_ = other.class_labels_, number_labels_ = other.number_labels_;
-  bayes_ = other.bayes_, simplex_ = other.simplex_, kalman_ = other.kalman_, top_ = other.top_;
-  steady_ = other.steady_, late_ = other.late_;
-  residual_ = other.residual_, kalman_residual_ = other.kalman_residual_, event_weights_ = other.event_weights_;
-  count_ = other.count_, timed_ = other.timed_;
-  first_time_ = other.first_time_, last_time_ = other.last_time_;
-  history_ = other.history_;
+Experts::Experts(const Experts& other) : Experts(other, other.gate_.inside()) {}
+
+Experts::Experts(const Experts& other, const Gate::Hold& /*inside*/) : Experts(Task::numbers, 0) {
+  all(*this) = all(other);
 }
 
 void Experts::merge(const Experts& other, const std::vector<std::int64_t>& places, const std::vector<int>& classes) {
   Experts there(other);  // what it is at one moment
-  const std::lock_guard only_writer(writing_);
-  const std::lock_guard inside(mutex_);
+  const auto only_writer = gate_.only_writer();
+  Experts merged(*this);  // other threads see the old model until this one is done
+  merged.absorb(there, places, classes);
+  const auto inside = gate_.inside();
+  auto mine = all(*this), made = all(merged);
+  mine.swap(made);
+  ++changes_;
+}
+
+void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, const std::vector<int>& classes) {
   if ((there.task_ == Task::numbers) != (task_ == Task::numbers)) throw InputError("merge needs models of one task");
   if (!places.empty() && static_cast<std::int64_t>(places.size()) < there.features_.size())
     throw InputError("merge needs a place for every feature of the other model");
@@ -182,8 +183,8 @@ void Experts::merge(const Experts& other, const std::vector<std::int64_t>& place
 
 void Experts::become_part(int part, int parts) {
   if (parts < 1 || part < 0 || part >= parts) throw InputError("a part must be one of at least one");
-  const std::lock_guard only_writer(writing_);
-  const std::lock_guard inside(mutex_);
+  const auto only_writer = gate_.only_writer();
+  const auto inside = gate_.inside();
   const double share = 1.0 / parts;
   const std::vector<double> before = bases();
   class_labels_.keep_share(share), number_labels_.keep_share(share);
@@ -196,6 +197,7 @@ void Experts::become_part(int part, int parts) {
   count_ = learned + of_this(count_ - learned_from()), timed_ = of_this(timed_);
   event_weights_ = {event_weights_.mean() * static_cast<double>(learned), static_cast<double>(learned)};
   freeze_members();
+  ++changes_;
 }
 
 }  // namespace odca::experts

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "odca/experts/log_loss_solve.hpp"
 #include "odca/math/widest.hpp"
@@ -76,9 +75,9 @@ Experts::Experts(Task task, int classes)
 
 // Learning and predicting
 
-std::vector<double> Experts::learn(const Events& events, const Interrupted& interrupted, std::vector<double>* margins) {
-  const std::lock_guard only_writer(writing_);
-  const std::lock_guard inside(mutex_);
+Experts::Learned Experts::learn(const Events& events, const Interrupted& interrupted, std::vector<double>* margins) {
+  const auto only_writer = gate_.only_writer();
+  auto inside = gate_.inside();
   require_valid(events);
   const Batch& batch = events.batch;
   if (batch.rows > 0 && !batch.widens) features_.grow(batch.features());
@@ -86,9 +85,11 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
   std::vector<Stretch> stretches{{0, classes_}};
   Workspace work(heads()), earlier(events.asked ? heads() : 0);
-  LongCall call(mutex_, interrupted);
-  for (std::int64_t row = 0; row < batch.rows; ++row) {
+  LongCall call(inside, interrupted);
+  std::int64_t row = 0;
+  for (bool stopped = false; row < batch.rows && !stopped; ++row) {
     const double y = events.y[row];
+    ++changes_;
     if (task_ != Task::numbers && y >= classes_) {
       add_classes(static_cast<int>(y) + 1);
       stretches.push_back({out.size(), classes_});
@@ -108,26 +109,35 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
     if (was_informed) write_asked(late, earlier.margin.data()), mix(earlier);
     learn_one(h, work, was_informed ? earlier : work, late, y, events.weight ? events.weight[row] : 1.0,
               events.time ? events.time[row] : std::nan(""));
-    if (call.should_stop((h.size + constant_work) * row_experts)) break;
+    stopped = call.should_stop((h.size + constant_work) * row_experts);
   }
-  return with_all_classes(out, stretches);
+  return {row, with_all_classes(out, stretches)};
 }
 
 std::vector<double> Experts::predict(const Batch& batch, Answer answer, const Interrupted& interrupted,
                                      Asked* asked) const {
-  const std::lock_guard inside(mutex_);
+  auto inside = gate_.inside();
+  const std::uint64_t before = changes_;
+  LongCall call(inside, interrupted);
+  std::vector<double> out = predict_inside(call, batch, answer, asked);
+  if (changes_ == before) return out;
+  // Another call changed the model while it was let in. Again, by a copy; or, if that would cost more than to predict, with nobody let in.
+  LongCall alone(interrupted);
+  if (batch.stored() < features_.size()) return predict_inside(alone, batch, answer, asked);
+  const Experts copy(*this, inside);
+  inside.unlock();
+  return copy.predict_inside(alone, batch, answer, asked);
+}
+
+// Ends early if the model changes meanwhile.
+std::vector<double> Experts::predict_inside(LongCall& call, const Batch& batch, Answer answer, Asked* asked) const {
   if (asked) *asked = {{}, heads(), learned_from()};
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
   Workspace work(heads());
-  int known = classes_;
-  LongCall call(mutex_, interrupted);
-  for (std::int64_t row = 0; row < batch.rows; ++row) {
-    if (classes_ != known) {  // another call added some while the mutex was open: all events are to have as many heads
-      known = classes_, row = 0;
-      out.clear(), work = Workspace(heads());
-      if (asked) *asked = {{}, heads(), learned_from()};
-    }
+  const std::uint64_t before = changes_;
+  bool stopped = false;
+  for (std::int64_t row = 0; row < batch.rows && !stopped && changes_ == before; ++row) {
     const Row h = batch.row(row, work.row);
     require_numbers(h, row);
     if (answer == Answer::steady)
@@ -135,13 +145,13 @@ std::vector<double> Experts::predict(const Batch& batch, Answer answer, const In
     else
       evaluate(h, work), append_answer(h, work, asked != nullptr, out);
     if (asked) asked->said.insert(asked->said.end(), work.said.begin(), work.said.end());
-    if (call.should_stop((h.size + constant_work) * row_experts)) break;
+    stopped = call.should_stop((h.size + constant_work) * row_experts);
   }
   return out;
 }
 
 void Experts::require_valid(const Events& events) const {
-  if (events.asked) require_fitting(*events.asked, events.batch.rows);
+  if (events.asked) require_fitting_inside(*events.asked, events.batch.rows);
   Batch::Scratch scratch;
   double known = classes_;
   for (std::int64_t row = 0; row < events.batch.rows; ++row) {
@@ -213,7 +223,7 @@ void Experts::append_steady_prediction(const Row& row, std::vector<double>& out)
 }
 
 LinearModel Experts::linear() const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   const auto features = static_cast<std::size_t>(features_.size()), count = static_cast<std::size_t>(heads());
   const PerMember& weight = steady_.weight();
   const auto mixed = [&](const double* of_members) {
@@ -327,10 +337,12 @@ void Experts::solve_classes(Workspace& t, int y, double sd, const double* s) con
 // New classes
 
 void Experts::declare(int classes) {
-  const std::lock_guard only_writer(writing_);
-  const std::lock_guard inside(mutex_);
+  const auto only_writer = gate_.only_writer();
+  const auto inside = gate_.inside();
   if (classes > most_classes) throw InputError("there are at most a million classes; got " + std::to_string(classes));
-  if (task_ != Task::numbers && classes > classes_) add_classes(classes);
+  if (task_ == Task::numbers || classes <= classes_) return;
+  add_classes(classes);
+  ++changes_;
 }
 
 void Experts::add_classes(int classes) {
@@ -358,33 +370,43 @@ void Experts::arrange_classes(std::vector<int> source) {
 
 // Reading
 
+int Experts::classes() const {
+  const auto inside = gate_.inside();
+  return classes_;
+}
+
+int Experts::answer_width() const {
+  const auto inside = gate_.inside();
+  return heads();
+}
+
 std::int64_t Experts::count() const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   return count_;
 }
 
 std::int64_t Experts::features() const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   return features_.size();
 }
 
 std::vector<double> Experts::weights() const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   return {bayes_.weight.begin(), bayes_.weight.begin() + expert_count};
 }
 
 std::vector<double> Experts::steady_weights() const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   return {steady_.weight().begin(), steady_.weight().begin() + member_count};
 }
 
 double Experts::mean_norm() const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   return features_.mass() > 0.0 ? features_.mean_norm() : 0.0;
 }
 
 std::vector<double> Experts::history() const {
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   return history_.rows();
 }
 

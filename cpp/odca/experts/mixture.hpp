@@ -7,8 +7,8 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "odca/experts/experts.hpp"
@@ -22,7 +22,6 @@
 #include "odca/experts/steady.hpp"
 #include "odca/math/batch.hpp"
 #include "odca/problem/losses.hpp"
-#include "odca/sync/fair_mutex.hpp"
 #include "odca/sync/long_call.hpp"
 
 namespace odca::experts {
@@ -73,19 +72,22 @@ class Experts {
   Experts(Task task, int classes);
   Experts(const Experts& other);  // as it is between two events
 
-  Task task() const { return task_; }
-  int classes() const { return classes_; }
+  int classes() const;
   // How many numbers a prediction has: the log odds of the second class, the log probabilities of all, or the number.
-  int heads() const { return task_ == Task::classes ? classes_ : 1; }
+  int answer_width() const;
 
-  // Learns the events in order. Returns the prediction of each from before it was learned, [event][head], for as many as were
-  // learned: all, unless the call was interrupted. A label one above the known classes is a new class, which has a head from its
+  // Learns the events in order. Returns how many were learned, all unless the call was interrupted, and the prediction of each from
+  // before it was learned, [event][head]. A label one above the known classes is a new class, which has a head from its
   // event on. Invalid input is refused before anything changes.
   // `margins`, if given, receives those of every expert, [event][head][expert]; no new class may appear then.
   // Of events that were asked about before, the mixers learn from what the experts said then; the experts learn from where they are
   // now. late.cpp says more.
-  std::vector<double> learn(const Events& events, const Interrupted& interrupted = {},
-                            std::vector<double>* margins = nullptr);
+  struct Learned {
+    std::int64_t events = 0;
+    std::vector<double> predictions;
+  };
+  Learned learn(const Events& events, const Interrupted& interrupted = {}, std::vector<double>* margins = nullptr);
+  // All events are answered by the same model, whatever other threads do.
   // `asked`, if given, receives what is to be kept until the labels of the events come.
   std::vector<double> predict(const Batch& batch, Answer answer = Answer::live, const Interrupted& interrupted = {},
                               Asked* asked = nullptr) const;
@@ -140,6 +142,11 @@ class Experts {
     explicit Workspace(int heads);
   };
 
+  Experts(const Experts& other, const Gate::Hold& inside);
+  int heads() const { return task_ == Task::classes ? classes_ : 1; }
+  void absorb(Experts& there, const std::vector<std::int64_t>& places, const std::vector<int>& classes);
+  std::vector<double> predict_inside(LongCall& call, const Batch& batch, Answer answer, Asked* asked) const;
+  void require_fitting_inside(const Asked& asked, std::int64_t rows) const;
   void require_valid(const Events& events) const;
   void add_classes(int classes);
 
@@ -204,6 +211,15 @@ class Experts {
   void read_parts(const SavedState::Parts& parts);
   void require_possible() const;
 
+  // All that is learned, to be copied or swapped.
+  template <class Self>
+  static auto all(Self& self) {
+    return std::tie(self.task_, self.classes_, self.features_, self.class_labels_, self.number_labels_, self.bayes_,
+                    self.simplex_, self.kalman_, self.top_, self.steady_, self.late_, self.residual_,
+                    self.kalman_residual_, self.event_weights_, self.count_, self.timed_, self.first_time_,
+                    self.last_time_, self.history_);
+  }
+
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
     FeatureTable::each_part(self.features_, visit);
@@ -239,8 +255,8 @@ class Experts {
   double first_time_ = 0.0, last_time_ = 0.0;
   History history_;
   Logistic logistic_;
-  std::mutex writing_;  // calls that write come one after another; the mutex opens between events
-  mutable FairMutex mutex_;
+  Gate gate_;
+  std::uint64_t changes_ = 0;  // of the state, for predictions that let others in between two events
 };
 
 }  // namespace odca::experts

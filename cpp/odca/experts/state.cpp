@@ -1,7 +1,6 @@
 // Everything that was learned, as named arrays and back.
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "odca/experts/mixture.hpp"
 #include "odca/math/checks.hpp"
@@ -55,7 +54,7 @@ bool on_the_simplex(const PerExpert& weights) {
 SavedState Experts::state() const {
   SavedState out;
   out.experts = Layout::in_files().text();
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   each_part(*this, [&](const char* name, const auto& value) { out.parts.emplace_back(name, as_numbers(value)); });
   out.parts = rearranged(std::move(out.parts), Layout::in_memory(), Layout::in_files(), heads(), class_count());
   return out;
@@ -79,14 +78,15 @@ void Experts::read_parts(const SavedState::Parts& parts) {
 }
 
 void Experts::restore(const SavedState& state) {
-  const std::lock_guard only_writer(writing_);
+  const auto only_writer = gate_.only_writer();
   const SavedState::Parts parts =
       rearranged(state.parts, Layout::of(state), Layout::in_memory(), heads(), class_count());
   Experts made(task_, classes_);
   made.read_parts(parts);
   made.require_possible();
-  const std::lock_guard inside(mutex_);
+  const auto inside = gate_.inside();
   read_parts(parts);  // again, and this time it cannot fail
+  ++changes_;
 }
 
 void Experts::require_possible() const {

@@ -37,12 +37,14 @@ NameTable names_from(std::string_view bytes, const std::vector<std::int64_t>& en
 
 void Vocabulary::restore(std::string_view bytes, const std::vector<std::int64_t>& ends) {
   auto names = std::make_shared<const NameTable>(names_from(bytes, ends));
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock all(names_);
+  const std::scoped_lock pointer(pointer_);
   base_ = std::move(names);
   fresh_ = {};
 }
 
 std::vector<std::int64_t> Vocabulary::ends() const {
+  const std::scoped_lock all(names_);
   std::vector<std::int64_t> out(base_->ends().begin(), base_->ends().end());
   const auto before = static_cast<std::int64_t>(base_->bytes().size());
   for (const std::size_t end : fresh_.ends()) out.push_back(before + static_cast<std::int64_t>(end));
@@ -51,9 +53,14 @@ std::vector<std::int64_t> Vocabulary::ends() const {
 
 // The fresh names become known to all.
 void Vocabulary::settle() {
+  const std::scoped_lock all(names_);
+  settle_all();
+}
+
+void Vocabulary::settle_all() {
   NameTable all = *base_;
   for (std::int32_t k = 0; k < fresh_.size(); ++k) all.add(fresh_.hash(k), fresh_[k]);
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock pointer(pointer_);
   base_ = std::make_shared<const NameTable>(std::move(all));
   fresh_ = {};
 }

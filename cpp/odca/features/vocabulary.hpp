@@ -11,6 +11,7 @@
 #include "odca/errors.hpp"
 #include "odca/features/block.hpp"
 #include "odca/features/hash.hpp"
+#include "odca/sync/fair_mutex.hpp"
 
 namespace odca::text {
 
@@ -20,18 +21,26 @@ FeatureHash hash_of_key(std::string_view key);
 // The names of a file: one after the other, and where each ends. Throws InputError for what cannot be.
 NameTable names_from(std::string_view bytes, const std::vector<std::int64_t>& ends);
 
+// Several threads may use one.
 class Vocabulary {
  public:
   static constexpr std::int32_t most = 0x7ffffffd;
 
-  std::int32_t size() const { return base_->size() + fresh_.size(); }
-  std::string_view operator[](std::int32_t number) const {
-    return number < base_->size() ? (*base_)[number] : fresh_[number - base_->size()];
+  std::int32_t size() const {
+    const std::scoped_lock all(names_);
+    return base_->size() + fresh_.size();
+  }
+  // Calls visit(name) for each, in order.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    const std::scoped_lock all(names_);
+    for (const NameTable* part : {base_.get(), &fresh_})
+      for (std::int32_t k = 0; k < part->size(); ++k) visit((*part)[k]);
   }
 
   // Most of the names, as they are now: they never change, and any thread may look there.
   std::shared_ptr<const NameTable> known() const {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock pointer(pointer_);
     return base_;
   }
 
@@ -41,6 +50,7 @@ class Vocabulary {
   // Where the new names of a block are among all; -1 for those that are not there. If it is to `grow`, they are added in their order:
   // blocks that come in the stream's order number the names as one block of the whole text would.
   std::vector<std::int32_t> absorb(const Block& block, bool grow) {
+    const std::scoped_lock all(names_);
     const NameTable& names = block.names;
     std::vector<std::int32_t> places(static_cast<std::size_t>(names.size()));
     constexpr std::int32_t ahead = 8;
@@ -50,13 +60,16 @@ class Vocabulary {
       if (k + ahead < names.size()) base_->fetch_bytes(names.hash(k + ahead));
       places[static_cast<std::size_t>(k)] = place_of(names.hash(k), names[k], grow);
     }
-    if (fresh_.size() > least_fresh && fresh_.size() > base_->size() / 16) settle();
+    if (fresh_.size() > least_fresh && fresh_.size() > base_->size() / 16) settle_all();
     return places;
   }
 
   // The names one behind the other, and where each ends: for a file. `restore` is the reverse; it throws InputError for
   // what cannot be.
-  std::string bytes() const { return base_->bytes() + fresh_.bytes(); }
+  std::string bytes() const {
+    const std::scoped_lock all(names_);
+    return base_->bytes() + fresh_.bytes();
+  }
   std::vector<std::int64_t> ends() const;
   void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
 
@@ -66,6 +79,7 @@ class Vocabulary {
  private:
   static constexpr std::int32_t least_fresh = 256;
 
+  void settle_all();
   std::int32_t place_of(std::uint64_t hash, std::string_view name, bool grow) {
     const std::int32_t place = base_->find(hash, name);
     if (place >= 0) return place;
@@ -78,7 +92,8 @@ class Vocabulary {
   // A table that others may read, and the names that came since it was made.
   std::shared_ptr<const NameTable> base_ = std::make_shared<const NameTable>();
   NameTable fresh_;
-  mutable std::mutex mutex_;  // of the pointer
+  mutable FairMutex names_;    // around all of this, while it is read or changed
+  mutable FairMutex pointer_;  // around changes of the pointer: threads that parse do not wait for the names of a block
 };
 
 }  // namespace odca::text

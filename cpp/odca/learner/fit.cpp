@@ -90,38 +90,34 @@ bool Learner::ascend(Ascent& ascent, std::int64_t passes, const std::vector<doub
 }
 
 void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, const Interrupted& interrupted) {
-  const std::scoped_lock only_writer(writing_);
+  const auto only_writer = gate_.only_writer();
   require_events("refine");
   require_value();
   const std::vector<double> tolerances(tolerance > 0.0 ? config_.lanes : 0, tolerance);
   Learner refined(*this);  // other threads see the old model until this one is done
   if (passes == 0 || (!tolerances.empty() && within(refined.duality_gap_unlocked(), tolerances))) return;
-  FairMutex nobody;
-  const std::scoped_lock nobody_waits(nobody);
-  LongCall call(nobody, interrupted);
+  LongCall call(interrupted);
   Ids everyone(refined.state_.buffer.size());
   for (std::size_t k = 0; k < everyone.size(); ++k) everyone[k] = refined.state_.buffer.at(k);
   Ascent ascent{.roster = {std::move(everyone), Order(true, seed), 2}, .jointly = false};
   refined.pass_->settle();
   refined.ascend(ascent, passes, tolerances, call);
   refined.state_.buffer.compact();
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   state_ = std::move(refined.state_);
 }
 
 Learner::FitReport Learner::fit(const Events& events, const FitOptions& options, double* margin,
                                 const Interrupted& interrupted) {
-  const std::scoped_lock only_writer(writing_);
+  const auto only_writer = gate_.only_writer();
   require_value();
   Config config = config_;
   config.shape.resize(config.shaped_features, config.lanes);
   Learner fitted(std::move(config));  // other threads see the old model until this one is done
-  FairMutex nobody;
-  const std::scoped_lock nobody_waits(nobody);
-  LongCall call(nobody, interrupted);
+  LongCall call(interrupted);
   FitReport report = fitted.solve(events, options, margin, call);
   if (report.passes == 0) return report;
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   state_ = std::move(fitted.state_);
   config_.shape = std::move(fitted.config_.shape);
   return report;

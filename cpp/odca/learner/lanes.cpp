@@ -21,7 +21,7 @@ bool knows_signs(const Config& config) {
 }  // namespace
 
 std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, const std::vector<bool>& mirrored) const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   const int candidates = config_.candidates;
   const auto differ = [candidates](const std::vector<double>& values) {  // from one model to another
     for (std::size_t l = candidates; l < values.size(); ++l)

@@ -18,15 +18,17 @@ Learner::Learner(Config config) : config_(std::move(config)), state_(config_.emp
   for (int l = 0; l < config_.lanes; ++l)
     state_.lane.q[l] = config_.prior_strength[l] > 0.0 ? 1.0 / config_.prior_strength[l] : 0.0;
   pass_ = make_pass(config_, state_, transaction_);
+  chosen_.reserve(static_cast<std::size_t>(config_.models()));
 }
 
 Learner::Learner(const Learner& other) {
   {
-    const std::scoped_lock hold(other.mutex_);  // the shape in the configuration grows with the state
+    const auto inside = other.gate_.inside();  // the shape in the configuration grows with the state
     config_ = other.config_;
     state_ = other.state_;
   }
   pass_ = make_pass(config_, state_, transaction_);
+  chosen_.reserve(static_cast<std::size_t>(config_.models()));
 }
 
 void Learner::grow(std::int64_t features) {
@@ -36,25 +38,26 @@ void Learner::grow(std::int64_t features) {
 }
 
 std::int64_t Learner::learn(const Events& events, const Report& report, const Interrupted& interrupted) {
-  const std::scoped_lock only_writer(writing_);
-  const std::unique_lock hold(mutex_);
-  return learn_unlocked(events, report, interrupted);
+  const auto only_writer = gate_.only_writer();
+  auto inside = gate_.inside();
+  return learn_inside(inside, events, report, interrupted);
 }
 
 bool Learner::try_learn(const Events& events, const Report& report) {
   const std::int64_t each = config_.fixed_features + 16;
   if (!LongCall::ends_before_first_check(events.batch.stored() * config_.lanes + events.batch.rows * each))
     return false;
-  const std::unique_lock only_writer(writing_, std::try_to_lock);
+  const auto only_writer = gate_.try_only_writer();
   if (!only_writer) return false;
-  const std::unique_lock hold(mutex_, std::try_to_lock);
-  if (!hold) return false;
-  learn_unlocked(events, report, {});
+  auto inside = gate_.try_inside();
+  if (!inside) return false;
+  learn_inside(inside, events, report, {});
   return true;
 }
 
-std::int64_t Learner::learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted) {
-  LongCall call(mutex_, interrupted);
+std::int64_t Learner::learn_inside(Gate::Hold& inside, const Events& events, const Report& report,
+                                   const Interrupted& interrupted) {
+  LongCall call(inside, interrupted);
   transaction_.begin(events.batch.stored());
   try {
     if (events.batch.widens)
@@ -100,7 +103,7 @@ void add_offset(const LaneValues& offset, std::int64_t i, int models, bool finit
 
 void Learner::predict(const Batch& batch, const LaneValues& offset, bool smoothed, double* out,
                       const Interrupted& interrupted) const {
-  std::unique_lock hold(mutex_);
+  auto inside = gate_.inside();
   // For few rows only the needed weights are computed; for many rows all weights are, and the model is unlocked again.
   const bool as_of_many = batch.stored() >= state_.features;
   const bool lacks_zeros = config_.scale && state_.scaling.kind == Scaling::centred && batch.is_sparse();
@@ -109,14 +112,12 @@ void Learner::predict(const Batch& batch, const LaneValues& offset, bool smoothe
   const Units units = all_at_once ? Units(state_.scaling, config_.intercept) : Units();
   const std::int64_t features = state_.features;
   const int models = config_.models();
-  if (all_at_once) hold.unlock();
+  if (all_at_once) inside.unlock();
   // The margin of a row of zeros if rows are centred, which a sparse row leaves implicit.
   std::vector<double> of_zeros(lacks_zeros ? static_cast<std::size_t>(models) : 0, 0.0);
   for (std::size_t at = 0; lacks_zeros && at < all.size(); ++at)
     of_zeros[at % models] -= units.centres[at / models] * units.factors[at / models] * all[at];
-  FairMutex nobody;
-  nobody.lock();
-  LongCall call(nobody, interrupted);
+  LongCall call(interrupted);
   Batch::Scratch scratch;
   std::vector<double> standardised;
   for (std::int64_t i = 0; i < batch.rows; ++i) {
@@ -142,8 +143,8 @@ void Learner::predict(const Batch& batch, const LaneValues& offset, bool smoothe
 bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* out) const {
   const int models = config_.models();
   if (!LongCall::ends_before_first_check(row.size * models + config_.fixed_features)) return false;
-  const std::unique_lock hold(mutex_, std::try_to_lock);
-  if (!hold || (config_.scale && state_.scaling.kind == Scaling::centred)) return false;
+  const auto inside = gate_.try_inside();
+  if (!inside || (config_.scale && state_.scaling.kind == Scaling::centred)) return false;
   Row h = row;
   bool finite = cut_unknown(h, state_.features);
   if (config_.scale) {
@@ -242,17 +243,17 @@ std::vector<double> Learner::weights_of(const std::vector<int>& lanes, bool smoo
 }
 
 std::vector<double> Learner::weights(bool smoothed) const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   return weights_of(chosen(), smoothed);
 }
 
 Units Learner::units() const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   return Units(state_.scaling, config_.intercept);
 }
 
 std::vector<double> Learner::weights_at(std::span<const std::int32_t> features, bool smoothed) const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   const std::vector<int>& lanes = chosen();
   const std::size_t n = lanes.size();
   std::vector<double> out(features.size() * n, 0.0);
@@ -274,7 +275,7 @@ std::vector<double> Learner::weights_at(std::span<const std::int32_t> features, 
 }
 
 std::vector<double> Learner::dual_sum() const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   std::vector<double> sum;
   sum.reserve(static_cast<std::size_t>(state_.features) * chosen().size());
   for (std::int64_t j = 0; j < state_.features; ++j)
@@ -283,8 +284,8 @@ std::vector<double> Learner::dual_sum() const {
 }
 
 void Learner::unlearn(std::uint64_t event) {
-  const std::scoped_lock only_writer(writing_);
-  const std::scoped_lock hold(mutex_);
+  const auto only_writer = gate_.only_writer();
+  const auto inside = gate_.inside();
   require_events("unlearn");
   for (std::size_t k = 0; k < state_.buffer.size(); ++k) {
     if (state_.buffer.entry(state_.buffer.at(k)).number != event) continue;
@@ -315,12 +316,12 @@ void Learner::require_events(const char* what) const {
 bool Learner::same_state(const Learner& other) const {
   if (this == &other) return true;
   const State theirs = other.state();
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   return state_ == theirs;
 }
 
 Learner::Scalars Learner::scalars() const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   Scalars out{state_.count, state_.clock, state_.features, state_.buffer.size(), state_.lane};
   out.lane.each_field([this](auto, auto& field) { field = of_chosen(field); });
   for (const int l : chosen()) out.strength.push_back(config_.strength(l, state_.lane));
@@ -328,7 +329,7 @@ Learner::Scalars Learner::scalars() const {
 }
 
 State Learner::state() const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   return state_;
 }
 

@@ -3,14 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "odca/learner/pass.hpp"
 #include "odca/problem/config.hpp"
 #include "odca/step/state.hpp"
-#include "odca/sync/fair_mutex.hpp"
+#include "odca/sync/gate.hpp"
 
 namespace odca {
 
@@ -104,7 +103,8 @@ class Learner {
 
  private:
   void grow(std::int64_t features);
-  std::int64_t learn_unlocked(const Events& events, const Report& report, const Interrupted& interrupted);
+  std::int64_t learn_inside(Gate::Hold& inside, const Events& events, const Report& report,
+                            const Interrupted& interrupted);
   void predict_row(const Row& row, bool as_of_many, bool smoothed, double* margin) const;
   bool shows_smoothed(bool smoothed) const;  // whether there are smoothed weights yet
   template <class Use>
@@ -140,11 +140,10 @@ class Learner {
   Config config_;
   State state_;
   Transaction transaction_{state_};
-  mutable std::vector<double> standardised_;  // scratch, used under the mutex
-  mutable std::vector<int> chosen_;           // the same
+  mutable std::vector<double> standardised_;  // scratch, used inside the gate
+  mutable std::vector<int> chosen_;           // the same; its memory is never moved, which a fork could cut short
   std::unique_ptr<Pass> pass_;                // of this configuration, on this state
-  mutable FairMutex writing_;                 // held during a whole mutation
-  mutable FairMutex mutex_;                   // held while the state is read or changed
+  Gate gate_;
 };
 
 }  // namespace odca

@@ -136,8 +136,8 @@ void Learner::finish_sums(State& state) const {
 // Decays the past by the factors of a delta, and adds its gain. On an exception the model is unchanged.
 void Learner::absorb(const Delta& delta) {
   const State& other = delta.gain;
-  const std::scoped_lock only_writer(writing_);
-  const std::scoped_lock hold(mutex_);
+  const auto only_writer = gate_.only_writer();
+  const auto inside = gate_.inside();
   const double clock = std::max(state_.clock, other.clock);
   config_.shape.resize(std::max(state_.features, other.features), config_.lanes);
   State merged = level(state_, clock);

@@ -86,24 +86,24 @@ std::vector<double> Learner::duality_gap_unlocked() const {
 }
 
 std::vector<double> Learner::dual_objective() const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   return of_chosen(dual_objective_unlocked());
 }
 
 std::vector<double> Learner::primal_objective() const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   require_events("the primal objective");
   return of_chosen(primal_objective_unlocked());
 }
 
 std::vector<double> Learner::duality_gap() const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   require_events("the duality gap");
   return of_chosen(duality_gap_unlocked());
 }
 
 std::vector<double> Learner::penalty_term(bool smoothed) const {
-  const std::scoped_lock hold(mutex_);
+  const auto inside = gate_.inside();
   const std::vector<double> w = weights_of(all_lanes(), smoothed);
   std::vector<double> value(config_.lanes, 0.0);
   for (int l = 0; l < config_.lanes; ++l) {

@@ -132,8 +132,8 @@ void Learner::set_state(State given, const EventBuffer::Table& table) {
     state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
     require(std::isfinite(state.lane.q[l]), "the strength is out of range");
   }
-  const std::scoped_lock only_writer(writing_);
-  const std::scoped_lock hold(mutex_);
+  const auto only_writer = gate_.only_writer();
+  const auto inside = gate_.inside();
   state_ = std::move(state);
   config_.shape.resize(state_.features, config_.lanes);
 }

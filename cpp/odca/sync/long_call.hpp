@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "odca/sync/fair_mutex.hpp"
+#include "odca/sync/gate.hpp"
 
 namespace odca {
 
@@ -14,12 +14,15 @@ using Interrupted = std::function<bool()>;
 
 class LongCall {
  public:
-  LongCall(FairMutex& mutex, const Interrupted& interrupted) : mutex_(mutex), interrupted_(interrupted) {}
+  // Of a call that is inside the gate of its model, and leaves it for a moment.
+  LongCall(Gate::Hold& inside, const Interrupted& interrupted) : inside_(&inside), interrupted_(interrupted) {}
+  // Of a call that nobody waits for.
+  explicit LongCall(const Interrupted& interrupted) : interrupted_(interrupted) {}
 
   // Whether a call with this much work ends before its first check: it holds the mutex throughout and cannot be interrupted.
   static bool ends_before_first_check(std::int64_t work) { return work < work_between_checks; }
 
-  // To be called after each event, with the work it took. True if the call should stop. The mutex may be released meanwhile.
+  // To be called after each event, with the work it took. True if the call should stop. Others may be inside meanwhile.
   bool should_stop(std::int64_t work) {
     work_ += work;
     return work_ >= work_between_checks && check();
@@ -35,21 +38,21 @@ class LongCall {
     if (last_asked_ == std::chrono::steady_clock::time_point())
       last_asked_ = now;  // the first check counts as the start of the call
     const bool ask = interrupted_ && now - last_asked_ >= time_between_interrupt_checks;
-    if (!ask && !mutex_.has_waiters()) return false;
-    mutex_.unlock();
+    if (!ask && !(inside_ && inside_->mutex()->has_waiters())) return false;
+    if (inside_) inside_->unlock();
     bool stop = false;
     try {
-      if (ask) stop = interrupted_();
+      stop = ask && interrupted_();
     } catch (...) {
-      mutex_.lock();
+      if (inside_) inside_->lock();
       throw;
     }
-    mutex_.lock();
+    if (inside_) inside_->lock();
     if (ask) last_asked_ = now;
     return stop;
   }
 
-  FairMutex& mutex_;
+  Gate::Hold* inside_ = nullptr;
   const Interrupted& interrupted_;
   std::int64_t work_ = 0;
   std::chrono::steady_clock::time_point last_asked_;

@@ -49,7 +49,7 @@ std::uint64_t digest_of(const Config& config, const Stream& stream) {
 std::uint64_t digest_of(Experts& experts, const Stream& stream) {
   Hash hash;
   const auto call = stream.call(0, stream.rows);
-  hash.add(experts.learn({call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}));
+  hash.add(experts.learn({call.events.batch, stream.y.data(), stream.weight.data(), stream.time.data()}).predictions);
   for (const auto& [name, values] : experts.state().parts) hash.add(values);
   return hash.value();
 }

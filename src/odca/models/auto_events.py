@@ -134,10 +134,13 @@ class AutoEvents(NamedEvents[Asked | None]):
 
         mirrored: for the first of two classes instead of the second.
         """
-        learner, names = self._while_still(lambda: self.learner)
-        features = len(names.ends) if self.spec.bits is None else 2**self.spec.bits
-        options = learner.frozen_options(features=features, mirrored=mirrored)
-        return EventLearner.of({**options, **self.spec.as_options()}, None, names)
+
+        def options() -> dict[str, Any]:
+            features = len(self._names().ends) if self.spec.bits is None else 2**self.spec.bits
+            return self.learner.frozen_options(features=features, mirrored=mirrored)
+
+        frozen, names = self._while_still(options)
+        return EventLearner.of({**frozen, **self.spec.as_options()}, None, names)
 
     def _learn(self, rows: list[Any], y: Array, weight: Array | None, time: Array | None, asked: Asked | None) -> Array:
         return self.learner.shaped(self._core.learn_many(rows, y, weight, time, asked))
@@ -150,9 +153,10 @@ class AutoEvents(NamedEvents[Asked | None]):
 
     def saved(self) -> model_file.ModelFile:
         """The contents of the learner's model file."""
-        learner, names = self._while_still(self.learner.saved)
+        # The waiting events first: the experts' predictions of them must not be newer than the learner.
+        (pending, learner), names = self._while_still(lambda: (self._saved_pending(), self.learner.saved()))
         options = self.spec.as_options() | {"max_pending": self._pending.most}
-        return model_file.ModelFile(self.kind, options, names.as_arrays() | self._saved_pending(), {"learner": learner})
+        return model_file.ModelFile(self.kind, options, names.as_arrays() | pending, {"learner": learner})
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:

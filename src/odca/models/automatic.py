@@ -73,7 +73,8 @@ class ExpertClassifier(Classifier):
 
     def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
         """Keep the classes of the events that were learned before the interruption."""
-        self.classes = tuple(classes)[: max(int(codes.max()) + 1, len(self.classes))]
+        met = min(int(codes.max()) + 1, self.learner.classes)  # the count may include events of other threads
+        self.classes = tuple(classes)[: max(met, len(self.classes))]
         self._seen = self._seen.union(self.classes)
 
     def predict_raw(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> RawPredictions:
@@ -83,14 +84,26 @@ class ExpertClassifier(Classifier):
 
     def scores(self, predictions: RawPredictions) -> Array:
         """The log-odds of the second of two classes; otherwise log probabilities, or the logits of the steady answer."""
-        return predictions.raw[:, None] if predictions.raw.ndim == 1 else predictions.raw
+        raw = self._among(predictions.raw, len(self.classes))
+        return raw[:, None] if raw.ndim == 1 else raw
 
     def probabilities(self, predictions: RawPredictions) -> Array:
         """One column per class; the rows sum to one."""
-        if len(self.classes) == 1:
-            return np.ones((len(predictions.raw), 1))
-        p: Array = self.learner.probabilities(predictions.raw)[:, : len(self.classes)]
+        return self.distribution(predictions.raw, len(self.classes))
+
+    def distribution(self, raw: Array, classes: int) -> Array:
+        """The probabilities of the first classes, from raw predictions."""
+        if classes == 1:
+            return np.ones((len(raw), 1))
+        p: Array = self.learner.probabilities(self._among(raw, classes))[:, :classes]
         return p
+
+    @staticmethod
+    def _among(raw: Array, classes: int) -> Array:
+        """The raw predictions for the first classes: the experts may have met others since, in another thread."""
+        if raw.ndim == 1:
+            return raw
+        return raw[:, :classes] if classes > 2 else raw[:, 1] - raw[:, 0]
 
     def freeze(self, *, spare: bool) -> LinearClassifier:
         """The steady answer as a linear classifier, with a spare lane if classes may appear later.
@@ -125,10 +138,7 @@ class ExpertClassifier(Classifier):
 
     def _probabilities_among(self, predictions: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
         """The probabilities of the classes known so far, which come first: independent of the new classes of the call."""
-        raw = predictions.raw
-        if raw.ndim == 2:
-            raw = raw[:, : max(len(known), 2)]
-        p: Array = self.learner.probabilities(raw[:, 1] - raw[:, 0] if raw.ndim == 2 == raw.shape[1] else raw)
+        p: Array = self.learner.probabilities(self._among(predictions.raw, len(known)))
         return p
 
 

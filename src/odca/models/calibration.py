@@ -5,12 +5,14 @@ a = 1, b = 0. It is learned by O-DCA with log loss and the window of the model, 
 was learned.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from odca import _core
 from odca.io.model_file import ModelFile
 from odca.io.stacking import stack, unstack
 from odca.learner import Learner
@@ -33,25 +35,31 @@ class Calibration:
         self._window = window
         blank = self._new_map()
         self._current = [blank.copy() for _ in range(lanes)]  # much faster than creating each
-        self._pending: list[tuple[Any, Any, float, Any]] = []  # margins, labels, weight, time
+        self._pending: deque[tuple[Any, Any, float, Any]] = deque()  # margins, labels, weight, time
+        self._learning = _core.Turn()  # held while pending events are learned
 
     @property
     def _maps(self) -> list[Learner]:
         """The maps, after learning the pending events."""
         if self._pending:
-            margins, labels, weights, times = zip(*self._pending, strict=True)
-            self._pending = []
-            self.learn(
-                np.array(margins, dtype=float).reshape(len(margins), -1),
-                np.array(labels, dtype=float).reshape(len(labels), -1),
-                sample_weight=np.array(weights),
-                time=None if times[0] is None else np.array(times),
-            )
+            with self._learning:
+                self._learn_pending([self._pending.popleft() for _ in range(len(self._pending))])
         return self._current
 
     @_maps.setter
     def _maps(self, maps: list[Learner]) -> None:
         self._current = maps
+
+    def _learn_pending(self, pending: list[tuple[Any, Any, float, Any]]) -> None:
+        if not pending:  # another thread was faster
+            return
+        margins, labels, weights, times = zip(*pending, strict=True)
+        self._learn(
+            np.array(margins, dtype=float).reshape(len(margins), -1),
+            np.array(labels, dtype=float).reshape(len(labels), -1),
+            np.array(weights),
+            None if times[0] is None else np.array(times),
+        )
 
     def note(self, margins: Any, labels: Any, weight: float, time: Any) -> None:
         """Learn from one event like `learn`, but later: learning many events at once is faster."""
@@ -77,9 +85,13 @@ class Calibration:
 
         Returns P(+1) of each lane, from the maps as they were before each event.
         """
+        _ = self._maps  # pending events come first
+        return self._learn(margins, labels, sample_weight, time)
+
+    def _learn(self, margins: Array, labels: Array, sample_weight: Array | None, time: npt.ArrayLike | None) -> Array:
         log_odds = np.empty_like(margins)
         seen = np.clip(margins, -MOST_MARGIN, MOST_MARGIN)
-        for lane, each in enumerate(self._maps):
+        for lane, each in enumerate(self._current):
             log_odds[:, lane] = each.learn(seen[:, [lane]], labels[:, lane], sample_weight=sample_weight, time=time)
         return _on_the_side_of(margins, sigmoid(log_odds))
 

@@ -4,6 +4,7 @@ The interfaces (scikit-learn, river, dictionaries, files) only translate labels 
 class, against the rest; `ExpertClassifier` uses the experts of the automatic mode, which handle classes themselves.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -61,20 +62,21 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
 
         classes: if these events bring new classes, all classes, to which `codes` then refer. declared: classes that may appear
         later. features: the number of features of each event, for the rows. An error leaves the model unchanged. After an
-        interruption it keeps the events that its learner has learned, unless there are new classes.
+        interruption it keeps the events that its learner has learned, unless there are new classes. One thread at a time may call
+        this (`odca.models.turns`), while others read.
         """
-        before, count = dict(self.__dict__), self.learner.count
+        twin, count = copy.copy(self), self.learner.count
         try:
-            self._seen = self._seen.union(declared)
+            twin._seen = self._seen.union(declared)  # noqa: SLF001 - of its own class
             if classes is not None:
-                self.set_classes(classes)
-            predictions = self._learn(X, np.asarray(codes), sample_weight=sample_weight, offset=offset, time=time)
+                twin.set_classes(classes)
+            predictions = twin._learn(X, np.asarray(codes), sample_weight=sample_weight, offset=offset, time=time)  # noqa: SLF001 - the same
         except BaseException:
-            self.__dict__ = before
             learned = self.learner.count - count
             if classes is not None and learned:
                 self._after_an_interruption(classes, np.asarray(codes)[:learned])
             raise
+        self.__dict__ = twin.__dict__  # at once, for other threads that read it
         if not self.metrics_by_output:
             return []
         known_from = self._known_from(codes)

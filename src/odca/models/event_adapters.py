@@ -61,7 +61,7 @@ class EventLanes:
 
     def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> "EventLanes":
         """The same learner with its lanes rearranged."""
-        return EventLanes(self.events.with_lanes(sources, mirrored))
+        return EventLanes(self.events.with_lanes(sources, mirrored).with_waiting_of(self.events))
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,8 +145,8 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
             return self.learn_one(event, y, weight=weight, offset=offset, time=time)
 
     def with_waiting_of(self, other: "EventLearner") -> Self:
-        """Copy the events that wait for labels in another learner; return this one."""
-        self._shelve(*other._shelved())  # noqa: SLF001 - of its own class
+        """Share the events that wait for labels with the learner that this one replaces; return this one."""
+        self._pending = other._pending  # noqa: SLF001 - of its own class
         return self
 
     # Many events
@@ -220,11 +220,11 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
         return self._twin(self.learner.copy)
 
     def _twin(self, make: Callable[[], Learner]) -> Self:
-        learner, names = self._while_still(make)
+        (learner, shelf), names = self._while_still(lambda: (make(), self._shelved()))
         twin = type(self).__new__(type(self))
         twin._assemble(learner, self._own)  # noqa: SLF001 - of its own class
         twin._core.restore(*names)  # noqa: SLF001 - the same
-        twin._shelve(*self._shelved())  # noqa: SLF001 - the same
+        twin._shelve(*shelf)  # noqa: SLF001 - the same
         return twin
 
     def __eq__(self, other: object) -> bool:
@@ -236,9 +236,8 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
 
     def saved(self) -> model_file.ModelFile:
         """The contents of the learner's model file."""
-        state, names = self._while_still(self.learner.get_state)
+        (state, (pending, dropped)), names = self._while_still(self._state_and_shelf)
         self._require_names(names)
-        pending, dropped = self._shelved()
         arrays = state | {
             f"{_PREFIX}{name}": array
             for name, array in {
@@ -273,9 +272,9 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
-        state, names = self._while_still(self.learner.get_state)
+        (state, shelf), names = self._while_still(self._state_and_shelf)
         options = self.learner.options | self._own
-        return {"options": options, "state": state, "names": tuple(names), "shelf": self._shelved()}
+        return {"options": options, "state": state, "names": tuple(names), "shelf": shelf}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self._begin(**_split(saved["options"]))
@@ -300,8 +299,11 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
         return np.atleast_1d(as_floats(y, "y"))
 
     def _compared(self) -> tuple[object, ...]:
-        learner, names = self._while_still(self.learner.copy)
-        return learner, names.listed(), *self._shelved()
+        (learner, shelf), names = self._while_still(lambda: (self.learner.copy(), self._shelved()))
+        return learner, names.listed(), *shelf
+
+    def _state_and_shelf(self) -> tuple[dict[str, npt.NDArray[Any]], tuple[list[list[Any]], int]]:
+        return self.learner.get_state(), self._shelved()
 
     def _require_names(self, names: "Names") -> None:
         count, bits, fixed, named = (

@@ -45,11 +45,15 @@ class NamedEvents(model_file.Savable, Generic[Kept]):
         return [as_feature(key) for key in self._names().listed()]
 
     def _names(self) -> "Names":
-        return Names(self._core.packed(), self._core.ends())
+        return Names(*self._core.names())
 
     def _while_still(self, look: Callable[[], Found]) -> tuple[Found, "Names"]:
-        """What `look` returns, and the names at the same moment, while nothing is learned."""
-        found: Any = self._core.while_still(lambda: (look(), self._names()))
+        """What `look` returns, and the names at the same moment, while nothing is learned. No label is halfway learned either."""
+
+        def both() -> Any:
+            return self._core.while_still(lambda: (look(), self._names()))
+
+        found: Any = self._pending.while_none_is_learned(both)
         return found[0], found[1]
 
 

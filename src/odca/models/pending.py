@@ -1,12 +1,14 @@
 """Events that wait for their labels."""
 
 import contextlib
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeAlias, TypeVar
+
+from odca import _core
 
 Id: TypeAlias = str | int
 Kept = TypeVar("Kept")
+Found = TypeVar("Found")
 
 
 class PendingEvents(Generic[Kept]):
@@ -23,7 +25,8 @@ class PendingEvents(Generic[Kept]):
         self._events: dict[Id, tuple[int, Kept]] = {}  # id: number, what is kept
         self._taken: set[int] = set()  # the numbers of the events whose label is being learned
         self._count = 0  # of all events that were ever kept, which is also the number of the next one
-        self._lock = threading.Lock()  # protects all of these; never held while learning
+        self._lock = _core.Turn()  # protects all of these; never held while learning
+        self._learning = _core.Turn()  # held while a label is learned
 
     def __len__(self) -> int:
         return len(self._events) - len(self._taken)
@@ -31,10 +34,10 @@ class PendingEvents(Generic[Kept]):
     def keep(self, id: Id, kept: Kept) -> None:  # noqa: A002
         """Keep an event as the newest. It replaces an event with the same id."""
         with self._lock:
+            number, self._count = self._count, self._count + 1
             if old := self._events.pop(id, None):  # so that the new one is the newest
                 self._taken.discard(old[0])
-            self._events[id] = (self._count, kept)
-            self._count += 1
+            self._events[id] = (number, kept)
             self._drop_oldest()
 
     def waiting(self, id: Id) -> Kept:  # noqa: A002
@@ -45,19 +48,25 @@ class PendingEvents(Generic[Kept]):
     @contextlib.contextmanager
     def labelled(self, id: Id) -> Iterator[Kept]:  # noqa: A002
         """What is kept under `id`, to be learned in the `with`. It is removed afterwards, unless there was an error."""
-        with self._lock:
-            found = number, kept = self._found(id)
-            self._taken.add(number)
-        learned = False
-        try:
-            yield kept
-            learned = True
-        finally:
+        with self._learning:
             with self._lock:
-                self._taken.discard(number)
-                if learned and self._events.get(id) is found:  # not replaced in the meantime
-                    del self._events[id]
-                self._drop_oldest()
+                found = number, kept = self._found(id)
+                self._taken.add(number)
+            learned = False
+            try:
+                yield kept
+                learned = True
+            finally:
+                with self._lock:
+                    self._taken.discard(number)
+                    if learned and self._events.get(id) is found:  # not replaced in the meantime
+                        del self._events[id]
+                    self._drop_oldest()
+
+    def while_none_is_learned(self, look: Callable[[], Found]) -> Found:
+        """What `look` returns, at a moment when every event is either kept or learned."""
+        with self._learning:
+            return look()
 
     def listed(self) -> tuple[list[tuple[Id, Kept]], int]:
         """The events with their ids, oldest first, and the number of dropped ones."""

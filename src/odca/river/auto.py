@@ -1,6 +1,5 @@
 """Estimators with nothing to tune, for river."""
 
-import threading
 from collections.abc import Hashable, Iterable
 from typing import Any, Self, Unpack
 
@@ -14,18 +13,16 @@ from odca.models.auto import Task
 from odca.models.auto_events import AutoEvents
 from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier, ExpertRegressor
-from odca.models.classifier import RawPredictions
 from odca.models.event_adapters import EventExperts, EventLanes, WaitingEvent
 from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.options import Answer
+from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.river.base import RiverClassifier, RiverEstimator, require_labels
 from odca.river.classifier import BOTH, ODCAClassifier, all_truths
 from odca.river.frames import as_frame, as_series
 from odca.river.regressor import ODCARegressor
 from odca.validation.arrays import as_columns
-
-_NEW_LABELS = threading.RLock()
 
 
 class AutoEstimator(RiverEstimator):
@@ -81,8 +78,9 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:
         """Learn from one event. With `time`, memories are measured in event time."""
-        if y == y and y in self.classes and time is None:  # noqa: PLR0124 - nan
-            self.events.learn_one(x, self.classes.index(y), weight=w)
+        classes = self._model.classes
+        if y == y and y in classes and time is None:  # noqa: PLR0124 - nan
+            self.events.learn_one(x, classes.index(y), weight=w)
         else:
             self.learn_many([x], [y], None if w == 1.0 else [w], time=None if time is None else [time])
 
@@ -92,16 +90,15 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
         labels = [label.item() if isinstance(label, np.generic) else label for label in y]
         require_labels(labels)
-        if set(labels) <= set(self.classes):
-            self._learn(X, labels, None, w, time)
-            return
-        with _NEW_LABELS:  # one thread at a time, so that each label gets its own code
-            self._learn(X, labels, list(dict.fromkeys([*self.classes, *labels])), w, time)
+        self._learn(X, labels, w, time)
 
-    def _learn(self, X: Any, labels: list[Hashable], classes: list[Hashable] | None, w: Any, time: Any) -> None:
-        codes = {label: code for code, label in enumerate(self.classes if classes is None else classes)}
+    @in_turn
+    def _learn(self, X: Any, labels: list[Hashable], w: Any, time: Any) -> None:
+        classes = list(dict.fromkeys([*self.classes, *labels]))
+        codes = {label: code for code, label in enumerate(classes)}
         coded = np.array([codes[label] for label in labels], dtype=np.intp)
-        self._model.learn(X, coded, classes, sample_weight=w, time=time)
+        is_new = len(classes) > len(self.classes)
+        self._model.learn(X, coded, classes if is_new else None, sample_weight=w, time=time)
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction has kept under `id`, once its label is known."""
@@ -118,20 +115,23 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 
         answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`.
         """
+        classes = self._model.classes  # read first: the prediction has these, and perhaps newer ones
         raw = np.asarray(self.events.predict_one(x, answer=answer, id=id))[None]
-        if not self.classes:
+        if not classes:
             return {}
-        return dict(zip(self.classes, self._model.probabilities(RawPredictions(raw))[0].tolist(), strict=True))
+        return dict(zip(classes, self._model.distribution(raw, len(classes))[0].tolist(), strict=True))
 
     def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> Hashable:  # noqa: A002
         """The most likely class, by the probabilities of `predict_proba_one`; None before the first event."""
         p = self.predict_proba_one(x, answer=answer, id=id)
         return max(p, key=p.__getitem__) if p else None
 
+    @at_one_moment
     def predict_proba_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The probabilities for many events, as a data frame."""
         return as_frame(self._probabilities(X, answer), X, self.classes)
 
+    @at_one_moment
     def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The most likely classes of many events, as a series."""
         p = self._probabilities(X, answer)
@@ -145,16 +145,17 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 
     def freeze(self) -> ODCAClassifier:
         """The steady answer as a plain linear classifier: see `AutoLearner.freeze`."""
-        if not self.classes:
-            raise ValueError("there is nothing to freeze before the first event.")
-        if all_truths(self.classes):
-            lane = EventLanes(self.events.freeze(mirrored=bool(self.classes[0])))
-            return ODCAClassifier.around(LinearClassifier(lane, BOTH, spare=False, scored=False))
-        return ODCAClassifier.around(self._model.freeze(spare=True))
+        with turn_of(self):
+            if not self.classes:
+                raise ValueError("there is nothing to freeze before the first event.")
+            if all_truths(self.classes):
+                lane = EventLanes(self.events.freeze(mirrored=bool(self.classes[0])))
+                return ODCAClassifier.around(LinearClassifier(lane, BOTH, spare=False, scored=False))
+            return ODCAClassifier.around(self._model.freeze(spare=True))
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the classifier's model file."""
-        saved = super().saved()
+        saved = super()._contents()
         if not all(isinstance(label, str | bool | int | float) for label in self.classes):
             raise TypeError(f"a model file holds classes that are text, numbers, True or False; got {self.classes!r}.")
         saved.options["classes"] = self.classes

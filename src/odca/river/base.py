@@ -7,10 +7,11 @@ from typing import Any, Self
 from river import base
 
 from odca.features.spec import FeatureOptions
-from odca.io.model_file import ModelFile, Savable
+from odca.io.model_file import ModelFile
+from odca.models.turns import TakesTurns
 
 
-class RiverEstimator(Savable, base.Estimator):  # type: ignore[misc] # river's classes are not typed
+class RiverEstimator(TakesTurns, base.Estimator):  # type: ignore[misc] # river's classes are not typed
     """An estimator of events that are dictionaries. `events` does the learning."""
 
     events: Any
@@ -37,7 +38,7 @@ class RiverEstimator(Savable, base.Estimator):  # type: ignore[misc] # river's c
             )
         return copy.deepcopy(self)
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the estimator's model file."""
         return ModelFile(self.kind, {"params": self._get_params()}, {}, {"events": self.events.saved()})
 

@@ -11,8 +11,10 @@ from odca.features.spec import FeatureOptions
 from odca.io.model_file import ModelFile
 from odca.models.classifier import RawPredictions
 from odca.models.event_adapters import EventLanes
+from odca.models.events import EventLearner
 from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
+from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.penalties import Penalty
 from odca.river.base import RiverClassifier, require_labels
 from odca.river.frames import as_frame
@@ -69,6 +71,11 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         self._binary = False  # whether there is one lane, for True and False
         self._begin(parameters)
 
+    def _use(self, events: EventLearner) -> None:
+        """`learn_plain` is stored, because looking it up costs time with every event; what predicts is one attribute, which changes at once."""
+        self._learn, self._answering = events.learn_plain, (self._model, events)
+        super()._use(events)
+
     def _has_fast_path(self) -> bool:
         return self._binary and self._model is not None and self._model.calibration is None
 
@@ -78,11 +85,15 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
         if y in self._targets:
-            self._learn_known(x, y, w, offset, time)
-            return
-        with self._undone_on_error():
-            self._meet([y], x)
-            self._learn_known(x, y, w, offset, time)
+            with turn_of(self):  # a new label in another thread replaces the learner
+                self._learn_known(x, y, w, offset, time)
+        else:
+            self._learn_new(x, y, w, offset, time)
+
+    @in_turn
+    def _learn_new(self, x: Event, y: Hashable, w: float, offset: float, time: Any) -> None:
+        self._meet([y], x)
+        self._learn_known(x, y, w, offset, time)
 
     def _learn_known(self, x: Event, y: Hashable, w: float, offset: float, time: Any) -> None:
         target = self._targets[y]
@@ -95,12 +106,15 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction has kept under `id`, once its label is known."""
         if y in self._targets:
-            self._learn_known_label(id, y, w, time)
-            return
-        first = self.events.waiting(id)
-        with self._undone_on_error():
-            self._meet([y], first)
-            self._learn_known_label(id, y, w, time)
+            with turn_of(self):
+                self._learn_known_label(id, y, w, time)
+        else:
+            self._learn_new_label(id, y, w, time)
+
+    @in_turn
+    def _learn_new_label(self, id: str | int, y: Hashable, w: float, time: Any) -> None:  # noqa: A002
+        self._meet([y], self.events.waiting(id))
+        self._learn_known_label(id, y, w, time)
 
     def _learn_known_label(self, id: str | int, y: Hashable, w: float, time: Any) -> None:  # noqa: A002
         target = self._targets[y]
@@ -110,17 +124,17 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         if self._model is not None and self._model.calibration is not None:
             self._model.calibration.note(margin, target, w, time)
 
+    @in_turn
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
         """Learn from the rows of a data frame (or a list of dictionaries), with the same result as `learn_one`, to the bit."""
         labels, events = list(y), as_events(X)
         if len(labels) != len(events):
             raise ValueError(f"there must be a label for every event; got {len(labels)} for {len(events)}.")
         if labels:
-            with self._undone_on_error():
-                model = self._meet(labels, events[0])
-                codes = {label: code for code, label in enumerate(model.classes)}
-                coded = np.array([codes[label] for label in labels])
-                model.learn(events, coded, sample_weight=w, offset=offset, time=time)
+            model = self._meet(labels, events[0])
+            codes = {label: code for code, label in enumerate(model.classes)}
+            coded = np.array([codes[label] for label in labels])
+            model.learn(events, coded, sample_weight=w, offset=offset, time=time)
 
     # Predicting
 
@@ -134,12 +148,12 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         time: Any = None,  # noqa: ARG002
     ) -> Any:
         """Predict the label; None before the first label was seen. With an `id`, the event is kept for `learn_label`."""
-        margin = self._margin(x, offset, id)
-        if self._binary:
-            return margin > 0.0
-        if self._model is None:
+        model, margin = self._margin(x, offset, id)
+        if model is None:
             return None
-        return self._model.classes[int(self._model.chosen(RawPredictions(np.atleast_2d(margin)))[0])]
+        if not model.layout.spare:
+            return margin > 0.0
+        return model.classes[int(model.chosen(RawPredictions(np.atleast_2d(margin)))[0])]
 
     def predict_proba_one(
         self,
@@ -150,26 +164,30 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         time: Any = None,  # noqa: ARG002
     ) -> dict[Any, float]:
         """The probability of each label seen so far. With an `id`, the event is kept for `learn_label`."""
-        margin = self._margin(x, offset, id)
-        if self._model is None:
+        model, margin = self._margin(x, offset, id)
+        if model is None:
             return {}
-        if self._binary and self._model.calibration is None:
+        if not model.layout.spare and model.calibration is None:
             p = 1.0 / (1.0 + math.exp(-margin)) if margin > -700.0 else 0.0
             return {False: 1.0 - p, True: p}
-        p = self._model.probabilities(RawPredictions(np.atleast_2d(margin)))[0]
-        return dict(zip(self._model.classes, p.tolist(), strict=True))
+        p = model.probabilities(RawPredictions(np.atleast_2d(margin)))[0]
+        return dict(zip(model.classes, p.tolist(), strict=True))
 
-    def _margin(self, x: Event, offset: float, id: str | int | None) -> Any:  # noqa: A002
+    def _margin(self, x: Event, offset: float, id: str | int | None) -> tuple[LinearClassifier | None, Any]:  # noqa: A002
+        """The model, None before the first label, and its margin or margins for the event."""
+        model, events = self._answering
         if id is None and not offset:
-            return self._predict(x)
-        return self._events.predict_one(x, offset=offset, id=id)
+            return model, events.predict_plain(x)
+        return model, events.predict_one(x, offset=offset, id=id)
 
+    @at_one_moment
     def predict_proba_many(self, X: Any) -> Any:
         """The probabilities for the rows of a data frame, with one column per label."""
         if self._model is None:
             return as_frame(None, X, ())
         return as_frame(self._model.probabilities(self._model.predict_raw(X)), X, self.classes)
 
+    @at_one_moment
     def explain_one(self, x: Event) -> dict[str, Any]:
         """What each named feature adds to the margin: a number for True and False, otherwise one number per class.
 
@@ -178,6 +196,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         return self._of_classes(super().explain_one(x))
 
     @property
+    @at_one_moment
     def weights(self) -> dict[str, Any]:
         """The weights by feature name, with "" for the intercept: numbers or arrays as in `explain_one`."""
         return self._of_classes(super().weights)
@@ -189,9 +208,9 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
 
     # Files
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the classifier's model file."""
-        saved = super().saved()
+        saved = super()._contents()
         saved.options["classes"] = list(self.classes)
         if self._model is not None and self._model.calibration is not None:
             saved.parts["calibration"] = self._model.calibration.saved()

@@ -1,9 +1,7 @@
 """What the linear classifier and the linear regressor share."""
 
-import contextlib
 import functools
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Self, TypeVar, cast
 
 from odca import _core
@@ -14,7 +12,7 @@ from odca.models.named_events import Event
 from odca.models.options import ModelOptions, Task
 from odca.river.base import RiverEstimator
 
-NOT_SAVED = {"_learn", "_predict", "_fast", "_lock"}
+NOT_SAVED = {"_learn", "_answering", "_fast"}
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -26,7 +24,6 @@ class LinearEstimator(RiverEstimator):
     def _begin(self, parameters: dict[str, Any]) -> None:
         """Store the parameters of `__init__`, and create the learner."""
         self._store(parameters)
-        self._lock = threading.RLock()  # held while the model is created or gets new classes
         self._use(self._new_events())
 
     @property
@@ -35,8 +32,8 @@ class LinearEstimator(RiverEstimator):
         return self._events
 
     def _use(self, events: EventLearner) -> None:
-        """Learn with these from now on. Two of their methods are stored, because looking them up costs time with every event."""
-        self._events, self._learn, self._predict = events, events.learn_plain, events.predict_plain
+        """Learn with these from now on."""
+        self._events = events
         self._fast = events.native if self._has_fast_path() else None
 
     def _has_fast_path(self) -> bool:
@@ -48,7 +45,6 @@ class LinearEstimator(RiverEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.RLock()
         self._use(state["_events"])
 
     def _new_events(self, *, lanes: int | None = None, first: Event | None = None) -> EventLearner:
@@ -56,17 +52,6 @@ class LinearEstimator(RiverEstimator):
         values = [] if first is None else self._events.native.feature_values(first)
         options = ModelOptions.of(self, task=self._task).resolved(in_units=True, first=values)
         return EventLearner(**options.of_learner(lanes=lanes), max_pending=self.max_pending, **self.feature_options)
-
-    @contextlib.contextmanager
-    def _undone_on_error(self) -> Iterator[None]:
-        """If the `with` ends in an error, the estimator is what it was before: without a new model or new classes."""
-        with self._lock:
-            before = dict(self.__dict__)
-            try:
-                yield
-            except BaseException:
-                self.__dict__ = before
-                raise
 
     def explain_one(self, x: Event) -> dict[str, Any]:
         """What each named feature of an event adds to its margin. See `EventLearner.explain_one`."""

@@ -16,7 +16,8 @@ from odca.models.auto_report import AutoReport
 from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.classifier import RawPredictions
 from odca.models.options import Answer
-from odca.sklearn.base import Estimator, all_or_nothing
+from odca.models.turns import at_one_moment, in_turn, turn_of
+from odca.sklearn.base import Estimator
 from odca.sklearn.classifier import ODCAClassifier
 from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.sklearn.regressor import ODCARegressor
@@ -55,12 +56,14 @@ class AutoEstimator(Estimator):
         return X[order], y[order], None if weight is None else weight[order], moments
 
     @property
+    @at_one_moment
     def coef_(self) -> Array:
         """The weights of the steady answer, which is a linear model, in the units of X."""
         check_is_fitted(self)
         return self._steady()[0]
 
     @property
+    @at_one_moment
     def intercept_(self) -> Array:
         """The constant of the steady answer."""
         check_is_fitted(self)
@@ -73,7 +76,7 @@ class AutoEstimator(Estimator):
 
     # Files
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the estimator's model file."""
         check_is_fitted(self)
         arrays = {**self._model.saved_metrics(), **self._saved_names()}
@@ -118,7 +121,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
     ) -> None:
         self._store(locals())
 
-    @all_or_nothing
+    @in_turn
     def fit(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
     ) -> Self:
@@ -130,7 +133,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         self._learn(X, y, np.unique(y), weight, time)
         return self
 
-    @all_or_nothing
+    @in_turn
     def partial_fit(
         self,
         X: Any,
@@ -144,11 +147,13 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         self._learn(X, y, classes, self._weights(sample_weight, X, online=True), time)
         return self
 
+    @at_one_moment
     def decision_function(self, X: Any, *, answer: Answer = "steady") -> Array:
         """The log-odds of the second class if there are two, otherwise the logits of all (the live answer: log probabilities)."""
         rows = self._checked_for_prediction(X)
         return self._by_class(self._model.scores(self._model.predict_raw(rows, answer=answer)))
 
+    @at_one_moment
     def predict_proba(self, X: Any, *, answer: Answer = "steady") -> Array:
         """P(class) of each event, with one column per class."""
         rows = self._checked_for_prediction(X)
@@ -160,8 +165,10 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
     def predict_log_proba(self, X: Any, *, answer: Answer = "steady") -> Array:
         """The logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, answer=answer))
+            logarithms: Array = np.log(self.predict_proba(X, answer=answer))
+        return logarithms
 
+    @at_one_moment
     def predict(self, X: Any, *, answer: Answer = "steady") -> npt.NDArray[Any]:
         """The most likely class of each event."""
         return self._chosen(self.decision_function(X, answer=answer))
@@ -175,13 +182,16 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         columns = self._columns()
         if len(columns) > 2:
             return weights[columns], intercepts[columns]
+        if len(weights) > 1:  # another thread has added a third class since
+            weights, intercepts = weights[1:2] - weights[:1], intercepts[1:2] - intercepts[:1]
         sign = 1.0 if columns == sorted(columns) else -1.0  # the log odds of the other class
         return sign * weights, sign * intercepts
 
     def freeze(self) -> ODCAClassifier:
         """The steady answer as a plain linear classifier, fitted: see `AutoLearner.freeze`."""
         check_is_fitted(self)
-        return ODCAClassifier.around(self._model.freeze(spare=True), self, class_weight=self.class_weight)
+        with turn_of(self):
+            return ODCAClassifier.around(self._model.freeze(spare=True), self, class_weight=self.class_weight)
 
     def _learn(self, X: Any, y: npt.NDArray[Any], declared: Any, weight: Array | None, time: Any) -> None:
         model = self._model if "_model" in self.__dict__ else ExpertClassifier(AutoLearner("classes"), ())
@@ -199,9 +209,9 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         self._require_labels(X, y)
         return checked_labels(y)
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the classifier's model file."""
-        saved = super().saved()
+        saved = super()._contents()
         saved.options.update(self._saved_classes())
         return saved
 
@@ -225,7 +235,7 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
     kind = "sklearn.AutoRegressor"
     _model: ExpertRegressor
 
-    @all_or_nothing
+    @in_turn
     def fit(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
     ) -> Self:
@@ -235,7 +245,7 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
         self._learn(*self._in_order(X, y, sample_weight, time))
         return self
 
-    @all_or_nothing
+    @in_turn
     def partial_fit(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
     ) -> Self:
@@ -244,6 +254,7 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
         self._learn(X, y, self._weights(sample_weight, X, online=True), time)
         return self
 
+    @at_one_moment
     def predict(self, X: Any, *, answer: Answer = "steady") -> Array:
         """The prediction for each event."""
         rows = self._checked_for_prediction(X)

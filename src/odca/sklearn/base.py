@@ -1,8 +1,7 @@
 """What all estimators for scikit-learn share: the checks of X, its columns by number or by name, and the state of being fitted."""
 
-import functools
-from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,36 +17,19 @@ from sklearn.utils.validation import (
 )
 
 from odca.io import model_file
-from odca.io.model_file import ModelFile, Savable
+from odca.io.model_file import ModelFile
+from odca.models.turns import TakesTurns
 from odca.validation.arrays import Array
 
 FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def all_or_nothing(method: Callable[P, R]) -> Callable[P, R]:
-    """Make a method leave the estimator unchanged if it raises an error, except for what its learner has learned by then."""
-
-    @functools.wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        estimator: Any = args[0]
-        before = dict(estimator.__dict__)
-        try:
-            return method(*args, **kwargs)
-        except BaseException:
-            estimator.__dict__ = before
-            raise
-
-    return call
-
-
-class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
+class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
     """An estimator that takes dense and sparse X, and, if `new_features` says so, columns that it has not seen before."""
 
     _model: Any
     """The model, which exists after `fit` or `partial_fit`."""
+    _class_dtype: np.dtype[Any]
     new_features: str
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
@@ -122,6 +104,17 @@ class Estimator(Savable, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_consistent_length(X, y)
+
+    def _after_an_interruption(self, before: Any, twin: Any) -> None:
+        """Keep the columns and the type of the classes of the events that were learned."""
+        if "_model" not in self.__dict__ or twin.__dict__.get("_model") is not self._model:
+            return
+        if self.learner_.n_features > self.n_features_in_:
+            self.n_features_in_ = twin.n_features_in_
+            if "feature_names_in_" in twin.__dict__:
+                self.feature_names_in_ = twin.feature_names_in_
+        if getattr(self._model, "classes", ()) != getattr(before._model, "classes", ()):  # noqa: SLF001 - of its own class
+            self._class_dtype = twin._class_dtype  # noqa: SLF001 - the same
 
     # Files
 

@@ -15,8 +15,8 @@ from odca.learner import Learner
 from odca.losses import MARGIN_LOSSES, SquaredError, as_loss
 from odca.models.classifier import RawPredictions
 from odca.models.linear import LinearClassifier, LinearLabels
+from odca.models.turns import at_one_moment, in_turn
 from odca.penalties import Penalty
-from odca.sklearn.base import all_or_nothing
 from odca.sklearn.labels import Encoded, WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.sklearn.linear import LinearEstimator
 from odca.validation.arrays import Array
@@ -86,7 +86,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
     ) -> None:
         self._store(locals())
 
-    @all_or_nothing
+    @in_turn
     def fit(
         self,
         X: Any,
@@ -117,7 +117,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
             self._calibrate(self.learner_.predict(X, offset=offsets), targets, weight, time)
         return self
 
-    @all_or_nothing
+    @in_turn
     def partial_fit(
         self,
         X: Any,
@@ -206,12 +206,14 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         return self._model.metrics_by_output if self._is_multilabel() else self._model.metrics
 
     @property
+    @at_one_moment
     def classes_(self) -> npt.NDArray[Any]:
         """The classes, sorted; with several labels per event, the numbers of the labels."""
         if "_model" in self.__dict__ and self._is_multilabel():
             return np.arange(self.learner_.lanes)
         return super().classes_
 
+    @at_one_moment
     def decision_function(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The margins: that of the second class if there are two, otherwise one column per class or label."""
         predictions = self._predict_raw(X, offset)
@@ -221,11 +223,13 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
             else self._by_class(self._model.scores(predictions))
         )
 
+    @at_one_moment
     def predict(self, X: Any, offset: npt.ArrayLike | None = None) -> npt.NDArray[Any]:
         """The class of each event, or its labels as zeros and ones."""
         margins = self.decision_function(X, offset)
         return (margins > 0).astype(int) if self._is_multilabel() else self._chosen(margins)
 
+    @at_one_moment
     def predict_proba(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """P(class) of each event, with one column per class; or P(label), with one column per label.
 
@@ -239,13 +243,14 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
     def predict_log_proba(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, offset))
+            logarithms: Array = np.log(self.predict_proba(X, offset))
+        return logarithms
 
     # Files
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the classifier's model file."""
-        saved = super().saved()
+        saved = super()._contents()
         classes = {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "spare": None}
         if isinstance(self._model, LinearClassifier):
             classes = {**self._saved_classes(), "spare": self._model.layout.spare}

@@ -10,6 +10,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from odca.models.turns import at_one_moment
+
 DTYPES = "biufUO"
 """The kinds of labels that a file can hold: booleans, numbers, text."""
 
@@ -60,6 +62,7 @@ class WithClasses:
     _class_dtype: np.dtype[Any]
 
     @property
+    @at_one_moment
     def classes_(self) -> npt.NDArray[Any]:
         """The classes, sorted."""
         if "_model" not in self.__dict__:

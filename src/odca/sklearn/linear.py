@@ -18,6 +18,7 @@ from odca.learner_options import frozen
 from odca.losses import as_loss
 from odca.models.linear import LinearClassifier, LinearLabels, LinearRegressor
 from odca.models.options import ModelOptions, Task
+from odca.models.turns import at_one_moment
 from odca.penalties import KL, as_penalty
 from odca.sklearn.base import Estimator
 from odca.validation.arrays import Array
@@ -40,6 +41,7 @@ class LinearEstimator(Estimator):
     # What was learned
 
     @property
+    @at_one_moment
     def coef_(self) -> Any:
         """The weights that `predict` uses, in the units of X."""
         check_is_fitted(self)
@@ -47,18 +49,21 @@ class LinearEstimator(Estimator):
         return sp.csr_array(np.atleast_2d(weights)) if self.__dict__.get("_sparse_coef") else weights
 
     @property
+    @at_one_moment
     def intercept_(self) -> Array:
         """The constant that `predict` adds."""
         check_is_fitted(self)
         return np.atleast_1d(self.learner_.smoothed_intercept)[self._lanes()]
 
     @property
+    @at_one_moment
     def dual_objective_(self) -> float | Array:
         """A certified lower bound of the objective for all weights, per class or output."""
         check_is_fitted(self)
         return scalar(np.atleast_1d(self.learner_.dual_objective())[self._lanes()])
 
     @property
+    @at_one_moment
     def duality_gap_(self) -> float | Array:
         """How far the objective can be from its minimum. Known after `fit`, and at any time with a sliding window."""
         check_is_fitted(self)
@@ -83,7 +88,7 @@ class LinearEstimator(Estimator):
 
     # Files
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the estimator's model file."""
         check_is_fitted(self)
         params = self.get_params(deep=False)

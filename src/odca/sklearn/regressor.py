@@ -12,8 +12,8 @@ from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError, as_loss
 from odca.models.linear import LinearRegressor
+from odca.models.turns import at_one_moment, in_turn
 from odca.penalties import Penalty
-from odca.sklearn.base import all_or_nothing
 from odca.sklearn.linear import LinearEstimator
 from odca.validation.arrays import Array
 from odca.windows import Window
@@ -66,7 +66,7 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     ) -> None:
         self._store(locals())
 
-    @all_or_nothing
+    @in_turn
     def fit(
         self,
         X: Any,
@@ -82,7 +82,7 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         self._model = LinearRegressor(self._solved(X, y.reshape(len(y), -1), weight, offset, time))
         return self
 
-    @all_or_nothing
+    @in_turn
     def partial_fit(
         self,
         X: Any,
@@ -107,6 +107,7 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         self.__dict__.pop("fit_gap_", None)
         return self
 
+    @at_one_moment
     def predict(self, X: Any, offset: npt.ArrayLike | None = None) -> Array:
         """The prediction for each event; for Poisson loss the mean e^z."""
         X = self._checked_for_prediction(X)

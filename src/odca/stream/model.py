@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.errors import InputError, Remedy
-from odca.io.model_file import ModelFile, Savable
+from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import as_native
 from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
@@ -21,6 +21,7 @@ from odca.models.classifier import Classifier, RawPredictions
 from odca.models.linear import LinearClassifier, LinearRegressor
 from odca.models.options import Answer, Label, ModelOptions, label_text
 from odca.models.regressor import Regressor
+from odca.models.turns import TakesTurns, at_one_moment, in_turn, turn_of, turns_of
 from odca.stream import first_events, merging
 from odca.stream.read.blocks import Block
 from odca.stream.read.refused_events import EventError, without_refused
@@ -52,7 +53,7 @@ class _ClassCodes:
         return block.rows.codes(self._numbers, self._codes, texts)
 
 
-class StreamModel(Savable):
+class StreamModel(TakesTurns):
     """Learns from blocks of events and predicts them. Its file holds everything that is needed to read further data."""
 
     kind = "StreamModel"
@@ -117,6 +118,10 @@ class StreamModel(Savable):
 
     def freeze(self) -> Self:
         """The steady answer of an automatic model as one linear model, whose file is small. See `AutoLearner.freeze`."""
+        with turn_of(self):
+            return self._frozen()
+
+    def _frozen(self) -> Self:
         if isinstance(self.model, ExpertClassifier):
             model: Classifier | Regressor = self.model.freeze(spare=_has_spare(self.classes))
         elif isinstance(self.model, ExpertRegressor):
@@ -133,6 +138,7 @@ class StreamModel(Savable):
 
     # Learning
 
+    @in_turn
     def learn(self, block: Block) -> list[ProgressRow]:
         """Learn from the events of a block, in order; return the rows of the progress table that are due among them.
 
@@ -153,8 +159,14 @@ class StreamModel(Savable):
         except ValueError as error:
             raise self._located(error, block) from error
         if self.vocabulary is not None:
-            self.n_names = block.rows.width
+            self.n_names = max(self.n_names, block.rows.width)  # blocks may be learned in any order
         return rows
+
+    def _after_an_interruption(self, before: Any, twin: Any) -> None:
+        """Keep the names of the events that were learned; the vocabulary has them all."""
+        del before, twin
+        if self.vocabulary is not None:
+            self.n_names = max(self.n_names, self.learner.n_features)
 
     def score(
         self, metrics: ClassMetrics | NumberMetrics, block: Block, predictions: "RawPredictions | Array", labels: Labels
@@ -274,9 +286,10 @@ class StreamModel(Savable):
 
     def codes_of(self, block: Block) -> tuple[Codes, int]:
         """The code of every label, -1 if its class is new or missing; and the number of these."""
-        if self._codes.classes != self.classes:
-            self._codes = _ClassCodes(self.classes)
-        return self._codes.of(block)
+        codes, classes = self._codes, self.classes
+        if codes.classes != classes:
+            codes = self._codes = _ClassCodes(classes)
+        return codes.of(block)
 
     # Predicting
 
@@ -289,6 +302,7 @@ class StreamModel(Savable):
         except ValueError as error:
             raise self._located(error, block, "the prediction is not finite. Look for huge values.") from error
 
+    @at_one_moment
     def predict(self, block: Block, wanted: Wanted = "label", *, answer: Answer = "steady") -> npt.NDArray[Any]:
         """The prediction for each event of a block.
 
@@ -353,6 +367,10 @@ class StreamModel(Savable):
         """
         if not isinstance(other, StreamModel):
             raise TypeError(f"merge needs another StreamModel; got {other!r}.")
+        with turns_of(self, other):
+            return self._merged(other)
+
+    def _merged(self, other: "StreamModel") -> Self:
         merging.require_one_problem(self.options, other.options)
         schema = merging.united_schema(self.schema, other.schema)
         vocabulary, places = None, None
@@ -366,7 +384,7 @@ class StreamModel(Savable):
 
     # Files
 
-    def saved(self) -> ModelFile:
+    def _contents(self) -> ModelFile:
         """The contents of the model's file."""
         arrays: dict[str, npt.NDArray[Any]] = {}
         if self.vocabulary is not None:
