@@ -213,7 +213,8 @@ class FeatureTable {
   static bool is_averaged(double n, double c) {
     return n <= few_updates || std::floor(n / thinned) != std::floor((n - c) / thinned);
   }
-  void prefetch_average(const ScaledRow& row, int i, double c) const {
+  // (Inlined, because GCC drops calls to functions that do nothing but prefetch.)
+  [[gnu::always_inline]] void prefetch_average(const ScaledRow& row, int i, double c) const {
     if (!is_averaged(row.record[i][record::count], c)) return;
     const double* const mean = average_of(row.feature[i]);
     for (std::size_t k = 0; k < averages_.width(); k += 8) __builtin_prefetch(mean + k, 1, 2);
