@@ -54,8 +54,7 @@ class Vocabulary {
     return places;
   }
 
-  // The names one behind the other, and where each ends: for a file. `restore` is the reverse; it throws InputError for
-  // what cannot be.
+  // The names concatenated, and the end of each, for a file. `restore` reads them again; it throws InputError if they are invalid.
   std::string bytes() const { return base_->bytes() + fresh_.bytes(); }
   std::vector<std::int64_t> ends() const;
   void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
