@@ -152,7 +152,9 @@ def test_what_could_not_be_read_again_replaces_no_file_and_is_named(
     good, large = Learner(loss=Hinge()), Learner(loss=SquaredError(), penalty_weights=np.ones(50_000))
     good.save(path)
     monkeypatch.setattr(model_file, "LONGEST_DESCRIPTION", 120_000)
-    with pytest.raises(ValueError, match=r"cannot be saved: its description has \d+ bytes.*takes 'penalty_weights'"):
+    with pytest.raises(
+        ValueError, match=r"cannot be saved: its description has \d+ bytes.*largest part is 'penalty_weights'"
+    ):
         large.save(path)
     assert Learner.load(path) == good
     assert list(path.parent.iterdir()) == [path]
@@ -163,6 +165,6 @@ def test_too_many_arrays_are_refused_before_they_replace_a_file(path: Path, monk
     good.save(path)
     monkeypatch.setattr(container, "LONGEST_HEADER", 10_000)
     parts = {"many": model_file.ModelFile("Part", {}, {str(k): np.zeros(1) for k in range(200)})}
-    with pytest.raises(ValueError, match=r"cannot be saved: its header would have \d+ bytes.*takes 'many'"):
+    with pytest.raises(ValueError, match=r"cannot be saved: its header would have \d+ bytes.*largest part is 'many'"):
         model_file.write(path, model_file.ModelFile("Whole", {}, {}, parts))
     assert Learner.load(path) == good

@@ -1,4 +1,4 @@
-// What was said of events when they were asked about, on its way to Python and back: an array, and how many events had been learned.
+// The experts' predictions of events whose labels come later, for Python and back: an array, and the number of events learned before.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +15,7 @@ namespace odca::bind {
 
 using Numbers = nb::ndarray<nb::numpy, double>;
 using KeptAnswers = std::pair<nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>, std::int64_t>;
-// Predictions, and what is to be kept.
+// The predictions, and what the caller keeps until the labels come.
 using AskedAnswers = std::pair<Numbers, std::pair<Numbers, std::int64_t>>;
 
 inline std::optional<experts::Asked> asked_of(const std::optional<KeptAnswers>& kept) {

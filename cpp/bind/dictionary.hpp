@@ -20,7 +20,7 @@ namespace nb = nanobind;
 
 using EventList = nb::typed<nb::list, nb::any>;
 
-// Calls read(event) for so many events; what is wrong with one of them names it.
+// Calls read(event) for `count` events. An error names the event that caused it.
 template <class Read>
 void read_many(const nb::list& events, std::size_t count, Read&& read) {
   std::size_t i = 0;
@@ -58,7 +58,7 @@ class DictionaryVisitor {
     throw InputError(fault.message);
   }
 
-  // Only features whose indices are below are remembered from now on.
+  // From now on, only features with smaller indices are cached.
   void remember_below(std::int64_t width) { remembered_below_ = width; }
 
   // The event as plain Python: strings, numbers, booleans, None, lists and dictionaries. Read again, it gives the same features.

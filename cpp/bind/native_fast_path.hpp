@@ -1,8 +1,8 @@
-// A method of a Python class with a native fast path in front of it, for what is called once for every event.
+// A method of a Python class with a native fast path in front of it, for methods that are called for every event.
 //
-// It is called as the method is. If there are no keywords and the object's `_fast` is a native core, the fast path is
-// taken; what has no core there, and whatever the fast path declines, goes to the method. To Python it is
-// a method like any other: classes may override it, and functools.update_wrapper gives it name, text and signature.
+// The fast path is taken if there are no keyword arguments and the object's `_fast` is a native core. Otherwise, or if the
+// fast path declines, the method itself is called. To Python it is a method like any other: classes may override it, and
+// functools.update_wrapper gives it its name, docstring and signature.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,7 +11,7 @@ namespace odca::bind {
 
 namespace nb = nanobind;
 
-// Called with the core and the arguments behind `self`; may throw. An invalid object declines: then nothing has happened.
+// Called with the core and the arguments after `self`; may throw. To decline, it returns an invalid object and changes nothing.
 using FastPath = nb::object (*)(nb::handle core, PyObject* const* arguments, Py_ssize_t count);
 
 nb::object method_with_fast_path_type();

@@ -1,8 +1,8 @@
-// The features of numbers that came lately, by their names.
+// A cache of recently used names of numbers and their features.
 //
-// Most names of an event were in the events before, and mostly in the same order: a name is first compared with the one that followed
-// its predecessor the last time, and else found by the hash that Python keeps with every string. This saves hashing it anew and looking
-// it up among all names of the model. Needs the GIL.
+// Most names of an event occurred in earlier events, usually in the same order: a name is first compared with the one that followed its
+// predecessor the last time, and otherwise found by the hash that Python stores with every string. This avoids hashing it again and
+// looking it up among all names of the model. Needs the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,7 +21,7 @@ namespace nb = nanobind;
 
 class RecentNames {
  public:
-  // The feature of this name, a plain string; null if it did not come lately.
+  // The feature of this name, a plain string; null if it is not in the cache.
   [[gnu::always_inline]] const text::Feature* find(PyObject* name) {
     const std::uint32_t guess = slots_[last_].next;
     if (slots_[guess].is(name)) [[likely]]

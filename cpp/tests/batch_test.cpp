@@ -201,19 +201,15 @@ TEST_CASE("rows and indices that do not fit the matrix are refused by name") {
   CHECK(error_of(cut, 0).find("column index 4294967298") != std::string::npos);  // its lower 32 bits would fit
 }
 
-TEST_CASE("a dense row of doubles is used in place, unless it must be its own; every other row is a copy") {
+TEST_CASE("a dense row of doubles is used in place; every other row is a copy") {
   Batch::Scratch scratch;
   const std::vector<double> data = {1.0, 2.0, 3.0, 4.0};
   CHECK(dense(data, 2, 2, 2, 1).row(1, scratch).value == data.data() + 2);
-  const Row own = dense(data, 2, 2, 2, 1).own_row(1, scratch);
-  CHECK(own.value == scratch.value.data());
-  CHECK(meaning(own) == std::map<std::int64_t, double>{{0, 3.0}, {1, 4.0}});
   CHECK(dense(data, 2, 2, 1, 2).row(1, scratch).value == scratch.value.data());
   const Csr<std::int32_t, double> csr{2, {0, 2}, {0, 1}, {5.0, 6.0}};
   const Row copy = csr.batch().row(0, scratch);
   CHECK(copy.value == scratch.value.data());
   CHECK(copy.index == scratch.index.data());
-  CHECK(csr.batch().own_row(0, scratch).index == scratch.index.data());
 }
 
 TEST_CASE("rows of any length are read to their end, and no further") {

@@ -10,7 +10,7 @@
 #include "odca/features/unicode.hpp"
 #include "odca/features/vocabulary.hpp"
 #include "odca/ingest/lines.hpp"
-#include "odca/ingest/parting.hpp"
+#include "odca/ingest/separators.hpp"
 #include "random.hpp"
 #include "text_support.hpp"
 
@@ -225,7 +225,7 @@ TEST_CASE("the parts of a line are found, also near its ends") {
       line += random.chance(0.3) ? ":| "[random.below(3)] : static_cast<char>(random.between(1, 255));
     const std::vector<char> exact(line.begin(), line.end());  // no byte beyond it may be read
     const char *const begin = exact.data(), *const end = begin + exact.size();
-    text::Parts<':', ' '> parts(begin, end);
+    text::Separators<':', ' '> parts(begin, end);
     for (const char* p = begin; p != end; ++p)
       if (*p == ':' || *p == ' ') REQUIRE(parts.next() == p);
     REQUIRE(parts.next() == end);

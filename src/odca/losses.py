@@ -371,7 +371,7 @@ LOSS_NAMES: dict[str, type[Loss]] = {kind.name: kind for kind in LOSSES}
 
 
 def as_loss(loss: object) -> object:
-    """A loss from its name, perhaps with its parameter, else with its own default; objects are what they are.
+    """A loss from its name, optionally with its parameter ("quantile:0.9"); objects are returned unchanged.
 
     >>> as_loss("quantile:0.9")
     Quantile(q=0.9)

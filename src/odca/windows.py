@@ -46,7 +46,7 @@ class Window:
 
     @property
     def memory(self) -> float:
-        """About how many events the window remembers; of a window in event time, which does not say, a thousand."""
+        """Approximately the number of events that the window remembers; for windows in event time, where it is unknown, 1000."""
         return 1e3
 
     @property

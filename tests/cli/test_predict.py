@@ -154,7 +154,7 @@ def test_a_model_with_indices_refuses_names(predict, path: Path, tmp_path: Path)
     trained(write(tmp_path / "data.svm", [libsvm(each) for each in events(50)])).save(path)
     code, lines, told = predict(path, write(tmp_path / "data.vw", [vw(each) for each in events(5)]))
     assert (code, lines) == (cli.REFUSED, [])
-    assert "the model's features are the indices of libsvm's text; vw has names" in told
+    assert "the model's features are libsvm's indices, but features in vw have names" in told
 
 
 def test_a_warning_is_printed_if_no_feature_is_known(predict, path: Path, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_without_a_header_only_the_last_column_may_be_missing(predict, path: Pat
     trained(write(tmp_path / "first.csv", csv(rows, first)[1:]), label=1).save(path)
     code, _, told = predict(path, bare)
     assert code == cli.REFUSED
-    assert "it has 2 columns, 1 fewer than the model's data, and no header that tells which" in told
+    assert "it has 2 columns, 1 fewer than the model's data, and no header that says which" in told
     empty = write(tmp_path / "empty.csv", [f",{each['a']},{each['b']}\n" for each in rows])
     assert predict(path, empty)[1] == predict(path, tmp_path / "first.csv")[1]
 

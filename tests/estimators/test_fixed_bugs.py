@@ -151,7 +151,7 @@ def test_saving_refuses_columns_learned_without_names(tmp_path) -> None:
     model = odca.EventLearner(loss=odca.LogLoss(), scale=False)
     model.learn_one({"a": 1.0}, 1.0)
     model.learner.learn([[1.0, 2.0, 3.0]], [1.0])
-    with pytest.raises(ValueError, match="past the names"):
+    with pytest.raises(ValueError, match="without names"):
         model.save(tmp_path / "model.safetensors")
 
 

@@ -65,7 +65,7 @@ OTHERWISE: dict[str, dict[str, Reading | None]] = {
         "1 \t| a": Reading(1.0, 1.0, 0.0, "", {"a": 1.0}),
         "1\t2\t| a": Reading(1.0, 2.0, 0.0, "", {"a": 1.0}),
     },
-    "A line of blanks is no event": {" ": None, "\t": None},
+    "A line of blanks is not an event": {" ": None, "\t": None},
     "The weight of a namespace also multiplies categories": {
         "1 |n:2 a:x": Reading(1.0, 1.0, 0.0, "", {"n^a=x": 2.0}),
     },

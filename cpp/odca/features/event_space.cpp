@@ -36,7 +36,7 @@ std::int32_t EventSpace::index_of(std::string_view key) const {
   return number < 0 ? -1 : first_index() + number;
 }
 
-// What is new comes last in a row, because its index is the highest.
+// New features come last in a row, because their indices are the highest.
 void EventReader::finish_known_event() {
   builder_.finish_row({});
   SparseRows& rows = block_.rows;

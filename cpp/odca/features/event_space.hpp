@@ -1,10 +1,10 @@
-// The features of events that come one by one: all names that a model knows, and what makes rows of events.
+// The features of events that come one at a time: the names that a model knows, and the conversion of events into rows.
 //
-// Names are appended to the space when the model has learned their event, not before. Until then they lie with the reader, so that a
-// call that is refused or interrupted leaves none behind.
+// A name is added to the space once the model has learned its event. Until then the reader holds it, so that a call that fails or is
+// interrupted adds no names.
 //
-// None of this locks. Whoever uses a space from several threads sees to it that one call at a time goes on in it or in its readers
-// (Python's interpreter lock does); a reader belongs to one call from its beginning to its end.
+// Nothing here locks. If several threads use a space, the caller must make sure that only one of them is inside it or its readers at a
+// time (Python's interpreter lock does); a reader belongs to one call from beginning to end.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace odca::text {
 
 class EventSpace {
  public:
-  // At most `most` names (0: as many as can be numbered). With an intercept feature 0 is the constant 1, and others follow.
+  // At most `most` names (0: as many as can be numbered). With an intercept, feature 0 is the constant 1.
   EventSpace(FeatureOptions options, bool intercept, std::int64_t most)
       : options_(std::move(options)),
         intercept_(intercept),
@@ -32,16 +32,16 @@ class EventSpace {
   bool has_intercept() const { return intercept_; }
   std::int32_t first_index() const { return intercept_ ? 1 : 0; }
 
-  // How many features there are, with so many that are new.
+  // The number of features, including `fresh` new ones.
   std::int64_t width(std::int32_t fresh = 0) const {
     return first_index() + (is_hashed() ? std::int64_t{1} << options_.bits : std::int64_t{names_.size()} + fresh);
   }
 
   // Throws InputError if these names are more than there is room for.
   void require_room(const NameTable& fresh) const;
-  // Makes the first of these names its own.
+  // Adds the first `count` of these names.
   void append(const NameTable& fresh, std::int32_t count);
-  // The same of the names of a file. Throws InputError for what cannot be.
+  // Sets the names to those from a file. Throws InputError if they are invalid.
   void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
   // The index of a feature by its key; -1 if it is not known.
   std::int32_t index_of(std::string_view key) const;
@@ -53,7 +53,7 @@ class EventSpace {
   NameTable names_;
 };
 
-// Reads the events of one call after the other: their values go to the builder.
+// Reads the events of one call after another: their values go to the builder.
 class EventReader {
  public:
   explicit EventReader(const EventSpace& space)
@@ -75,10 +75,10 @@ class EventReader {
     if (space_.has_intercept()) block_.rows.add(0, 1.0);
   }
   void finish_event() { builder_.finish_row({}); }
-  // The same, without the features that the space does not know.
+  // Finishes the event without the features that the space does not know.
   void finish_known_event();
 
-  // How many of the new names came with the first `rows` events.
+  // The number of new names in the first `rows` events.
   std::int32_t fresh_after(std::int64_t rows) const;
 
  private:

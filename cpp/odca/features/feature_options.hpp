@@ -1,4 +1,4 @@
-// What a person wants of the features: which fields, how their values are meant, what is crossed with what.
+// The user's options for features: which fields are used, the kinds of their values, and products of fields.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace odca::text {
 
 enum class Space {
-  indices,  // a feature is a number in the text, and that is its index
-  names,    // a feature is a name; its index is its place among all that were ever seen
-  hashed,   // its index is the lowest bits of its hash
+  indices,  // the name of a feature is a number, which is its index
+  names,    // the index of a feature is the number of its name, in order of appearance
+  hashed,   // the index of a feature is the lowest bits of its hash
 };
 
 enum class Missing { ignore, indicate, error };
@@ -20,20 +20,20 @@ enum class Missing { ignore, indicate, error };
 // A field is a namespace of VW's, a column of a table, a key of a JSON object.
 struct FeatureOptions {
   Space space = Space::names;
-  int bits = 18;                                       // of hashed ones
-  FieldNames keep, ignore;                             // all but the ignored ones if none is to be kept
+  int bits = 18;            // of hashed indices
+  FieldNames keep, ignore;  // if `keep` is empty, all fields except those in `ignore` are used
   std::vector<std::vector<std::string>> interactions;  // fields whose features are multiplied with each other
   FieldNames text;                                     // fields whose strings are split into words
   FieldNames categorical;                              // fields whose numbers are names of categories
   FieldNames numeric;                                  // fields that hold numbers and nothing else
   FieldNames dates;                                    // fields that hold dates
   FieldNames booleans;                                 // fields that hold true and false
-  int ngrams = 1;                                      // of words: up to so many in a row
+  int ngrams = 1;                                      // the largest number of consecutive words that are one feature
   Missing missing = Missing::indicate;
-  // Whether what is said of "user" holds for "user.age" too, in JSON and dictionaries; not where columns of a table are meant.
+  // Whether an option for "user" also applies to "user.age", as in JSON and dictionaries but not in tables.
   bool nested = true;
 
-  // Whether nothing is said of single fields: all are kept, and none is of a kind of its own or crossed.
+  // Whether there are no options for single fields.
   bool treats_all_alike() const {
     return keep.empty() && ignore.empty() && interactions.empty() && text.empty() && categorical.empty() &&
            numeric.empty() && dates.empty() && booleans.empty();

@@ -1,4 +1,4 @@
-// Strings of bytes, numbered in the order in which they came: 0, 1, 2, ...
+// Byte strings, numbered in order of appearance: 0, 1, 2, ...
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace odca::text {
 
-// The first eight bytes of a name, zeros behind them: of a short name all of it. It is read in pieces that overlap, so that nothing
-// beyond the name is read.
+// The first eight bytes of a name, padded with zeros. Short names are read in overlapping pieces, so that nothing beyond the name is
+// read.
 [[gnu::always_inline]] inline std::uint64_t head_of(std::string_view name) {
   const auto word = [&]<class Word>(std::size_t at, Word out) -> std::uint64_t {
     std::memcpy(&out, name.data() + at, sizeof out);
@@ -32,7 +32,7 @@ class NameTable {
   }
   std::uint64_t hash(std::int32_t number) const { return hashes_[static_cast<std::size_t>(number)]; }
 
-  // All of them one behind the other, and where each ends.
+  // All names concatenated, and the end of each.
   const std::string& bytes() const { return bytes_; }
   const std::vector<std::size_t>& ends() const { return ends_; }
 
@@ -43,9 +43,9 @@ class NameTable {
     return slot.number;
   }
 
-  // Looking names up waits for memory: for the slot, which holds all of a short name; for where a longer one lies, and for its bytes.
-  // Whoever looks up many calls these for all of them first, one after the other. (Inlined always: a function that only asks for
-  // memory looks to GCC as if it did nothing, and the call is dropped.)
+  // A lookup waits for memory: for the slot, which holds a short name completely, then for the place of a longer name, then for its
+  // bytes. To look up many names, call each of these for all of them first. (They are always inlined, because GCC drops calls of
+  // functions that only prefetch.)
   [[gnu::always_inline]] void fetch_slot(std::uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
@@ -79,7 +79,7 @@ class NameTable {
       const std::int32_t last = size() - 1;
       std::size_t place = hash(last) & (slots_.size() - 1);
       while (slots_[place].number != last) place = (place + 1) & (slots_.size() - 1);
-      slots_[place] = {};  // it came last: no other name was put behind it
+      slots_[place] = {};  // the last name: no other one was placed after it
       hashes_.pop_back(), ends_.pop_back();
       bytes_.resize(last ? ends_.back() : 0);
     }

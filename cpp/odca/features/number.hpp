@@ -77,7 +77,7 @@ inline bool read_plain(const char* from, std::int64_t length, double& out) {
 }
 
 // Reads [+-] digits [. digits] [e [+-] digits] and returns what follows it; `from` itself if there is no number there.
-// What is too large for a double becomes infinite, what is too small 0.
+// A number that is too large for a double becomes infinite, one that is too small 0.
 //
 // Up to 19 digits make an exact integer m below 2^64. If m is at most 2^53 and the power of ten at most 22, both are exact
 // doubles, and one multiplication or division rounds once: the result is the nearest double. All else goes to from_chars.

@@ -65,18 +65,18 @@ void Vocabulary::settle_all() {
   fresh_ = {};
 }
 
-// All names that were known to the block have lower numbers than its new ones: what is known in a row stays where it is.
+// The names that the block knew already have lower numbers than its new ones, so known features stay in place in their rows.
 void Vocabulary::resolve(const std::vector<std::int32_t>& places, std::int64_t width, Block& block) {
   block.width = width;
   if (places.empty()) return;
   RowMaker maker;
   SparseRows& rows = block.rows;
-  SparseRows fresh;  // what is new in a row
+  SparseRows fresh;  // the new features of a row
   const std::int32_t known = block.n_known();
   std::size_t to = 0, begin = 0;
   for (std::size_t i = 1; i < rows.start.size(); ++i) {
     const auto end = static_cast<std::size_t>(rows.start[i]);
-    std::size_t first = end;  // of the new ones, which are behind the others
+    std::size_t first = end;  // of the new features, which come after the others
     while (first > begin && rows.index[first - 1] >= known) --first;
     fresh.clear();
     for (std::size_t k = first; k < end; ++k) {

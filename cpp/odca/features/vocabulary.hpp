@@ -64,8 +64,7 @@ class Vocabulary {
     return places;
   }
 
-  // The names one behind the other, and where each ends: for a file. `restore` is the reverse; it throws InputError for
-  // what cannot be.
+  // The names concatenated, and the end of each, for a file. `restore` reads them again; it throws InputError if they are invalid.
   std::string bytes() const {
     const std::scoped_lock all(names_);
     return base_->bytes() + fresh_.bytes();

@@ -8,7 +8,7 @@
 
 #include "odca/features/number.hpp"
 #include "odca/ingest/lines.hpp"
-#include "odca/ingest/parting.hpp"
+#include "odca/ingest/separators.hpp"
 
 namespace odca::text {
 
@@ -60,11 +60,11 @@ inline double finite(std::string_view token, const char* what) {
 
 // Features that are written plainly, name:value and a blank, from here on: take(name, value) as long as it returns true. Returns what
 // follows them, which may be such a feature too, near the end of the line. Eight characters from a name on can be read.
-template <char... parting, class Take>
+template <char... separators, class Take>
 const char* read_plain_features(const char* p, const char* const end, Take take) {
-  Parts<parting...> parts(p, end);
+  Separators<separators...> found(p, end);
   while (true) {
-    const char *const colon = parts.next(), *const blank = parts.next();
+    const char *const colon = found.next(), *const blank = found.next();
     if (colon == p || end - colon <= read_ahead || blank == end || *colon != ':' || *blank != ' ') return p;
     double value = 0.0;
     if (!read_plain(colon + 1, blank - colon - 1, value)) return p;

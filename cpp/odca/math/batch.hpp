@@ -82,16 +82,6 @@ class Batch {
     return std::visit([&](const auto& m) { return read(m, i, scratch); }, matrix);
   }
 
-  // The same, in the scratch in any case.
-  Row own_row(std::int64_t i, Scratch& scratch) const {
-    Row h = row(i, scratch);
-    if (h.value != scratch.value.data()) {
-      scratch.make_room(h.size);
-      h.value = std::copy_n(h.value, h.size, scratch.value.data()) - h.size;
-    }
-    return h;
-  }
-
   // Calls visit(feature) for the features of a sparse row, unchecked and in any order, to prefetch them. It may visit
   // none.
   template <class Visit>

@@ -17,9 +17,9 @@ struct ClassTally {
   static constexpr int ranks = 4096;  // bins of a margin of each sign: 32 octaves of 128
   static constexpr std::int32_t nobody = -1;
 
-  // One event: the class that came and the one that was chosen (or `nobody`), what it cost and counts. What is known of the
-  // second class against the first, where there are two, is the margin (or null); the probabilities (or null) are of the
-  // first `columns` classes, or, if that is 0, a single one of the second class.
+  // One event: its class and the predicted one (or `nobody`), its loss and weight. `margin` is that of the second of two classes
+  // (or null). `probability` points to those of the first `columns` classes or, if that is 0, to that of the second class (or
+  // null).
   struct Event {
     std::int32_t label, chosen;
     double loss, weight;
@@ -27,7 +27,7 @@ struct ClassTally {
     const double* probability;
     std::int64_t columns;
 
-    // The probability that was stated for a class; zero for one that was not known.
+    // The predicted probability of a class; zero for an unknown class.
     double stated(std::int32_t of) const {
       if (columns == 0) return of == 1 ? *probability : of == 0 ? 1.0 - *probability : 0.0;
       return of >= 0 && of < columns ? probability[of] : 0.0;
@@ -62,8 +62,8 @@ struct ClassTally {
     informed += c;
   }
 
-  // The same of two classes, from the margin of the second one against the first: what was chosen, what it cost, and, unless it is
-  // given, the probability of the second class, follow from it. A class that is neither of the two costs the most.
+  // The same for two classes, given the margin of the second one against the first: the predicted class, the loss and (unless it is
+  // given) the probability of the second class follow from it. The loss of another class is that of the worse of the two.
   template <class Loss>
   void add_margin(const Loss& rule, std::int32_t label, double margin, const double* probability, double counts) {
     const double e = exp(-std::fabs(margin));

@@ -1,8 +1,8 @@
 // A model of events: names and model change together, or not at all.
 //
-// A call that learns holds the model's turn from its first name to its last event. The names that its events bring become known when
-// they have been learned; of a call that fails none does, of one that is interrupted those of the events that were learned. What
-// learns (a learner, or the experts) is handed in with the call.
+// A call that learns holds the model's turn from its first name to its last event. New names are added once their events have been
+// learned: none if the call fails, those of the learned events if it is interrupted. The learner (or the experts) is passed in with
+// each call.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace odca {
 
 class EventModel {
  public:
-  // `fixed_features`: how many there are, where that does not change; else 0.
+  // `fixed_features`: the number of features if it is fixed, otherwise 0.
   EventModel(text::FeatureOptions options, bool intercept, std::int64_t fixed_features)
       : space_(std::move(options), intercept, fixed_features), fixed_features_(fixed_features) {}
 
   text::EventSpace& space() { return space_; }
   const text::EventSpace& space() const { return space_; }
 
-  // Held by whoever may add names, until the model has learned them too.
+  // The lock of a call that may add names, held until the model has learned them too.
   FairMutex& turn() { return turn_; }
 
   // The events of a call as a matrix, which lives as long as the reader's rows do. They hold the intercept already.

@@ -1,1 +1,1 @@
-"""Checks of what a user gives, once, at the boundary."""
+"""Validation of arguments, once, at the boundary."""

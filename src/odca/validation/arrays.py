@@ -60,7 +60,7 @@ def as_columns(values: Any, name: str, rows: int, lanes: int) -> Array:
 
 
 def as_times(values: Any, rows: int) -> Array:
-    """Event times as seconds (of datetimes), or as the numbers that they are."""
+    """Event times as numbers: datetimes in seconds, numbers unchanged."""
     array = np.asarray(values)
     if array.dtype == object and array.size and all(type(moment) is date for moment in array.flat):
         array = array.astype("datetime64[D]")
@@ -85,12 +85,10 @@ def as_floats(values: Any, name: str) -> Array:
 
 
 def _numbers(values: Any, name: str) -> npt.NDArray[Any]:
-    """Float32 and float64 stay what they are; whole numbers and booleans become float64."""
-    # Whoever has a masked array has imported numpy.ma, which takes a while.
+    """Float32 and float64 are returned unchanged; whole numbers and booleans become float64."""
+    # A masked array can only exist if numpy.ma was imported, which takes a while.
     if type(values) is not np.ndarray and "numpy.ma" in sys.modules and np.ma.is_masked(values):
-        raise ValueError(
-            f"{name} has masked entries. Fill them, or leave their rows out: they would be read as they lie."
-        )
+        raise ValueError(f"{name} has masked entries. Fill them, or leave out their rows: the mask would be ignored.")
     try:
         array = np.asarray(values)
         if array.dtype.type in {np.float32, np.float64} and array.dtype.isnative:

@@ -1,4 +1,4 @@
-"""Single numbers that a user gives."""
+"""Validation of single numbers."""
 
 import math
 import operator
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def real(value: object) -> float:
-    """`value` as a float; NaN if it is not a real number of that range, so that every check refuses it."""
+    """`value` as a float; NaN if it is not a real number or too large, so that every check refuses it."""
     try:
         return float(value) if isinstance(value, Real) else math.nan
     except OverflowError:

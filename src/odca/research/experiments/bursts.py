@@ -55,7 +55,6 @@ def find(job: Job) -> Finding:
             "grid of half-lives (mean deviation of the second half)": listed[BY_TIME],
             "grid of β": listed[EXPONENTIAL],
         },
-        notes=[],
     )
 
 

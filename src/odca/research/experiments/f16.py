@@ -76,7 +76,6 @@ def find(job: Job) -> Finding:
                 f"{name}, {'β' if name == 'RLS' else 'μ'}: {tuning.listed(GRIDS[name], means[name])}" for name in tried
             ),
         },
-        notes=[],
         data=f"{data.what}, from {' and '.join(data.files)}.",
     )
 

@@ -56,5 +56,4 @@ def find(job: Job, events: int = EVENTS) -> Finding:
         parameters={
             "leaky LMS": f"{FEATURES} features, a target that stands still, noise {NOISE:g}, squared loss, ρ = {RHO:g}"
         },
-        notes=[],
     )

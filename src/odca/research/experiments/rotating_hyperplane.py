@@ -71,7 +71,6 @@ def find(job: Job) -> Finding:
             "hyperplane": f"{FEATURES} features, {EVENTS:,} events, turns twice, {FLIPPED:.0%} of the labels flipped; hinge, ρ = {RHO:g}, "
             f"β = {BETA:g}, L = {LENGTH}, μ = {RATE:g}, κ = {SMOOTHING:g}"
         },
-        notes=[],
     )
 
 

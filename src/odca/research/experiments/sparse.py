@@ -110,7 +110,6 @@ def run(job: Job) -> Study:
         ],
         columns=("zeros", "F1", "distance from batch"),
         results={name: [Interval.of(each[:, k]) for k in range(3)] for name, each in end.items()},
-        notes=[],
     )
 
 

@@ -144,7 +144,7 @@ class Finding:
     claims: Sequence[Claim]
     results: Mapping[str, Sequence[Interval | float]]
     parameters: Mapping[str, str]
-    notes: Sequence[str]
+    notes: Sequence[str] = ()
     data: str = ""
 
 

@@ -1,5 +1,5 @@
-// Where a line is parted, found for 64 characters at once: the next place is then known before anything in between was read, so that
-// the processor reads several features at the same time.
+// The separators of a line, found for 64 characters at once: so the next one is known before the characters in between were read, and
+// the processor can read several features at the same time.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace odca::text {
 
-// The places of the given characters, one after the other.
-template <char... parting>
-class Parts {
+// The places of the given characters, in order.
+template <char... separators>
+class Separators {
  public:
-  Parts(const char* from, const char* end) : from_(from), end_(end) { look(); }
+  Separators(const char* from, const char* end) : from_(from), end_(end) { look(); }
 
-  // The next one; the end if there is none.
+  // The next place; the end of the text if there is none.
   const char* next() {
     while (found_ == 0) {
       if (end_ - from_ <= width) return end_;
@@ -50,17 +50,17 @@ class Parts {
     for (int k = 0; k < width; k += 16) {
       const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + k));
       __m128i is = _mm_setzero_si128();
-      ((is = _mm_or_si128(is, _mm_cmpeq_epi8(sixteen, _mm_set1_epi8(parting)))), ...);
+      ((is = _mm_or_si128(is, _mm_cmpeq_epi8(sixteen, _mm_set1_epi8(separators)))), ...);
       found |= std::uint64_t{static_cast<std::uint32_t>(_mm_movemask_epi8(is))} << k;
     }
 #else
-    for (int k = 0; k < width; ++k) found |= std::uint64_t{((text[k] == parting) || ...)} << k;
+    for (int k = 0; k < width; ++k) found |= std::uint64_t{((text[k] == separators) || ...)} << k;
 #endif
     return found;
   }
 
   const char *from_, *end_;
-  std::uint64_t found_ = 0;  // in the next 64 characters, those that were given out left out
+  std::uint64_t found_ = 0;  // bits of the separators in these 64 characters that were not returned yet
 };
 
 }  // namespace odca::text
