@@ -28,7 +28,8 @@ class FairMutex {
     const std::thread::id self = std::this_thread::get_id();
     if (owner_.load(std::memory_order_relaxed) == self)
       throw InputError(
-          "a model cannot be used from inside its own call, by a loss, a value of an event or a signal handler. Do that when "
+          "a model cannot be used from inside its own call, by a loss, a value of an event or a signal handler. Do "
+          "that when "
           "the call has ended");
     const std::uint64_t turn = next_.fetch_add(1);
     for (std::uint64_t serving; (serving = serving_.load()) != turn;) serving_.wait(serving);

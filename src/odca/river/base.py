@@ -38,6 +38,9 @@ class RiverEstimator(TakesTurns, base.Estimator):  # type: ignore[misc] # river'
             )
         return copy.deepcopy(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
     def _contents(self) -> ModelFile:
         """The contents of the estimator's model file."""
         return ModelFile(self.kind, {"params": self._get_params()}, {}, {"events": self.events.saved()})
