@@ -5,8 +5,10 @@
 #include <nanobind/ndarray.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "odca/errors.hpp"
 #include "odca/math/batch.hpp"
 
 namespace odca::bind {
@@ -20,6 +22,15 @@ using Matrix2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device:
 template <class T>
 std::vector<T> to_vector(const Vector<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.shape(0));
+}
+
+// A saved state's array, which must have one dimension and be of this type: nothing is converted.
+template <class T>
+Vector<T> named_array(nb::handle values, const std::string& name) {
+  Vector<T> array;
+  if (!nb::try_cast(values, array, false))
+    throw InputError("its array '" + name + "' has the wrong type, or not one dimension");
+  return array;
 }
 
 // Labels, weights or offsets; `otherwise` where there is no array.

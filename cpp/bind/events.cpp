@@ -144,6 +144,7 @@ class EventCore : public EventReading {
       parts = learner_.weights_at(index, smoothed_);
     }
     for (std::size_t at = 0; at < parts.size(); ++at) parts[at] *= value[at / lanes()];
+    if (!all_finite(parts)) throw InputError("the prediction for the event is not finite; look for huge values in it");
     return nb::make_tuple(keys, to_numpy(std::move(parts), {index.size(), lanes()}));
   }
 
@@ -182,8 +183,10 @@ class EventCore : public EventReading {
 
   static double number_of(nb::handle y) {
     const double number = PyFloat_AsDouble(y.ptr());
-    if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
-    return number;
+    if (number != -1.0 || !PyErr_Occurred()) return number;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+    PyErr_Clear();
+    throw InputError("y is too large for a float. Scale it");
   }
 
   nb::object kept_;

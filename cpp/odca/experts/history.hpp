@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "odca/experts/experts.hpp"
+#include "odca/math/checks.hpp"
 
 namespace odca::experts {
 
@@ -36,7 +38,10 @@ class History {
   static void each_part(Self& self, Visit&& visit) {
     visit("history", self.rows_), visit("history_every", self.every_), visit("history_loss", self.loss_);
   }
-  bool fits() const { return rows_.size() % width == 0 && rows_.size() < most * width && every_ >= 16; }
+  bool fits() const {
+    return rows_.size() % width == 0 && rows_.size() < most * width && every_ >= 16 && every_ <= most_events &&
+           all_within(rows_, 1e300) && std::fabs(loss_) <= 1e300;
+  }
 
  private:
   // Keeps every second record, with the mean loss of two.
@@ -50,6 +55,8 @@ class History {
     rows_ = std::move(kept);
     every_ *= 2;
   }
+
+  static constexpr std::int64_t most_events = std::int64_t{1} << 53;
 
   std::vector<double> rows_;
   std::int64_t every_ = 16;

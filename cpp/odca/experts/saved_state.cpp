@@ -266,6 +266,22 @@ void begin_late_answer(SavedState::Parts& parts) {
 
 }  // namespace
 
+// The constant is one record, and the others are as many experts and classes wide: whatever is made by heads or experts below is no
+// larger than what the state has.
+void require_sizes(const SavedState::Parts& parts, const Layout& layout, std::int64_t heads, std::int64_t classes) {
+  const auto row = static_cast<std::int64_t>(layout.row.size()) + layout.row_padding;
+  const auto experts = static_cast<std::int64_t>(layout.row.size() + layout.label.size());
+  const auto has_size = [&](const char* name, std::int64_t size) {
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
+    if (found == parts.end()) throw InputError("it has no array '" + std::string(name) + "'");
+    return static_cast<std::int64_t>(found->second.size()) == size;
+  };
+  if (!has_size("constant", record::weights_after(static_cast<int>(layout.recent.size())) + row * heads) ||
+      !has_size("counts", static_cast<std::int64_t>(layout.label.size()) * classes) ||
+      !has_size("covariance", experts * (experts + layout.padding)))
+    throw InputError("its arrays are not as large as its classes and experts make them");
+}
+
 SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout& to, int heads, int classes) {
   if (!has(parts, "late_steady")) begin_late_answer(parts);
   if (from == to) return parts;

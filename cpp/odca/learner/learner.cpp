@@ -13,6 +13,7 @@ namespace odca {
 
 Learner::Learner(Config config) : config_(std::move(config)), state_(config_.empty_state()) {
   config_.shaped_features = config_.shape.inverse_weight.size();
+  config_.shape.find_largest();
   grow(std::max(config_.fixed_features, config_.shaped_features));
   if (config_.intercept) grow(1);
   for (int l = 0; l < config_.lanes; ++l)
@@ -26,6 +27,11 @@ Learner::Learner(const Learner& other) {
     config_ = other.config_;
     state_ = other.state_;
   }
+  pass_ = make_pass(config_, state_, transaction_);
+}
+
+Learner::Learner(Config config, State state) : config_(std::move(config)), state_(std::move(state)) {
+  config_.shape.resize(state_.features, config_.lanes);
   pass_ = make_pass(config_, state_, transaction_);
 }
 
