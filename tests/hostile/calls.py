@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hostile.callers import FACES, Call
+from hostile.callers import FACES
 from hostile.children import failures_of
+from hostile.drawn_options import Call
 from hostile.mutated_files import UNBOUNDED, last_words
 from hostile.outcome import Outcome
-from odca.io.model_file import ModelFile
 
 CALLS = 25  # on one model
 NOT_OURS = re.compile(r"bad_cast|std::|object has no attribute|__init__\(\)")
@@ -64,7 +64,9 @@ def _fault_of(call: Call, result: Any, before: "Contents", after: "Contents") ->
     if isinstance(result, str):
         return result
     if isinstance(result, Refused):
-        return "" if after == before else f"it was refused ({result.error}), and has changed {_different(before, after)}"
+        return (
+            "" if after == before else f"it was refused ({result.error}), and has changed {_different(before, after)}"
+        )
     if not call.changes and after != before:
         return f"it only reads, and has changed {_different(before, after)}"
     if call.name not in UNBOUNDED_RESULTS and not _is_finite(result):
@@ -112,9 +114,13 @@ class Contents(NamedTuple):
 
 def contents(model: Any) -> Contents:
     try:
-        saved: ModelFile = model.saved()
+        saved = model.saved()
         parts = [repr(saved.described()).encode()]
-    except (AttributeError, ValueError, TypeError) as error:  # a new estimator has nothing to save, and odd options cannot be
+    except (
+        AttributeError,
+        ValueError,
+        TypeError,
+    ) as error:  # a new estimator has nothing to save, and odd options cannot be
         return Contents(repr(type(error)).encode() + repr(sorted(vars(model))).encode(), {})
     arrays = saved.all_arrays()
     for name in sorted(arrays):

@@ -53,12 +53,12 @@ def _in_one_child(try_case: Try, numbers: Sequence[int], seed: int) -> tuple[int
 def _try_all(out: Connection, try_case: Try, numbers: Sequence[int], seed: int) -> None:
     warnings.filterwarnings("error", module="odca")
     for number in numbers:
-        with _limited_memory():
+        with _LimitedMemory():
             faults = try_case(number, seed)
         out.send(faults)
 
 
-class _limited_memory:
+class _LimitedMemory:
     """No more memory than this beyond what is in use."""
 
     def __enter__(self) -> None:

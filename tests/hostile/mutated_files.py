@@ -16,7 +16,8 @@ import numpy as np
 from hostile.children import failures_of
 from hostile.mutations import mutated
 from hostile.outcome import Outcome
-from hostile.specimens import NAMES, Specimen, data_of, specimen
+from hostile.specimens import NAMES, Specimen, specimen
+from hostile.uses import data_of
 
 NOT_OURS = re.compile(r"bad_cast|std::|incompatible function arguments|nanobind|__init__\(\)|object has no attribute")
 UNBOUNDED = re.compile(r"(^|/)(clock|timeline\..*\.(node_)?(low|high))$")

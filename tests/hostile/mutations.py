@@ -3,7 +3,6 @@
 import json
 import math
 import random
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -77,7 +76,7 @@ def mutated(data: bytes, other: bytes, draw: random.Random) -> bytes:
         return with_checksum(data[: draw.randrange(len(data))])
     contents, others = Contents(data), Contents(other)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
-        change: Callable[[Contents, Contents, random.Random], None] = draw.choice(CHANGES)
+        change = draw.choice(CHANGES)
         with suppress(ValueError, IndexError, TypeError, RecursionError):  # after some changes others are not possible
             change(contents, others, draw)
     return contents.packed()
@@ -99,7 +98,15 @@ def _some(contents: Contents, draw: random.Random) -> str:
 
 def _odd_number(value: Any, dtype: np.dtype[Any], draw: random.Random) -> Any:
     if dtype.kind == "f":
-        near = (value * 10.0, -value, value * 1e10, value * 1e-10, np.nextafter(value, np.inf), value + 1.0, value * 1.01)
+        near = (
+            value * 10.0,
+            -value,
+            value * 1e10,
+            value * 1e-10,
+            np.nextafter(value, np.inf),
+            value + 1.0,
+            value * 1.01,
+        )
         return draw.choice(ODD_FLOATS if draw.random() < 0.6 else near)
     info = np.iinfo(dtype)
     near = (int(value) + 1, int(value) - 1, 2 * int(value), info.max, info.min, int(value) ^ 1)
@@ -126,7 +133,19 @@ def _numbers(contents: Contents, _: Contents, draw: random.Random) -> None:
 def _shape(contents: Contents, _: Contents, draw: random.Random) -> None:
     entry = contents.entries[_some(contents, draw)]
     size = math.prod(entry[1])
-    shapes = [[size, 1], [1, size], [size, 1, 1], [], [0], [size + 1], [1] * 40, [2**40, 2**40], [-size], [size, 0], [float(size)]]
+    shapes = [
+        [size, 1],
+        [1, size],
+        [size, 1, 1],
+        [],
+        [0],
+        [size + 1],
+        [1] * 40,
+        [2**40, 2**40],
+        [-size],
+        [size, 0],
+        [float(size)],
+    ]
     if size % 2 == 0:
         shapes.append([size // 2, 2])
     entry[1] = draw.choice(shapes)
@@ -136,7 +155,9 @@ def _length(contents: Contents, _: Contents, draw: random.Random) -> None:
     """Fewer or more numbers, and the shape to go with them."""
     name = _some(contents, draw)
     array = contents.array(name).reshape(-1)
-    changed = draw.choice((array[:-1], array[1:], array[:0], np.repeat(array, 2), np.append(array, array[:1]), np.tile(array, 30)))
+    changed = draw.choice(
+        (array[:-1], array[1:], array[:0], np.repeat(array, 2), np.append(array, array[:1]), np.tile(array, 30))
+    )
     contents.set_array(name, changed.astype(array.dtype))
 
 
@@ -151,7 +172,9 @@ def _type(contents: Contents, _: Contents, draw: random.Random) -> None:
 
 def _name(contents: Contents, others: Contents, draw: random.Random) -> None:
     name = _some(contents, draw)
-    new = draw.choice((*others.entries, *contents.entries, name + "x", "", "/", "x/y", "__metadata__ ", "\udc80", "prior_mean"))
+    new = draw.choice(
+        (*others.entries, *contents.entries, name + "x", "", "/", "x/y", "__metadata__ ", "\udc80", "prior_mean")
+    )
     if draw.random() < 0.5:
         contents.entries.pop(name)
     elif new.encode("utf-8", "replace") and "\udc80" not in new:
@@ -210,7 +233,19 @@ def _places(about: Any) -> Any:
 
 def _text(contents: Contents, others: Contents, draw: random.Random) -> None:
     name = draw.choice(list(contents.texts))
-    odd = ("", "{}", "[]", "null", "NaN", '{"a": 1e999}', "[" * 100_000, "1" * 5000, others.texts.get(name, "x"), "9", "1")
+    odd = (
+        "",
+        "{}",
+        "[]",
+        "null",
+        "NaN",
+        '{"a": 1e999}',
+        "[" * 100_000,
+        "1" * 5000,
+        others.texts.get(name, "x"),
+        "9",
+        "1",
+    )
     contents.texts[name] = draw.choice(odd)
 
 

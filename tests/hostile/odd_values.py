@@ -1,6 +1,6 @@
 """Arguments for calls: mostly right, often odd in form, now and then wrong."""
 
-import datetime
+import datetime as dt
 import decimal
 import math
 import random
@@ -11,8 +11,36 @@ import scipy.sparse as sp
 
 ODD_NUMBERS: tuple[Any, ...] = (
     *(math.nan, math.inf, -math.inf, 1e300, -1e300, 1.7e308, 1e200, 1e160, 1e101, 5e-324, 1e-310, 1e-160, -0.0, 2**70),
-    *(-1, 0, 1, True, None, "1", "", b"1", 1j, [], (), {}, [1.0], np.float32(3), np.int8(-3), np.array(2.0), np.array([1.0])),
-    *(decimal.Decimal("0.5"), object(), "auto", np.datetime64("NaT"), datetime.date(2020, 1, 1), 10**400, -(10**400), 0.999, 2),
+    *(
+        -1,
+        0,
+        1,
+        True,
+        None,
+        "1",
+        "",
+        b"1",
+        1j,
+        [],
+        (),
+        {},
+        [1.0],
+        np.float32(3),
+        np.int8(-3),
+        np.array(2.0),
+        np.array([1.0]),
+    ),
+    *(
+        decimal.Decimal("0.5"),
+        object(),
+        "auto",
+        np.datetime64("NaT"),
+        dt.date(2020, 1, 1),
+        10**400,
+        -(10**400),
+        0.999,
+        2,
+    ),
 )
 
 
@@ -56,13 +84,19 @@ def _broken_csr(X: np.ndarray, draw: random.Random) -> Any:
     array = getattr(csr, part).copy()
     if array.size:
         place = draw.randrange(array.size)
-        array[place] = draw.choice((-1, 0, 1, 2**31 - 2, -(2**31), 5)) if part != "data" else draw.choice((math.nan, 1e300, 0.0))
+        array[place] = (
+            draw.choice((-1, 0, 1, 2**31 - 2, -(2**31), 5)) if part != "data" else draw.choice((math.nan, 1e300, 0.0))
+        )
     setattr(csr, part, draw.choice((array, array[:-1], array[::-1])))
     return csr
 
 
 def _wide(X: np.ndarray, draw: random.Random) -> Any:
-    return sp.csr_array(X, shape=X.shape) if X.shape[1] > 3 else sp.csr_array((X.shape[0], draw.choice((10**5, 2**31 - 2, 2**33))))
+    return (
+        sp.csr_array(X, shape=X.shape)
+        if X.shape[1] > 3
+        else sp.csr_array((X.shape[0], draw.choice((10**5, 2**31 - 2, 2**33))))
+    )
 
 
 def _structured(X: np.ndarray, _: random.Random) -> Any:
@@ -110,7 +144,7 @@ FORMS = (
     lambda X, _: [*X.tolist(), [1.0]],
     lambda X, _: np.ma.masked_greater(X, 0.5),
     lambda X, _: np.zeros((len(X), 0)),
-    lambda X, draw: draw.choice(ODD_NUMBERS),
+    lambda _, draw: draw.choice(ODD_NUMBERS),
     lambda X, _: X.astype("datetime64[s]") if np.isfinite(X).all() else X,
     lambda X, _: [[Unwilling()] * X.shape[1]] * len(X),
 )
@@ -132,7 +166,9 @@ def column(draw: random.Random, usual: np.ndarray) -> Any:
             changed.flat[draw.randrange(usual.size)] = draw.choice(ODD_ENTRIES)
             return changed
         change = draw.choice(COLUMNS[:8] if usual.dtype.kind == "U" else COLUMNS)
-        return change(usual) if draw.random() < 0.9 else draw.choice((None, "x", [Unwilling()] * len(usual), *ODD_NUMBERS))
+        return (
+            change(usual) if draw.random() < 0.9 else draw.choice((None, "x", [Unwilling()] * len(usual), *ODD_NUMBERS))
+        )
 
 
 ODD_ENTRIES = (math.nan, math.inf, -1.0, 0.0, 2.0, 0.5, 1e300, 1e160, -1e101, 1e99, 1e-300, 5e-324, 1.7e308, 1e6, 2e6)
@@ -156,7 +192,24 @@ COLUMNS = (
 
 # Dictionaries
 
-NAMES: tuple[Any, ...] = ("a", "b", "country", "date", "", " ", "a.b", "a=b", "é", "\x00", "\udc80", "x" * 300, 1, -3, 2**70, None)
+NAMES: tuple[Any, ...] = (
+    "a",
+    "b",
+    "country",
+    "date",
+    "",
+    " ",
+    "a.b",
+    "a=b",
+    "é",
+    "\x00",
+    "\udc80",
+    "x" * 300,
+    1,
+    -3,
+    2**70,
+    None,
+)
 ODD_NAMES: tuple[Any, ...] = (1.5, True, b"a", ("a",), "\xff", "a\xffb", "a * b", "a is missing")
 
 
@@ -173,12 +226,26 @@ def event(draw: random.Random) -> Any:
 def value(draw: random.Random, depth: int = 0) -> Any:
     kind = draw.random()
     if kind < 0.5:
-        return draw.choice((1.5, -2, True, "x", None, math.nan, datetime.datetime(2020, 5, 1, 3), np.float64(2.5), np.int32(7)))  # noqa: DTZ001
+        return draw.choice(
+            (
+                1.5,
+                -2,
+                True,
+                "x",
+                None,
+                math.nan,
+                dt.datetime(2020, 5, 1, 3, tzinfo=dt.UTC),
+                np.float64(2.5),
+                np.int32(7),
+            )
+        )
     if kind < 0.7 and depth < 3:
         return [value(draw, depth + 1) for _ in range(draw.randrange(3))]
     if kind < 0.85 and depth < 3:
         return {draw.choice(NAMES): value(draw, depth + 1) for _ in range(draw.randrange(3))}
-    return draw.choice((*ODD_NUMBERS, Unwilling(), {1, 2}, "\udc80", "y" * 5000, b"\xff", np.array([1.0, 2.0]), 1e101, 1e-200))
+    return draw.choice(
+        (*ODD_NUMBERS, Unwilling(), {1, 2}, "\udc80", "y" * 5000, b"\xff", np.array([1.0, 2.0]), 1e101, 1e-200)
+    )
 
 
 def events(draw: random.Random) -> Any:

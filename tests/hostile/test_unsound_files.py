@@ -71,7 +71,13 @@ def test_an_automatic_learner_of_too_many_classes_is_refused_at_once() -> None:
 
 # Forms of arrays
 
-FORMS = ["Learner l2 sliding", "AutoLearner two classes", "EventLearner", "AutoEvents two classes", "ODCAClassifier online"]
+FORMS = [
+    "Learner l2 sliding",
+    "AutoLearner two classes",
+    "EventLearner",
+    "AutoEvents two classes",
+    "ODCAClassifier online",
+]
 
 
 def reshaped(form: str, array: str) -> Callable[[Contents], None]:
@@ -166,7 +172,7 @@ def test_a_delta_that_would_make_weights_overflow_is_refused_and_changes_nothing
         delta = later.delta(base)
         delta.arrays[name][0] = value
         before = base.copy()
-        with pytest.raises(ValueError, match="merged learner is not possible|not a valid state"):
+        with pytest.raises(ValueError, match=r"merged learner is not possible|not a valid state"):
             base.apply(delta)
         assert base == before
 
@@ -189,7 +195,7 @@ def test_a_delta_that_would_make_weights_overflow_is_refused_and_changes_nothing
     ids=str,
 )
 def test_options_that_would_make_weights_overflow_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="1e\\+?300|finite"):
+    with pytest.raises(ValueError, match=r"1e\+?300|finite"):
         Learner(loss=SquaredError(), **options)
 
 
@@ -211,7 +217,7 @@ def test_an_event_that_would_make_a_weight_overflow_is_refused() -> None:
 
 def test_a_strength_that_overflows_is_refused() -> None:
     learner = Learner(loss=SquaredError(), rho=1e300)
-    with pytest.raises(odca.InputError, match="strength .* would overflow at row 1"):
+    with pytest.raises(odca.InputError, match=r"strength .* would overflow at row 1"):
         learner.learn([[1.0], [1.0]], [1.0, 1.0], sample_weight=[1e5, 1e9])
     assert learner.count == 0
 

@@ -50,7 +50,9 @@ class Progress:
     def from_array(cls, numbers: Array) -> "Progress":
         """The sums from a file. ValueError if they are invalid."""
         sound = numbers.shape == (4,) and np.isfinite(numbers[:2]).all() and (numbers[:2] >= 0.0).all()
-        if not sound or numbers[0] > MOST_EVENTS or np.isnan(numbers[3]):  # an unknown loss is nan; predictions may be infinite
+        if (
+            not sound or numbers[0] > MOST_EVENTS or np.isnan(numbers[3])
+        ):  # an unknown loss is nan; predictions may be infinite
             raise ValueError("its progress is not four numbers.")
         return cls(int(numbers[0]), *map(float, numbers[1:]))
 

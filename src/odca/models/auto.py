@@ -254,7 +254,7 @@ class AutoLearner(model_file.Savable):
         """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         learner = cls.__new__(cls)
-        learner._become(saved.options["task"], saved.options["classes"], dict(saved.arrays))
+        learner._become(saved.options["task"], saved.options["classes"], dict(saved.arrays))  # noqa: SLF001 - of its own class
         return learner
 
     def _become(self, task: Task, classes: int, state: dict[str, Any]) -> None:
