@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
     from odca.reports import Delta, Diagnostics, FitReport
     from odca.sklearn import AutoClassifier, AutoRegressor, ODCAClassifier, ODCARegressor
-    from odca.windows import Exponential, HalfLife, Infinite, Sliding
+    from odca.stream.training import train
+    from odca.windows import Automatic, Exponential, HalfLife, Infinite, Sliding
 
     # What type checkers take for `__all__`; at run time `__getattr__` makes it.
     __all__ = [
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         "AutoLearner",
         "AutoRegressor",
         "AutoReport",
+        "Automatic",
         "Box",
         "CompiledLoss",
         "Delta",
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
         "SquaredHinge",
         "__version__",
         "load",
+        "train",
     ]
 
 __version__ = "0.1.0"
@@ -111,8 +114,9 @@ _NAMES = {
         "SquaredHinge",
     ),
     "penalties": ("KL", "L2", "Box", "ElasticNet", "NonNegative"),
+    "stream.training": ("train",),
     "reports": ("Delta", "Diagnostics", "FitReport"),
-    "windows": ("Exponential", "HalfLife", "Infinite", "Sliding"),
+    "windows": ("Automatic", "Exponential", "HalfLife", "Infinite", "Sliding"),
     "sklearn": ("AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
