@@ -15,23 +15,24 @@ from odca import _core
 from odca.errors import InputError, Remedy
 from odca.features.spec import FeatureOptions, Features
 from odca.losses import as_loss
-from odca.metrics import Row
+from odca.metrics import ProgressRow
 from odca.models.options import Label, Memory, ModelOptions, OrAuto, Task
 from odca.penalties import Penalty, as_penalty
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel
 from odca.stream.progress import ProgressLine
 from odca.stream.read.blocks import Block
+from odca.stream.read.chunks import LONGEST_LINE
 from odca.stream.read.errors import listed
 from odca.stream.read.positions import Position
-from odca.stream.read.stream import LONGEST_LINE, OnError, Stream
+from odca.stream.read.stream import OnError, Stream
 from odca.stream.read.stream import open as open_stream
 from odca.windows import Window, as_window
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 EVERY = "60s"
-Show = Callable[[list[Row]], None]
+Show = Callable[[list[ProgressRow]], None]
 """Called after each block, with the rows of the metrics' table that fall into it."""
 
 
@@ -104,7 +105,7 @@ class Training:
         if self._saving is not None and block is not None and self.events:
             self._save(self._saving, block.position)
 
-    def _learned(self, block: Block) -> list[Row]:
+    def _learned(self, block: Block) -> list[ProgressRow]:
         return self.model.learn_skipping_faulty(block, self.stream.bad) if self._skips else self.model.learn(block)
 
     def _since_saved(self) -> tuple[int, float]:

@@ -22,7 +22,7 @@ from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, what_it_l
 
 if TYPE_CHECKING:
     from odca.errors import InputError
-    from odca.metrics import Row
+    from odca.metrics import ProgressRow
     from odca.models.options import Label, ModelOptions
     from odca.stream import Position, Stream
     from odca.stream.model import StreamModel
@@ -224,7 +224,7 @@ class _Training:
         )
         with self._output.progress(stream.total) as live:
 
-            def show(rows: "list[Row]") -> None:
+            def show(rows: "list[ProgressRow]") -> None:
                 if arguments.quiet:
                     return
                 for row in rows:
