@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "odca/features/field_names.hpp"
+#include "odca/features/missing_values.hpp"
 
 namespace odca::text {
 
@@ -29,6 +30,11 @@ struct FeatureOptions {
   FieldNames dates;                                    // fields that hold dates
   FieldNames booleans;                                 // fields that hold true and false
   int ngrams = 1;                                      // of words: up to so many in a row
+  FieldNames guessed;            // fields whose kind was found from a sample: what does not fit is missing
+  bool day_first = false;        // in dates such as 7/8/2024
+  bool trend = false;            // of dates, as a feature
+  bool find_dates = false;       // texts in ISO 8601 are dates, where no kind is said
+  MissingValues missing_values;  // what stands for a missing value
   Missing missing = Missing::indicate;
   // Whether what is said of "user" holds for "user.age" too, in JSON and dictionaries; not where columns of a table are meant.
   bool nested = true;
@@ -36,7 +42,7 @@ struct FeatureOptions {
   // Whether nothing is said of single fields: all are kept, and none is of a kind of its own or crossed.
   bool treats_all_alike() const {
     return keep.empty() && ignore.empty() && interactions.empty() && text.empty() && categorical.empty() &&
-           numeric.empty() && dates.empty() && booleans.empty();
+           numeric.empty() && dates.empty() && booleans.empty() && guessed.empty();
   }
 };
 

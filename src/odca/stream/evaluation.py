@@ -6,7 +6,7 @@ import numpy as np
 
 from odca.metrics import ProgressRow
 from odca.models.options import Answer, Label
-from odca.stream.model import Labels, StreamModel
+from odca.stream.model import Labels, StreamModel, drop_unlabelled
 from odca.stream.read.blocks import Block
 from odca.stream.read.stream import BadLines
 
@@ -18,6 +18,8 @@ class Evaluation:
         self._model, self._answer = model, answer
         self.metrics = model.new_metrics()
         """The metrics of the events so far."""
+        self.unlabelled = 0
+        """The number of events without a label, which are not evaluated."""
         self.unknown: dict[Label, int] = {}
         """The classes that the model does not know, and their numbers of events."""
 
@@ -29,14 +31,15 @@ class Evaluation:
     def add(self, block: Block) -> list[ProgressRow]:
         """Evaluate the events of a block; return the rows of the progress table that are due among them.
 
-        EventError, without counting any event, if one of them cannot be evaluated.
+        Events without a label are removed from the block. EventError, without counting any event, if another one cannot be evaluated.
         """
+        self.unlabelled += drop_unlabelled(block)
         self._model.require_learnable(block, learning=False)
         predictions = self._model.predict_raw(block, answer=self._answer)
         return self._model.score(self.metrics, block, predictions, self._labels_of(block))
 
     def drop_faulty(self, block: Block, bad: BadLines) -> None:
-        """Remove the events of a block that cannot be evaluated, because their label is missing or invalid; count them as bad."""
+        """Remove the events of a block that cannot be evaluated, because their label is invalid; count them as bad."""
         self._model.drop_faulty(block, bad, learning=False)
 
     def _labels_of(self, block: Block) -> Labels:
