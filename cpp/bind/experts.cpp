@@ -210,8 +210,14 @@ void bind_experts(nb::module_& m) {
       .def_prop_ro("features", &Experts::features, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("classes", &Experts::classes, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("mean_norm", &Experts::mean_norm, nb::call_guard<nb::gil_scoped_release>())
+<<<<<<< HEAD
       .def("weights", [](const Experts& self) { return to_numpy(read(self, &Experts::weights)); })
       .def("steady_weights", [](const Experts& self) { return to_numpy(read(self, &Experts::steady_weights)); })
+=======
+      .def("weights", [](const Experts& self) { return to_numpy(self.weights()); })
+      .def("uncertainty", &Experts::uncertainty, nb::call_guard<nb::gil_scoped_release>())
+      .def("steady_weights", [](const Experts& self) { return to_numpy(self.steady_weights()); })
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
       .def("history",
            [](const Experts& self) {
              std::vector<double> rows = read(self, &Experts::history);

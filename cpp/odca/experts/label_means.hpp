@@ -10,6 +10,7 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/math/checks.hpp"
+#include "odca/math/fading_mean.hpp"
 #include "odca/math/pack4.hpp"
 
 namespace odca::experts {
@@ -19,19 +20,6 @@ inline double merged_sum(int b, double here, double there, double part) {
   return memories_of<Kind::mean_label>[b] == 1.0 ? here + there : here + part * (there - here);
 }
 inline double share_of(int b, double share) { return memories_of<Kind::mean_label>[b] == 1.0 ? share : 1.0; }
-
-// A mean of which every new value leaves a part.
-struct FadingMean {
-  double sum = 0.0, mass = 0.0;
-
-  void add(double value, double c, double memory) { sum = sum * memory + c * value, mass = mass * memory + c; }
-  double mean() const { return mass > 0.0 ? sum / mass : 0.0; }
-  void add(const FadingMean& other) { sum += other.sum, mass += other.mass; }
-  void merge(const FadingMean& other, double part) {
-    sum += part * (other.sum - sum), mass += part * (other.mass - mass);
-  }
-  bool is_sound() const { return sum >= 0.0 && mass >= 0.0; }
-};
 
 // Classes: how often each one came, by the memory of each label expert.
 class ClassLabels {

@@ -124,10 +124,23 @@ void FeatureTable::move_constants(const std::vector<double>& by) {
 
 // The experts
 
+<<<<<<< HEAD
 Experts::Experts(const Experts& other) : Experts(other, other.gate_.inside()) {}
 
 Experts::Experts(const Experts& other, const Gate::Hold& /*inside*/) : Experts(Task::numbers, 0) {
   all(*this) = all(other);
+=======
+Experts::Experts(const Experts& other) : Experts(other.task(), other.classes()) {
+  const std::lock_guard inside(other.mutex_);
+  task_ = other.task_, classes_ = other.classes_;
+  features_ = other.features_, class_labels_ = other.class_labels_, number_labels_ = other.number_labels_;
+  bayes_ = other.bayes_, simplex_ = other.simplex_, kalman_ = other.kalman_, top_ = other.top_;
+  steady_ = other.steady_, late_ = other.late_;
+  residual_ = other.residual_, kalman_residual_ = other.kalman_residual_, event_weights_ = other.event_weights_;
+  count_ = other.count_, timed_ = other.timed_;
+  first_time_ = other.first_time_, last_time_ = other.last_time_;
+  history_ = other.history_, uncertainty_ = other.uncertainty_;
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
 }
 
 void Experts::merge(const Experts& other, const std::vector<std::int64_t>& places, const std::vector<int>& classes) {
@@ -172,6 +185,7 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   steady_.merge(there.steady_, part), late_.merge(there.late_, part);
   residual_.merge(there.residual_, part), kalman_residual_.merge(there.kalman_residual_, part);
   event_weights_.add(there.event_weights_);
+  uncertainty_.merge(there.uncertainty_);
   if (there.timed_ > 0) {
     first_time_ = timed_ > 0 ? std::min(first_time_, there.first_time_) : there.first_time_;
     last_time_ = timed_ > 0 ? std::max(last_time_, there.last_time_) : there.last_time_;
@@ -189,6 +203,7 @@ void Experts::become_part(int part, int parts) {
   const std::vector<double> before = bases();
   class_labels_.keep_share(share), number_labels_.keep_share(share);
   features_.keep_share(share);
+  uncertainty_.live.keep_share(share), uncertainty_.steady.keep_share(share);
   std::vector<double> moved = bases();  // of fewer events it is more cautious; the constants take over the difference
   for (std::size_t head = 0; head < moved.size(); ++head) moved[head] = before[head] - moved[head];
   features_.move_constants(moved);

@@ -23,7 +23,6 @@ from odca.windows import Window
 # Chosen on a6a, rcv1sub and w8a with two losses and two strengths: ECE falls from 0.07 ... 0.29 to 0.006 ... 0.017.
 STRENGTH, PRIOR_STRENGTH = 1e-3, 10.0
 LEAST_SLOPE = 0.05
-MOST_PENDING = 1000
 MOST_MARGIN = 1e50  # larger margins are clipped, so that a map never refuses an event that the model has learned
 BARELY = 1e-6  # the least distance of a probability from ½, for large margins
 
@@ -34,6 +33,7 @@ class Calibration:
     def __init__(self, lanes: int, window: Window) -> None:
         self._window = window
         blank = self._new_map()
+<<<<<<< HEAD
         self._current = [blank.copy() for _ in range(lanes)]  # much faster than creating each
         self._pending: deque[tuple[Any, Any, float, Any]] = deque()  # margins, labels, weight, time
         self._learning = _core.Turn()  # held while pending events are learned
@@ -66,6 +66,9 @@ class Calibration:
         self._pending.append((margins, labels, weight, time))
         if len(self._pending) >= MOST_PENDING:
             _ = self._maps
+=======
+        self._maps = [blank.copy() for _ in range(lanes)]  # much faster than creating each
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
 
     def _new_map(self) -> Learner:
         return Learner(
@@ -155,9 +158,6 @@ class Softmax:
 
     def __init__(self, lanes: int) -> None:
         self._lanes = lanes
-
-    def note(self, margins: Any, labels: Any, weight: float, time: Any) -> None:
-        """Do nothing: there is nothing to learn."""
 
     def learn(self, margins: Array, labels: Array, **_how: Any) -> Array:
         """The probability of each lane; nothing is learned."""

@@ -17,9 +17,12 @@ from odca.models.one_against_rest import OneAgainstRest
 from odca.models.options import Answer, is_steady, numbers_first
 from odca.models.progressive_scores import ProgressivelyScored
 from odca.models.regressor import Regressor
+from odca.models.uncertainty import Uncertainty, restore_errors, saved_errors
 from odca.penalties import Penalty
 from odca.validation.arrays import Array
 from odca.windows import Window
+
+MOST_NOTED = 1000
 
 
 class Lanes(Protocol):
@@ -97,10 +100,66 @@ class LinearClassifier(Calibrated, Classifier):
         self.spare = spare
         """Whether there is a spare lane. If it is set, it takes effect with the next call."""
         self.layout = OneAgainstRest(self.classes, spare)
-        self.calibration: Calibration | Softmax | None = None
-        """What turns margins into probabilities, if they are not log-odds against the rest."""
+        self._uncertainty = Uncertainty("classes")
+        self._noted: list[tuple[Any, int, float, Any]] = []  # margins, code, weight, time
+        self._calibration: Calibration | Softmax | None = None
         if not isinstance(learner.loss, LogLoss):
-            self.calibration = Calibration(len(self.layout.lanes), learner.window)
+            self._calibration = Calibration(len(self.layout.lanes), learner.window)
+
+    @property
+    def calibration(self) -> Calibration | Softmax | None:
+        """What turns margins into probabilities, if they are not log-odds against the rest."""
+        self._settle()
+        return self._calibration
+
+    @calibration.setter
+    def calibration(self, calibration: Calibration | Softmax | None) -> None:
+        self._calibration = calibration
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """How unlikely the true classes were said to be."""
+        self._settle()
+        return self._uncertainty
+
+    @uncertainty.setter
+    def uncertainty(self, uncertainty: Uncertainty) -> None:
+        self._uncertainty = uncertainty
+
+    def saved_uncertainty(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it."""
+        return saved_errors([self.uncertainty])
+
+    def restore_uncertainty(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The reverse. ValueError for what `saved_uncertainty` cannot have made."""
+        restore_errors([self.uncertainty], arrays)
+
+    @property
+    def needs_notes(self) -> bool:
+        """Whether `note` must be called for events that are learned past this model: if there is more to it than log odds of one lane."""
+        return len(self.layout.lanes) > 1 or self._calibration is not None
+
+    def note(self, margins: Any, code: int, weight: float, time: Any) -> None:
+        """Learn calibration and uncertainty from an event that the learner has learned by itself; later, as many at once are faster."""
+        self._noted.append((margins, code, weight, time))
+        if len(self._noted) >= MOST_NOTED:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Learn from what was noted."""
+        if not self._noted:
+            return
+        noted, self._noted = self._noted, []
+        margins, codes, weights, times = zip(*noted, strict=True)
+        predictions = self._calibrated(
+            np.array(margins, dtype=float).reshape(len(margins), -1),
+            np.array(codes),
+            sample_weight=np.array(weights, dtype=float),
+            time=None if times[0] is None else np.array(times),
+        )
+        known_from = self._known_from(np.array(codes))
+        self._seen = self._seen.union(self.classes)
+        self._observe(predictions, np.array(codes), known_from, np.array(weights, dtype=float))
 
     @staticmethod
     def targets(classes: Iterable[Any], codes: npt.NDArray[Any], *, spare: bool) -> Array:
@@ -116,6 +175,7 @@ class LinearClassifier(Calibrated, Classifier):
         """Change the classes to these, in this order: the present ones and perhaps others."""
         if tuple(classes) == self.classes and self.spare == self.layout.spare:
             return
+        self._settle()
         layout, sources, mirrored = self.layout.with_classes(classes, spare=self.spare)
         if any(mirrored) and not self.learner.penalty.is_symmetric:
             raise ValueError(
@@ -132,6 +192,7 @@ class LinearClassifier(Calibrated, Classifier):
 
     def with_classes(self, classes: Sequence[Any]) -> "LinearClassifier":
         """The same model with these classes, in this order."""
+        self._settle()
         twin = copy.copy(self)
         twin.set_classes(classes)
         return twin
@@ -145,11 +206,37 @@ class LinearClassifier(Calibrated, Classifier):
     def _learn(
         self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
     ) -> RawPredictions:
+        self._settle()
         targets = self.layout.labels(codes)
         margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
-        if self.calibration is None:
+        return self._calibrated(margins, codes, sample_weight=sample_weight, time=time)
+
+    def _calibrated(self, margins: Array, codes: npt.NDArray[Any], *, sample_weight: Any, time: Any) -> RawPredictions:
+        """Margins from before events were learned, with their probabilities, from which the calibration then learns."""
+        if self._calibration is None:
             return RawPredictions(margins)
-        return RawPredictions(margins, self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time))
+        targets = self.layout.labels(codes)
+        p = self._calibration.learn(margins, targets, sample_weight=sample_weight, time=time)
+        return RawPredictions(margins, p)
+
+    def _observe(
+        self,
+        predictions: RawPredictions,
+        codes: npt.NDArray[Any],
+        known_from: npt.NDArray[np.intp] | None,
+        sample_weight: Array | None,
+    ) -> None:
+        """A class that was not known before its event had the probability 0."""
+        add = self._uncertainty.native
+        for part, _, earlier in self._stretches(len(codes), known_from):
+            weight = None if sample_weight is None else np.ascontiguousarray(sample_weight[part], np.float64)
+            own = codes[part]
+            if len(earlier) == 2 == len(self.classes) and self._calibration is None:
+                add.add_log_odds(np.where(own == 1, 1.0, -1.0) * predictions.raw[part, 0], weight)
+                continue
+            p = self._probabilities_among(predictions[part], earlier)
+            own_p = p[np.arange(len(own)), own]
+            add.add_probabilities(np.where(np.isin(own, earlier), own_p, 0.0), weight)
 
     def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
         """Do nothing: the learner with lanes for the new classes was a copy, which has been discarded."""
@@ -256,7 +343,37 @@ class LinearRegressor(Regressor):
 
     def __init__(self, learner: Lanes, *, scored: bool = True) -> None:
         self.learner = learner
+        self._uncertainties = [Uncertainty("numbers") for _ in range(learner.lanes)]
         super().__init__(learner.lanes, scored=scored)
+
+    @property
+    def uncertainties(self) -> list[Uncertainty]:
+        """How far from the truth the predictions of each output have been."""
+        return self._uncertainties
+
+    @uncertainties.setter
+    def uncertainties(self, uncertainties: list[Uncertainty]) -> None:
+        self._uncertainties = uncertainties
+
+    def saved_uncertainty(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it."""
+        return saved_errors(self.uncertainties)
+
+    def restore_uncertainty(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The reverse. ValueError for what `saved_uncertainty` cannot have made."""
+        restore_errors(self.uncertainties, arrays)
+
+    def _observe(self, margins: Array, y: Array, sample_weight: Array | None) -> None:
+        weight = None if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
+        predictions = self.predictions(margins)
+        for output, each in enumerate(self._uncertainties):
+            labels, predicted = (np.ascontiguousarray(array[:, output]) for array in (y, predictions))
+            each.native.add_numbers(labels, predicted, weight)
+
+    def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
+        """[lower, upper] for each of the margins (n, outputs) of events: (n, outputs, 2). Those of counts hold no negative number."""
+        found = super().intervals(margins, coverage, answer)
+        return np.maximum(found, 0.0) if isinstance(self.learner.loss, Poisson) else found
 
     def learn_margins(
         self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None

@@ -1,6 +1,7 @@
 """The regression that every interface uses: a learner of numbers with progressive scores."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from odca.metrics import NumberMetrics, ProgressRow
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
+from odca.models.uncertainty import Uncertainty, intervals, require_some
 from odca.validation.arrays import Array
 
 
@@ -33,6 +35,7 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
     ) -> list[ProgressRow]:
         """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's progress table."""
         margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time)
+        self._observe(margins, y, sample_weight)
         rows = [
             self.score(metrics, margins[:, k], y[:, k], sample_weight=sample_weight, features=features)
             for k, metrics in enumerate(self.metrics_by_output)
@@ -51,6 +54,30 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         """Evaluate the margins of one output; return the rows of the progress table that are due among them."""
         loss = np.asarray(self.losses(margins, y))
         return metrics.add(y, self.predictions(margins), loss, weight=sample_weight, features=features)
+
+    # Intervals
+
+    @property
+    @abstractmethod
+    def uncertainties(self) -> list[Uncertainty]:
+        """How far from the truth the predictions of each output have been."""
+
+    def saved_uncertainty(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it, unless the learner does."""
+        return {}
+
+    def restore_uncertainty(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The reverse. Files from before intervals have nothing of it: then it begins now."""
+
+    @abstractmethod
+    def _observe(self, margins: Array, y: Array, sample_weight: Array | None) -> None:
+        """Take note of how good the predictions were, unless the learner does that itself."""
+
+    def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
+        """[lower, upper] for each of the margins (n, outputs) of events: (n, outputs, 2). docs/intervals.md says what they promise."""
+        found = self.uncertainties
+        require_some(found[0], self.learner.count)
+        return intervals(self.predictions(margins), [each.bounds(coverage, answer) for each in found])
 
     @abstractmethod
     def learn_margins(

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Self, Unpack
 
 import numpy as np
-from river import base
+from river import base, conf
 
 from odca.features.records import as_events
 from odca.features.spec import FeatureOptions
@@ -17,8 +17,12 @@ from odca.models.event_adapters import EventExperts, EventLanes, WaitingEvent
 from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.options import Answer
+<<<<<<< HEAD
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.river.base import RiverClassifier, RiverEstimator, require_labels
+=======
+from odca.river.base import RiverClassifier, RiverEstimator, interval_of, require_labels
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
 from odca.river.classifier import BOTH, ODCAClassifier, all_truths
 from odca.river.frames import as_frame, as_series
 from odca.river.regressor import ODCARegressor
@@ -126,7 +130,18 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
         p = self.predict_proba_one(x, answer=answer, id=id)
         return max(p, key=p.__getitem__) if p else None
 
+<<<<<<< HEAD
     @at_one_moment
+=======
+    def predict_set_one(self, x: Event, coverage: float = 0.9, *, answer: Answer = "live") -> set[Hashable]:
+        """The classes that are likely enough for a share of `coverage` of the sets to hold the label.
+
+        answer: "steady" if no labels are coming in. docs/intervals.md says what is promised. All classes so far while too few events were
+        learned; none where a model that is right more often than `coverage` is unsure.
+        """
+        return self._set_of(np.asarray(self.events.predict_one(x, answer=answer))[None], coverage, answer)
+
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
     def predict_proba_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The probabilities for many events, as a data frame."""
         return as_frame(self._probabilities(X, answer), X, self.classes)
@@ -145,6 +160,7 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 
     def freeze(self) -> ODCAClassifier:
         """The steady answer as a plain linear classifier: see `AutoLearner.freeze`."""
+<<<<<<< HEAD
         with turn_of(self):
             if not self.classes:
                 raise ValueError("there is nothing to freeze before the first event.")
@@ -152,6 +168,16 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
                 lane = EventLanes(self.events.freeze(mirrored=bool(self.classes[0])))
                 return ODCAClassifier.around(LinearClassifier(lane, BOTH, spare=False, scored=False))
             return ODCAClassifier.around(self._model.freeze(spare=True))
+=======
+        if not self.classes:
+            raise ValueError("there is nothing to freeze before the first event.")
+        if all_truths(self.classes):
+            lane = EventLanes(self.events.freeze(mirrored=bool(self.classes[0])))
+            frozen = LinearClassifier(lane, BOTH, spare=False, scored=False)
+            frozen.uncertainty = self._model.uncertainty.frozen()
+            return ODCAClassifier.around(frozen)
+        return ODCAClassifier.around(self._model.freeze(spare=True))
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
 
     def _contents(self) -> ModelFile:
         """The contents of the classifier's model file."""
@@ -202,10 +228,17 @@ class AutoRegressor(AutoEstimator, base.MiniBatchRegressor):  # type: ignore[mis
         """The prediction. answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`."""
         return float(self.events.predict_one(x, answer=answer, id=id))
 
+    def predict_interval_one(self, x: Event, coverage: float = 0.9, *, answer: Answer = "live") -> conf.Interval:
+        """The interval that holds the number, for a share of `coverage` of all events: its `lower` and `upper` end.
+
+        answer: "steady" if no labels are coming in. docs/intervals.md says what is promised. Infinite while too few events were learned.
+        """
+        return interval_of(self._model, self.predict_one(x, answer=answer), coverage, answer)
+
     def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The predictions for many events, as a series."""
         return as_series(self._model.margins(X, answer=answer)[:, 0], X)
 
     def freeze(self) -> ODCARegressor:
         """The steady answer as a plain linear regression: see `AutoLearner.freeze`."""
-        return ODCARegressor.of(self.events.freeze())
+        return ODCARegressor.around(self.events.freeze(), [each.frozen() for each in self._model.uncertainties])

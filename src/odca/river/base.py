@@ -4,11 +4,20 @@ import copy
 from collections.abc import Hashable
 from typing import Any, Self
 
-from river import base
+import numpy as np
+from river import base, conf
 
 from odca.features.spec import FeatureOptions
+<<<<<<< HEAD
 from odca.io.model_file import ModelFile
 from odca.models.turns import TakesTurns
+=======
+from odca.io.model_file import ModelFile, Savable
+from odca.models.classifier import RawPredictions
+from odca.models.options import Answer
+from odca.models.regressor import Regressor
+from odca.validation.arrays import Array
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
 
 
 class RiverEstimator(TakesTurns, base.Estimator):  # type: ignore[misc] # river's classes are not typed
@@ -59,6 +68,19 @@ class RiverClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
     def classes(self) -> tuple[Hashable, ...]:
         """The labels so far, in order of appearance; False and True if there are only these."""
         return () if self._model is None else tuple(self._model.classes)
+
+    def _set_of(self, raw: Array, coverage: float, answer: Answer) -> set[Hashable]:
+        """The set of one event, from its raw prediction."""
+        if not self.classes:
+            return set()
+        is_in = self._model.sets(RawPredictions(raw), coverage, answer)[0].tolist()
+        return {label for label, chosen in zip(self.classes, is_in, strict=True) if chosen}
+
+
+def interval_of(model: Regressor, margin: float, coverage: float, answer: Answer) -> conf.Interval:
+    """The interval of one event, from its margin."""
+    lower, upper = model.intervals(np.array([[margin]]), coverage, answer)[0, 0].tolist()
+    return conf.Interval(lower, upper)
 
 
 def require_labels(labels: list[Any]) -> None:

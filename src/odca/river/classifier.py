@@ -14,7 +14,11 @@ from odca.models.event_adapters import EventLanes
 from odca.models.events import EventLearner
 from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
+<<<<<<< HEAD
 from odca.models.turns import at_one_moment, in_turn, turn_of
+=======
+from odca.models.options import Answer
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
 from odca.penalties import Penalty
 from odca.river.base import RiverClassifier, require_labels
 from odca.river.frames import as_frame
@@ -68,6 +72,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         parameters = locals()
         self._model: LinearClassifier | None = None  # until the first label
         self._targets: dict[Hashable, Any] = {}  # what the lanes learn for each label
+        self._codes: dict[Hashable, int] = {}  # its place among the classes
         self._binary = False  # whether there is one lane, for True and False
         self._begin(parameters)
 
@@ -101,7 +106,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             margin = self._learn(x, target)
         else:
             margin = self._events.learn_one(x, target, weight=w, offset=offset, time=time)
-        self._calibrate(margin, target, w, time)
+        self._note(margin, y, w, time)
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction has kept under `id`, once its label is known."""
@@ -117,12 +122,11 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         self._learn_known_label(id, y, w, time)
 
     def _learn_known_label(self, id: str | int, y: Hashable, w: float, time: Any) -> None:  # noqa: A002
-        target = self._targets[y]
-        self._calibrate(self.events.learn_label(id, target, weight=w, time=time), target, w, time)
+        self._note(self.events.learn_label(id, self._targets[y], weight=w, time=time), y, w, time)
 
-    def _calibrate(self, margin: Any, target: Any, w: float, time: Any) -> None:
-        if self._model is not None and self._model.calibration is not None:
-            self._model.calibration.note(margin, target, w, time)
+    def _note(self, margin: Any, y: Hashable, w: float, time: Any) -> None:
+        if self._model is not None and self._model.needs_notes:
+            self._model.note(margin, self._codes[y], w, time)
 
     @in_turn
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
@@ -173,9 +177,23 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         p = model.probabilities(RawPredictions(np.atleast_2d(margin)))[0]
         return dict(zip(model.classes, p.tolist(), strict=True))
 
+<<<<<<< HEAD
     def _margin(self, x: Event, offset: float, id: str | int | None) -> tuple[LinearClassifier | None, Any]:  # noqa: A002
         """The model, None before the first label, and its margin or margins for the event."""
         model, events = self._answering
+=======
+    def predict_set_one(
+        self, x: Event, coverage: float = 0.9, *, answer: Answer = "live", offset: float = 0.0
+    ) -> set[Hashable]:
+        """The classes that are likely enough for a share of `coverage` of the sets to hold the label.
+
+        answer: "steady" if no labels are coming in. docs/intervals.md says what is promised. All classes so far while too few events were
+        learned; none where a model that is right more often than `coverage` is unsure.
+        """
+        return self._set_of(np.atleast_2d(self._margin(x, offset, None)), coverage, answer)
+
+    def _margin(self, x: Event, offset: float, id: str | int | None) -> Any:  # noqa: A002
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
         if id is None and not offset:
             return model, events.predict_plain(x)
         return model, events.predict_one(x, offset=offset, id=id)
@@ -214,6 +232,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         saved.options["classes"] = list(self.classes)
         if self._model is not None and self._model.calibration is not None:
             saved.parts["calibration"] = self._model.calibration.saved()
+        if self._model is not None:
+            saved.arrays.update(self._model.saved_uncertainty())
         return saved
 
     @classmethod
@@ -224,6 +244,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             model = LinearClassifier(EventLanes(estimator.events), classes, spare=not all_truths(classes), scored=False)
             model.restore_calibration(saved.parts)
             model.require_consistent()
+            model.restore_uncertainty(saved.arrays)
             estimator._take(model)  # noqa: SLF001 - of its own class
         return estimator
 
@@ -254,7 +275,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             classes: tuple[Hashable, ...] = BOTH if binary else tuple(new)
             lanes = None if binary else LinearClassifier.lanes(classes, spare=True)
             events = self._new_events(lanes=lanes, first=first).with_waiting_of(self.events)
-            model = LinearClassifier(EventLanes(events), classes, spare=not binary, scored=False)
+            seen = classes if binary else ()
+            model = LinearClassifier(EventLanes(events), classes, spare=not binary, seen=seen, scored=False)
         else:
             model = self._model.with_classes(together)
         self._take(model)
@@ -266,8 +288,14 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         self._targets = dict(
             zip(model.classes, [each[0] for each in targets] if self._binary else targets, strict=True)
         )
+        self._codes = {label: code for code, label in enumerate(model.classes)}
         learner: Any = model.learner
         self._use(learner.events)
+
+    def _use(self, events: EventLearner) -> None:
+        super()._use(events)
+        if self._model is not None and not self._model.needs_notes:
+            events.native.observe(self._model.uncertainty.native, "truths")
 
 
 def all_truths(labels: Iterable[Hashable]) -> bool:

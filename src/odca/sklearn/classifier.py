@@ -15,7 +15,11 @@ from odca.learner import Learner
 from odca.losses import MARGIN_LOSSES, SquaredError, as_loss
 from odca.models.classifier import RawPredictions
 from odca.models.linear import LinearClassifier, LinearLabels
+<<<<<<< HEAD
 from odca.models.turns import at_one_moment, in_turn
+=======
+from odca.models.options import Answer
+>>>>>>> af3dc0a (models: intervals and sets whose coverage the stream itself holds)
 from odca.penalties import Penalty
 from odca.sklearn.labels import Encoded, WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.sklearn.linear import LinearEstimator
@@ -246,6 +250,19 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
             logarithms: Array = np.log(self.predict_proba(X, offset))
         return logarithms
 
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, offset: npt.ArrayLike | None = None, *, answer: Answer = "steady"
+    ) -> npt.NDArray[np.bool_]:
+        """Which classes belong to the set of each event, (n, classes) in the order of `classes_`: a share of `coverage` holds the label.
+
+        answer: "steady" if no labels are coming in, "live" if those of the events before were learned. docs/intervals.md says what is
+        promised. All classes while too few events were learned; none where a model that is right more often than `coverage` is unsure.
+        """
+        answers = self._answers(X, offset)
+        if isinstance(self._model, LinearLabels):
+            raise ValueError("sets are of classes; this model has several labels per event.")  # noqa: TRY004 - the model's fault
+        return self._model.sets(answers, coverage, answer)[:, self._columns()]
+
     # Files
 
     def _contents(self) -> ModelFile:
@@ -254,6 +271,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         classes = {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "spare": None}
         if isinstance(self._model, LinearClassifier):
             classes = {**self._saved_classes(), "spare": self._model.layout.spare}
+            saved.arrays.update(self._model.saved_uncertainty())
         saved.options["classes"] = classes
         if self._model.calibration is not None:
             saved.parts["calibration"] = self._model.calibration.saved()
@@ -270,6 +288,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         self._model.restore_calibration(saved.parts)
         if isinstance(self._model, LinearClassifier):
             self._model.require_consistent()
+            self._model.restore_uncertainty(saved.arrays)
         elif learner.lanes != len(labels) or (
             self._model.calibration is not None and len(self._model.calibration) != len(labels)
         ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
 from odca.cli.files import load_stream_model, open_output
+from odca.cli.option_types import coverage
 from odca.cli.shared_options import add_answer_option, add_model_argument, add_output_option
 from odca.cli.views.console import Output
 
@@ -25,12 +26,14 @@ not occur in the training data are ignored.
 
 --proba prints one column for each class (also when there are two), below a header line with the names of the classes. --raw prints
 the model's output before it becomes a class or a probability: one number per class, or a single number for two classes (positive
-for the second) and for regression. Numbers are printed with as many digits as are needed to read back the same number. Lines that
+for the second) and for regression. --interval 0.9 adds two columns, the lower and the upper end of an interval that holds nine labels
+out of ten; --set 0.9 adds the classes of such a set, separated by commas (docs/intervals.md says what is promised). Numbers are printed with as many digits as are needed to read back the same number. Lines that
 --on-error skip has skipped have no prediction; use tags to match predictions with events.
 
 examples:
   odca predict model.safetensors new.csv
   odca predict model.safetensors 'new/*.jsonl.gz' --proba -o predictions.tsv
+  odca predict rent.safetensors new.csv --interval 0.9 -o predictions.tsv
   zcat events.vw.gz | odca predict model.safetensors - --json | jq .probabilities
 """
 
@@ -48,11 +51,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--proba", action="store_true", help="print the probabilities of all classes, separated by tabs")
     group.add_argument("--raw", action="store_true", help="print margins, before they become classes or probabilities")
-    parser.add_argument(
-        "--no-names", dest="names", action="store_false", help="print no header line with the names of the classes"
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--interval",
+        type=coverage,
+        metavar="COVERAGE",
+        help="of numbers: also print an interval that holds this share of the labels, such as 0.9",
+    )
+    group.add_argument(
+        "--set",
+        type=coverage,
+        metavar="COVERAGE",
+        help="of classes: also print a set of classes that holds this share of the labels, such as 0.9",
     )
     parser.add_argument(
-        "--json", action="store_true", help="print one JSON object per line: prediction, tag, probabilities"
+        "--no-names", dest="names", action="store_false", help="print no header line with the names of the columns"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object per line: prediction, tag, probabilities, interval, set",
     )
     parser.set_defaults(data_on_stdout=True)
 
@@ -63,6 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_stream_model(arguments.model, output)
     if arguments.proba and model.task == "numbers":
         raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
+    if arguments.interval is not None and model.task == "classes":
+        raise argparse.ArgumentTypeError("argument --interval: the model predicts classes. Use --set")
+    if arguments.set is not None and model.task == "numbers":
+        raise argparse.ArgumentTypeError("argument --set: the model predicts numbers. Use --interval")
     _require_tag(model, arguments.tag)
     stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = _Writer(model, arguments)
@@ -73,6 +95,10 @@ def run(arguments: argparse.Namespace) -> int:
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features:
         warn_about_unknown_features(output, model)
+    if writer.is_infinite:
+        output.warn(
+            f"the model has learned too few events for a coverage of {arguments.interval or arguments.set:g}, so nothing is ruled out."
+        )
     warn_about_bad_lines(output, stream.bad)
     return 0
 
@@ -113,6 +139,8 @@ class _Writer:
         """The number of events so far."""
         self.features = 0
         """The number of their features that the model knows."""
+        self.is_infinite = False
+        """Whether too little is known for the intervals or sets that were asked for."""
 
     def lines(self, block: "Block", predictions: "RawPredictions | Array") -> Iterator[str]:
         """The lines of a block."""
@@ -124,17 +152,42 @@ class _Writer:
         return self._texts(predictions, tags, tagged=block.tag is not None)
 
     def _texts(self, predictions: "RawPredictions | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
-        texts, between = self._labels(predictions), " "
+        texts, between, header = self._labels(predictions), " ", ["prediction"]
         if self._wanted != "label":
             values = self._model.shown(predictions, self._wanted)
             texts = map(repr, values.tolist())
             if values.ndim == 2:
                 texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
-                if self._header:
-                    self._header = False
-                    yield "\t".join([*self._shown_names, *(["tag"] if tagged else [])]) + "\n"
+                header = self._shown_names
+        if (ranges := self._range_texts(predictions)) is not None:
+            texts, between = ("\t".join(each) for each in zip(texts, ranges, strict=True)), "\t"
+            header = [*header, *(["set"] if self._names else ["lower", "upper"])]
+        if between == "\t" and self._header:
+            self._header = False
+            yield "\t".join([*header, *(["tag"] if tagged else [])]) + "\n"
         shown = (tag.translate(ON_ONE_LINE) for tag in tags)
         yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
+
+    def _ranges(self, predictions: "RawPredictions | Array") -> list[list[Any]] | None:
+        """The interval of each event, or the places of the classes of its set, if that was asked for."""
+        arguments, model = self._arguments, self._model
+        if arguments.interval is not None:
+            found = model.intervals(predictions, arguments.interval, answer=arguments.answer)
+            self.is_infinite |= bool(found.size) and not math.isfinite(float(found[0, 0]))
+            return [each.tolist() for each in found]
+        if arguments.set is not None:
+            is_in = model.sets(predictions, arguments.set, answer=arguments.answer)
+            self.is_infinite |= model.uncertainty.least_probability(arguments.set, arguments.answer) == 0.0
+            return [each.nonzero()[0].tolist() for each in is_in]
+        return None
+
+    def _range_texts(self, predictions: "RawPredictions | Array") -> Iterator[str] | None:
+        ranges = self._ranges(predictions)
+        if ranges is None:
+            return None
+        if self._names:
+            return (",".join(self._shown_names[code] for code in each) for each in ranges)
+        return ("\t".join(map(repr, each)) for each in ranges)
 
     def _labels(self, predictions: "RawPredictions | Array") -> Iterator[str]:
         predicted = self._model.predicted(predictions).tolist()
@@ -152,6 +205,9 @@ class _Writer:
         if self._arguments.raw:
             raw = model.shown(predictions, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
+        if (ranges := self._ranges(predictions)) is not None:
+            name, shown = ("set", model.classes.__getitem__) if self._names else ("interval", lambda end: end)
+            columns[name] = [[_plain(shown(part)) for part in each] for each in ranges]
         encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for each line
         for values in zip(*columns.values(), strict=True):
             found = {
