@@ -1,4 +1,4 @@
-"""What the automatic mode costs, whether it is ever worse than its best expert, how soon it is back after a sudden drift, how fast it reads text.
+"""What the automatic mode costs, with many classes too, whether it is ever worse than its best expert, how it learns classes that appear, how soon it is back after a sudden drift, how fast it reads text.
 
     python -m benchmarks.auto [--rounds N] [--megabytes N]
 
@@ -23,6 +23,7 @@ from benchmarks.data import make_documents
 from benchmarks.quality.streams import BINARY, NUMBER, STREAMS, Stream
 from benchmarks.report import (
     Goal,
+    Prepare,
     Row,
     compare,
     describe_machine,
@@ -41,6 +42,7 @@ from odca.windows import Window
 Array = npt.NDArray[np.float64]
 
 ROWS, FEATURES, NONZEROS = 60_000, 47_000, 70
+CLASSES, COLUMNS = 20, 20
 SEEDS, DRIFT_AT, DRIFT_EVENTS, AVERAGED = 10, 10_000, 16_000, 200
 MARGIN = 1.1  # of the loss before the drift
 EVENTS = 30_000
@@ -69,6 +71,70 @@ def cost(rounds: int) -> Row:
         goal=Goal(25.0),
         note=f"{each:.2f} us an event",
     )
+
+
+# Classes
+
+
+def drawn_classes(X: Any, seed: int) -> npt.NDArray[np.int64]:
+    """One of CLASSES classes for each row, drawn by the odds of a linear model."""
+    rng = np.random.default_rng(seed)
+    logits = np.asarray(X @ rng.normal(size=(X.shape[1], CLASSES)))
+    return np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
+
+
+def cost_of_classes(rounds: int) -> Iterator[Row]:
+    """20 classes beside two, on the same rows: a table, and documents."""
+    dense = np.random.default_rng(0).normal(size=(ROWS, COLUMNS))
+    documents = make_documents(rows=ROWS, features=FEATURES, nonzeros=NONZEROS, teachers=1).X
+    for work, X in (
+        (f"{CLASSES} classes, an event of {COLUMNS} columns", dense),
+        (f"{CLASSES} classes, an event of {NONZEROS} features, {FEATURES:,} in all", documents),
+    ):
+        many = drawn_classes(X, 1).astype(np.float64)
+
+        def learning(y: Array, classes: int, X: Any = X) -> Prepare:
+            return lambda: lambda: AutoLearner("classes", classes=classes).learn(X, y)
+
+        timings = time_interleaved({"many": learning(many, CLASSES), "two": learning(many % 2.0, 2)}, rounds)
+        each, two = (1e6 * timings[name].best / ROWS for name in ("many", "two"))
+        yield Row(
+            work,
+            "two classes",
+            *compare(timings["many"], timings["two"]),
+            goal=Goal(6.0),
+            note=f"{each:.2f} us and {two:.2f} us an event",
+        )
+
+
+def in_order_of_appearance(y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Codes of classes: 0 is the class of the first event, 1 the next that appears, and so on."""
+    classes, first = np.unique(y, return_index=True)
+    place = dict(zip(classes[np.argsort(first)].tolist(), range(len(classes)), strict=True))
+    return np.array([place[label] for label in y.tolist()])
+
+
+def loss_of_classes(X: Any, y: npt.NDArray[np.int64], declared: int) -> float:
+    """Progressive log loss, without the first event of each class."""
+    told = AutoLearner("classes", classes=declared).learn(X, y.astype(np.float64))
+    losses = -told[np.arange(len(y)), y]
+    return float(np.delete(losses, np.unique(y, return_index=True)[1]).mean())
+
+
+def appearing() -> Iterator[dict[str, Any]]:
+    """Classes that appear beside the same classes declared at the start: as they come, and with a third of them much later."""
+    for name in ("covtype7", "letter", "20newsgroups"):
+        stream = STREAMS[name]().first(EVENTS)
+        held_back = np.random.default_rng(0).permutation(stream.classes)[: stream.classes // 3]
+        in_second_half = np.arange(len(stream.y)) >= len(stream.y) // 2
+        for late, kept in (
+            ("as they come", np.ones(len(stream.y), dtype=bool)),
+            ("a third of them from the middle on", in_second_half | ~np.isin(stream.y, held_back)),
+        ):
+            X, y = stream.events[kept], in_order_of_appearance(stream.y[kept])
+            known, unknown = loss_of_classes(X, y, int(y.max()) + 1), loss_of_classes(X, y, 2)
+            ratio = unknown / known
+            yield {"stream": name, "classes": late, "declared": known, "appearing": unknown, "ratio": ratio}
 
 
 # Beside the best of its own experts
@@ -259,13 +325,19 @@ def main() -> None:
     options = parser.parse_args()
     machine = describe_machine()
     log(show_machine(machine))
-    rows = [cost(options.rounds), text(options.megabytes, 3)]
+    rows = [cost(options.rounds), *cost_of_classes(options.rounds), text(options.megabytes, 3)]
     print(table(Row.HEADER, [row.as_cells() for row in rows]))
     experts = []
     for found in beside_experts():
         experts.append(found)
         print(
             f"{found['stream']:15} {found['loss']:.5g}, best expert {found['its_loss']:.5g} ({found['best_expert']}), ratio {found['ratio']:.3f}"
+        )
+    classes = []
+    for found in appearing():
+        classes.append(found)
+        print(
+            f"{found['stream']:15} {found['classes']}: {found['appearing']:.5g}, declared {found['declared']:.5g}, ratio {found['ratio']:.3f}"
         )
     drifts = []
     for turn in TURNS:
@@ -275,7 +347,7 @@ def main() -> None:
             f"{found['turn']:20} back after {found['events_until_back']:.0f} events, {found['best_window']} after {found['its_events']:.0f}: "
             f"ratio {found['ratio']:.2f}; to the window's level {found['events_to_its_level']:.0f}, the fastest window {found['fastest_window_to_that_level']:.0f}"
         )
-    parts = {"goals": [row.as_json() for row in rows], "experts": experts, "drift": drifts}
+    parts = {"goals": [row.as_json() for row in rows], "experts": experts, "appearing": classes, "drift": drifts}
     every = [{"part": part, **row} for part, found in parts.items() for row in found]
     content = {"machine": machine, "rows": every}
     log(f"wrote {write_json('auto', content)}")

@@ -202,6 +202,17 @@ def experts(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def appearing(rows: list[dict[str, Any]]) -> str:
+    """Classes that appear beside classes that were declared."""
+    lines = ["| stream | classes | declared | appearing | ratio |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row['stream']} | {row['classes']} | {row['declared']:.4f} | {row['appearing']:.4f} | {row['ratio']:.3f} |"
+        for row in rows
+        if row["part"] == "appearing"
+    ]
+    return "\n".join(lines)
+
+
 def late(rows: list[dict[str, Any]]) -> str:
     """Losses by how late labels come, beside the steady answer and beside mixers that judge by the present."""
     delays = sorted({row["delay"] for row in rows})
@@ -233,6 +244,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "beside_vw": beside_vw,
     "drift": drift,
     "experts": experts,
+    "appearing": appearing,
     "late": late,
     "short": short,
     "noted": noted,
