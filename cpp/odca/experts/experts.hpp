@@ -18,6 +18,7 @@ enum class Kind {
   proportionate,  // r = (|w_j| + p sd) / sqrt(G_j)
   newton,         // r = 1 / (p + H_j)                  H_j = sum q h_j^2
   recent_newton,  // r = 1 / (p + D_j)                  D_j <- memory D_j + q h_j^2
+  full_newton,    // w += lambda P h over the dense features, P = (p I + sum memory^n q h h')^-1: see full_newton.hpp
   mean_label,     // reads no row: the mean of the labels, of which each event leaves `memory`
 };
 
@@ -28,6 +29,7 @@ constexpr std::string_view name_of(Kind kind) {
     case Kind::proportionate: return "proportionate";
     case Kind::newton: return "newton";
     case Kind::recent_newton: return "recent_newton";
+    case Kind::full_newton: return "full_newton";
     case Kind::mean_label: return "mean_label";
   }
   return "";
@@ -58,6 +60,7 @@ struct Expert {
   Steady steady;
 
   constexpr bool reads_rows() const { return kind != Kind::mean_label; }
+  constexpr bool has_rates() const { return reads_rows() && kind != Kind::full_newton; }
 
   // What the expert goes by, for people.
   constexpr std::string_view group() const {
@@ -67,6 +70,7 @@ struct Expert {
       case Kind::adagrad:
       case Kind::proportionate: return "everything, by feature";
       case Kind::newton: return "everything, by curvature";
+      case Kind::full_newton: return memory < 1.0 ? "recent events" : "everything, by curvature";
       case Kind::mean_label: return "labels alone";
     }
     return "";
@@ -79,7 +83,7 @@ struct Expert {
   constexpr double per_feature() const { return kind == Kind::isotropic ? 1.0 + parameter : 0.0; }
 };
 
-// Those that read rows come first. Cautious experts have four times the prior weight of bold ones.
+// Those with a rate for each feature come first, then those with a matrix, then those that know the labels alone. Cautious experts have four times the prior weight of bold ones.
 // clang-format off
 inline constexpr auto table = std::to_array<Expert>({
     // key                name                             kind                 parameter  memory  prior  steady
@@ -91,6 +95,8 @@ inline constexpr auto table = std::to_array<Expert>({
     {"newton_0.2",        "diagonal Newton, prior 0.2",    Kind::newton,         0.2,       1.0,   1,     Steady::weights},
     {"newton_4",          "diagonal Newton, prior 4",      Kind::newton,         4.0,       1.0,   4,     Steady::weights},
     {"newton_recent",     "diagonal Newton, short memory", Kind::recent_newton,  1.0,       0.95,  1,     Steady::average},
+    {"full_newton",       "Newton",                        Kind::full_newton,    1.0,       1.0,   1,     Steady::no},
+    {"full_newton_0.998", "Newton, memory 0.998",          Kind::full_newton,    1.0,       0.998, 1,     Steady::no},
     {"last_label",        "the last label",                Kind::mean_label,     0.0,       0.0,   1,     Steady::no},
     {"mean_label_0.7",    "mean label, memory 0.7",        Kind::mean_label,     0.0,       0.7,   1,     Steady::no},
     {"mean_label_0.95",   "mean label, memory 0.95",       Kind::mean_label,     0.0,       0.95,  1,     Steady::no},
@@ -117,7 +123,9 @@ inline constexpr auto places_of = [] {
 }();
 
 inline constexpr int expert_count = static_cast<int>(table.size());
-inline constexpr int label_experts = count_of<Kind::mean_label>, row_experts = expert_count - label_experts;
+inline constexpr int label_experts = count_of<Kind::mean_label>, full_experts = count_of<Kind::full_newton>;
+inline constexpr int row_experts = expert_count - label_experts - full_experts;  // with a rate for each feature
+inline constexpr int first_label_expert = row_experts + full_experts;
 inline constexpr int recent_experts = count_of<Kind::recent_newton>;
 
 // Arrays are padded to whole groups of four, with zeros. (At present nothing is.)
@@ -138,7 +146,7 @@ inline constexpr PerExpert prior_weights = [] {
 // The place, among the label experts, of the mean of all labels: row experts begin at it.
 inline constexpr int mean_of_all = [] {
   for (int b = 0; b < label_experts; ++b)
-    if (table[row_experts + b].memory == 1.0) return b;
+    if (table[first_label_expert + b].memory == 1.0) return b;
   return -1;
 }();
 
@@ -190,12 +198,15 @@ static_assert(mean_of_all >= 0, "an expert must know the mean of all labels");
 static_assert(
     [] {
       for (int k = 0; k < expert_count; ++k) {
-        if (table[k].reads_rows() != (k < row_experts)) return false;
+        const bool is_in_place = k < row_experts          ? table[k].has_rates()
+                                 : k < first_label_expert ? table[k].kind == Kind::full_newton
+                                                          : !table[k].reads_rows();
+        if (!is_in_place) return false;
         for (int other = 0; other < k; ++other)
           if (table[other].key == table[k].key) return false;
       }
       return true;
     }(),
-    "experts that read rows come first, and every expert has a key of its own");
+    "experts are in the order of their kinds, and every expert has a key of its own");
 
 }  // namespace odca::experts

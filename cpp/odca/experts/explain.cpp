@@ -60,7 +60,7 @@ void Experts::explain_live(const Row& row, Explanation& out) const {
   }
   std::fill(direction.begin(), direction.end(), 0.0);
   for (int c = 0; c < heads(); ++c)
-    std::copy_n(&work.margin[c * slots + row_experts], label_experts, &direction[c * slots + row_experts]);
+    std::copy_n(&work.margin[c * slots + first_label_expert], label_experts, &direction[c * slots + first_label_expert]);
   differentiate(work, direction.data(), out.labels.data());
   for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.labels[c];
 }

@@ -48,6 +48,7 @@ class FeatureTable {
       : heads_(heads), constant_(stride()), blank_(stride()), constant_average_(average_stride()) {}
 
   int heads() const { return heads_; }
+  const std::vector<std::int64_t>& dense() const { return dense_; }
   std::size_t stride() const { return static_cast<std::size_t>(record::weights + row_slots * heads_); }
   std::int64_t size() const { return static_cast<std::int64_t>(table_.size() / stride()); }
   double mean_norm() const { return norms_ / mass_; }

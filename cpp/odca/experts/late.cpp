@@ -87,11 +87,11 @@ void Experts::write_asked(const Late& event, double* margin) const {
         is_wider ? class_labels_.base_log_of_unseen(classes_) - class_labels_.base_log_of_unseen(event.heads) : 0.0;
     for (int c = 0; c < event.heads; ++c)
       for (int k = 0; k < expert_count; ++k)
-        margin[c * slots + k] = event.said[c * said_width + k] + (k < row_experts ? shift : 0.0);
+        margin[c * slots + k] = event.said[c * said_width + k] + (k < first_label_expert ? shift : 0.0);
   }
   for (int c = were_two ? 2 : event.heads; c < heads(); ++c) {
-    std::fill_n(margin + c * slots, row_experts, class_labels_.base_log_of_unseen(classes_));
-    class_labels_.write_logs_of_unseen(margin + c * slots + row_experts);
+    std::fill_n(margin + c * slots, first_label_expert, class_labels_.base_log_of_unseen(classes_));
+    class_labels_.write_logs_of_unseen(margin + c * slots + first_label_expert);
   }
 }
 
@@ -101,8 +101,8 @@ void Experts::write_asked_of_two(const double* said, double* margin) const {
   const double middle = 0.5 * (class_labels_.base_log(0) + class_labels_.base_log(1));
   for (int k = 0; k < expert_count; ++k) {
     const double z = said[k];
-    margin[k] = k < row_experts ? middle - 0.5 * z : log(sigmoid(-z));
-    margin[slots + k] = k < row_experts ? middle + 0.5 * z : log(sigmoid(z));
+    margin[k] = k < first_label_expert ? middle - 0.5 * z : log(sigmoid(-z));
+    margin[slots + k] = k < first_label_expert ? middle + 0.5 * z : log(sigmoid(z));
   }
 }
 

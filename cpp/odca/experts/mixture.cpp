@@ -47,6 +47,7 @@ Experts::Workspace::Workspace(int heads)
       of_mixers(static_cast<std::size_t>(heads * mixers)),
       mixed(static_cast<std::size_t>(heads)),
       lambda(static_cast<std::size_t>(heads * row_slots)),
+      full_lambda(static_cast<std::size_t>(heads * full_slots)),
       slopes(static_cast<std::size_t>(heads * count_of<Kind::proportionate>)),
       said(static_cast<std::size_t>(heads * said_width)) {}
 
@@ -54,6 +55,7 @@ Experts::Experts(Task task, int classes)
     : task_(task),
       classes_(classes),
       features_(task == Task::classes ? std::max(classes, 1) : 1),
+      full_(features_.heads()),
       class_labels_(task == Task::numbers ? 0 : std::max(classes, 1)) {
   if (task != Task::numbers && (classes < 2 || classes > most_classes))
     throw InputError("there must be at least two classes, and at most a million; got " + std::to_string(classes));
@@ -82,7 +84,7 @@ std::vector<double> Experts::learn(const Events& events, const Interrupted& inte
     const Row h = batch.row(row, work.row);
     batch.peek(row + 1, [&](std::int64_t feature) { features_.prefetch(feature); });
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
-    if (!events.weight || events.weight[row] > 0.0) features_.update_density(h);
+    if (!events.weight || events.weight[row] > 0.0) features_.update_density(h), full_.follow(features_.dense());
     evaluate(h, work);
     append_answer(h, work, false, out);
     if (margins)
@@ -167,10 +169,11 @@ void Experts::mix(Workspace& work) const {
 // Experts that read rows predict base + h'w. The label experts' margins are written last: the sums over the row run over whole
 // packs, beyond the last of the others.
 void Experts::write_margins(Workspace& work) const {
-  for (int c = 0; c < heads(); ++c) std::fill_n(&work.margin[c * slots], row_slots, base_of(c));
+  for (int c = 0; c < heads(); ++c) std::fill_n(&work.margin[c * slots], first_label_expert, base_of(c));
   features_.add_margins(work.scaled, work.margin.data());
+  full_.add_margins(work.scaled, work.full, &work.margin[row_experts], slots);
   for (int c = 0; c < heads(); ++c) {
-    double* const of_labels = &work.margin[c * slots + row_experts];
+    double* const of_labels = &work.margin[c * slots + first_label_expert];
     if (task_ == Task::numbers) number_labels_.write_means(of_labels);
     if (task_ == Task::two_classes) class_labels_.write_odds(of_labels);
     if (task_ == Task::classes) class_labels_.write_logs(c, of_labels);
@@ -267,31 +270,37 @@ Pace Experts::pace_at(double time) {
 
 void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace) {
   const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
-  double s[row_slots];
+  double s[row_slots], of_full[full_slots] = {};
   features_.prepare_steps(t.scaled, {c, t.slope, t.curvature, sd}, pace, s);
-  if (task_ == Task::numbers)
+  full_.write_slopes(t.full, c, of_full);
+  if (task_ == Task::numbers) {
     for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
-  else if (task_ == Task::two_classes)
+    for (int k = 0; k < full_experts; ++k) t.full_lambda[k] = (y - t.margin[row_experts + k]) / (1.0 + of_full[k]);
+  } else if (task_ == Task::two_classes) {
     solve(logistic_, row_slots, t.margin.data(), s, y, t.lambda.data());
-  else
-    solve_classes(t, static_cast<int>(y), sd, s);
+    solve(logistic_, full_slots, &t.margin[row_experts], of_full, y, t.full_lambda.data());
+  } else {
+    solve_classes(t, static_cast<int>(y), sd, s, of_full);
+  }
   features_.step(t.scaled, t.lambda.data(), sd, c);
+  full_.step(t.full, t.full_lambda.data(), full_slots, c, t.curvature, pace);
 }
 
 // Each class against all others, at the log odds of its probability.
-void Experts::solve_classes(Workspace& t, int y, double sd, double* s) const {
+void Experts::solve_classes(Workspace& t, int y, double sd, double* s, const double* of_full) const {
   for (int n = 0; n < count_of<Kind::proportionate>; ++n)
     features_.proportionate_slopes(t.scaled, places_of<Kind::proportionate>[n], sd, &t.slopes[n * classes_]);
   for (int c = 0; c < classes_; ++c) {
-    double margin[row_slots];
-    for (int k = 0; k < row_slots; ++k) {
+    double margin[row_slots + full_slots];
+    for (int k = 0; k < row_slots + full_slots; ++k) {
       const double p = t.likely[c * slots + k];
       margin[k] = std::max(p, least_probability) / std::max(1.0 - p, least_probability);
     }
-    log_many(row_slots, margin);
+    log_many(row_slots + full_slots, margin);
     for (int n = 0; n < count_of<Kind::proportionate>; ++n)
       s[places_of<Kind::proportionate>[n]] = t.slopes[n * classes_ + c];
     solve(logistic_, row_slots, margin, s, c == y ? 1.0 : 0.0, &t.lambda[c * row_slots]);
+    solve(logistic_, full_slots, margin + row_experts, of_full, c == y ? 1.0 : 0.0, &t.full_lambda[c * full_slots]);
   }
 }
 
@@ -321,7 +330,7 @@ void Experts::arrange_classes(std::vector<int> source) {
     for (int c = 0; c < classes; ++c)  // z is the logits -z/2, z/2
       if (source[c] >= 0) factor[c] = source[c] == 0 ? -0.5 : 0.5, source[c] = 0;
   }
-  features_ = features_.with_heads(source, factor);
+  features_ = features_.with_heads(source, factor), full_ = full_.with_heads(source, factor);
   task_ = classes == 2 ? Task::two_classes : Task::classes;
   classes_ = classes;
 }

@@ -13,6 +13,7 @@
 
 #include "odca/experts/experts.hpp"
 #include "odca/experts/feature_table.hpp"
+#include "odca/experts/full_newton.hpp"
 #include "odca/experts/history.hpp"
 #include "odca/experts/label_means.hpp"
 #include "odca/experts/late.hpp"
@@ -130,6 +131,8 @@ class Experts {
     std::vector<double> of_mixers;  // [mixer][head]
     std::vector<double> mixed;      // [head]: probabilities, or the number
     std::vector<double> lambda;     // [head][row slot]
+    FullNewton::Event full;
+    std::vector<double> full_lambda;  // [head][full slot]
     std::vector<double> slopes;     // [proportionate expert][head]
     double simplex_margin = 0.0, kalman_margin = 0.0;
     double slope = 0.0, curvature = 0.0;  // of the loss at the prediction: g^2 and q
@@ -180,7 +183,7 @@ class Experts {
   void learn_number(Workspace& work, double y, double c, const Pace& pace);
   void mixers_learn_number(Workspace& work, double y, double c, double variance, const Pace& pace);
   void step_experts(Workspace& work, double y, double c, const Pace& pace);
-  void solve_classes(Workspace& work, int y, double sd, double* s) const;
+  void solve_classes(Workspace& work, int y, double sd, double* s, const double* of_full) const;
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
   void measure_slope(Workspace& work, double y) const;
   double loss_of(const Workspace& work, double y) const;
@@ -223,6 +226,7 @@ class Experts {
   Task task_;
   int classes_;
   FeatureTable features_;
+  FullNewton full_;
   ClassLabels class_labels_;
   NumberLabels number_labels_;
   Bayes bayes_;

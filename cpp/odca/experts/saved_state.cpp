@@ -22,6 +22,7 @@ const std::string nobody;
 
 Columns experts_of(const Layout& layout) {
   Columns out = layout.row;
+  out.insert(out.end(), layout.full.begin(), layout.full.end());
   out.insert(out.end(), layout.label.begin(), layout.label.end());
   out.insert(out.end(), static_cast<std::size_t>(layout.padding), nobody);
   return out;
@@ -51,7 +52,7 @@ Columns record_of(const Layout& layout, int heads) {
 
 Columns history_of(const Layout& layout) {
   Columns out = {"events", "time", "loss"};
-  for (const auto* keys : {&layout.row, &layout.label})
+  for (const auto* keys : {&layout.row, &layout.full, &layout.label})
     for (const std::string& key : *keys) out.push_back("of " + key);
   return out;
 }
@@ -145,7 +146,7 @@ void keep_sums(std::vector<double>& rows, const std::vector<double>& before, std
 Layout of_table() {
   Layout out;
   for (const Expert& each : table) {
-    (each.reads_rows() ? out.row : out.label).emplace_back(each.key);
+    (each.has_rates() ? out.row : each.reads_rows() ? out.full : out.label).emplace_back(each.key);
     if (each.kind == Kind::recent_newton) out.recent.emplace_back(each.key);
   }
   for (const int k : averaged) out.average.emplace_back(table[k].key);
@@ -170,6 +171,7 @@ Layout Layout::of_version_0() {
   return {{"isotropic_1/64", "isotropic_1/2", "isotropic_8", "adagrad", "proportionate", "newton_0.2", "newton_4",
            "newton_recent"},
           {"newton_recent"},
+          {},
           {"last_label", "mean_label_0.7", "mean_label_0.95", "mean_label"},
           {},
           {}};
@@ -180,7 +182,7 @@ std::string Layout::text() const {
   const auto add = [&](const char* word, const Columns& keys) {
     for (const std::string& key : keys) out += std::string(word) + " " + key + "\n";
   };
-  add("row", row), add("recent", recent), add("label", label), add("average", average), add("steady", steady);
+  add("row", row), add("recent", recent), add("full", full), add("label", label), add("average", average), add("steady", steady);
   return out;
 }
 
@@ -198,6 +200,7 @@ Layout Layout::of(const SavedState& state) {
     const std::string_view word = line.substr(0, space);
     auto* keys = word == "row"       ? &out.row
                  : word == "recent"  ? &out.recent
+                 : word == "full"    ? &out.full
                  : word == "label"   ? &out.label
                  : word == "average" ? &out.average
                  : word == "steady"  ? &out.steady
