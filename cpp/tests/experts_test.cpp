@@ -337,7 +337,8 @@ TEST_CASE("room for classes that have not appeared changes no bit, and no file h
   for (std::size_t c = 2; c < 9; ++c) stream.y[50 * (c - 2)] = static_cast<double>(c);
   Experts with_room(Task::two_classes, 2);
   for (std::int64_t row = 0; row < stream.rows; row += 50) {
-    Experts without(with_room.task(), with_room.classes());  // as a file holds it
+    const Task task = with_room.classes() > 2 ? Task::classes : Task::two_classes;
+    Experts without(task, with_room.classes());  // as a file holds it
     without.restore(with_room.state());
     const int before = with_room.classes();
     const std::vector<double> said = learn(with_room, stream, row, row + 50),
