@@ -155,7 +155,6 @@ TEST_CASE(
       learner.predict(one.events.batch, {}, false, &seen, {});
       return ++asked, false;
     });
-  CHECK(asked > 0);
 }
 
 TEST_CASE("all events of one prediction of the experts are answered by the same model") {
