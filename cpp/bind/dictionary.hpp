@@ -47,14 +47,13 @@ class DictionaryVisitor {
 
   // Hands the values of an event over. Throws InputError or a TypeError if one of them cannot be a feature.
   void read(nb::handle event) try {
-    each_item(
-        event, [&](PyObject * key, PyObject * item) __attribute__((always_inline)) {
-          if (!PyFloat_CheckExact(item) || !PyUnicode_CheckExact(key)) return read_item(key, item);
-          const double number = PyFloat_AS_DOUBLE(item);
-          if (!std::isfinite(number)) return read_item(key, item);
-          const text::Feature* const feature = recent_.find(key);
-          feature ? builder_.add(*feature, number) : read_number(key, item);
-        });
+    each_item(event, [&](PyObject* key, PyObject* item) __attribute__((always_inline)) {
+      if (!PyFloat_CheckExact(item) || !PyUnicode_CheckExact(key)) return read_item(key, item);
+      const double number = PyFloat_AS_DOUBLE(item);
+      if (!std::isfinite(number)) return read_item(key, item);
+      const text::Feature* const feature = recent_.find(key);
+      feature ? builder_.add(*feature, number) : read_number(key, item);
+    });
   } catch (const text::Fault& fault) {
     throw InputError(fault.message);
   }

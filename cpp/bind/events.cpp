@@ -67,11 +67,11 @@ class EventCore : public EventReading {
   void learn_one(nb::handle event, const Labels& labels, double weight, double offset, double time, double* margin) {
     if (std::isnan(time) && learner_.config().window.uses_time())
       throw InputError("the window counts in event time; give the time of every event");
-    learn_events(
-        [&](Reading& reading) { reading.learned(event); },
-        [&](const Batch& batch) __attribute__((always_inline)) {
-          return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time}, margin);
-        });
+    learn_events([&](Reading& reading) { reading.learned(event); },
+                 [&](const Batch& batch) __attribute__((always_inline)) {
+                   return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
+                                margin);
+                 });
   }
 
   void predict_one(nb::handle event, double offset, double* margin) {

@@ -72,7 +72,7 @@ Sums add_margins(ClassTally& self, const Vector<std::int32_t>& label, const Vect
 }
 
 // A vector of the tally's, whose length stays if it must.
-template <std::vector<double> ClassTally::*member, bool fixed>
+template <std::vector<double> ClassTally::* member, bool fixed>
 void bind_vector(nb::class_<ClassTally>& tally, const char* name) {
   tally.def_prop_rw(
       name, [](const ClassTally& self) { return to_numpy(self.*member); },

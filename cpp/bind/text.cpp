@@ -81,7 +81,7 @@ PyMatrix matrix(const nb::object& self) {
 }
 
 // None where no event has a value.
-std::optional<View<double>> column(const nb::object& self, const text::OptionalNumbers Block::*which) {
+std::optional<View<double>> column(const nb::object& self, const text::OptionalNumbers Block::* which) {
   const auto& values = (nb::cast<const Block&>(self).*which).values();
   if (values.empty()) return std::nullopt;
   return view(self, values);
@@ -89,14 +89,14 @@ std::optional<View<double>> column(const nb::object& self, const text::OptionalN
 
 // The vector of a block that `which` is, or that `which` returns of its rows.
 template <class T>
-auto array(const std::vector<T> Block::*which) {
+auto array(const std::vector<T> Block::* which) {
   return [which](const nb::object& self) { return view(self, nb::cast<const Block&>(self).*which); };
 }
 template <class T>
-auto array(const std::vector<T> SparseRows::*which) {
+auto array(const std::vector<T> SparseRows::* which) {
   return [which](const nb::object& self) { return view(self, nb::cast<const Block&>(self).rows.*which); };
 }
-auto optional_array(const text::OptionalNumbers Block::*which) {
+auto optional_array(const text::OptionalNumbers Block::* which) {
   return [which](const nb::object& self) { return column(self, which); };
 }
 

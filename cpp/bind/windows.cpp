@@ -7,28 +7,14 @@ void bind_windows(nb::module_& m) {
   using Kind = Window::Kind;
   nb::class_<PyWindow>(m, "Window")
       .def_static(
-          "decay",
-          [](const Vector<double>& beta) {
-            return PyWindow{{Kind::decay, to_vector(beta)}};
-          },
-          nb::arg("beta"))
+          "decay", [](const Vector<double>& beta) { return PyWindow{{Kind::decay, to_vector(beta)}}; }, nb::arg("beta"))
       .def_static(
-          "half_life",
-          [](const Vector<double>& tau) {
-            return PyWindow{{Kind::half_life, to_vector(tau)}};
-          },
+          "half_life", [](const Vector<double>& tau) { return PyWindow{{Kind::half_life, to_vector(tau)}}; },
           nb::arg("tau"))
       .def_static(
-          "count",
-          [](std::int64_t length) {
-            return PyWindow{{Kind::count, {1.0}, length}};
-          },
-          nb::arg("length"))
+          "count", [](std::int64_t length) { return PyWindow{{Kind::count, {1.0}, length}}; }, nb::arg("length"))
       .def_static(
-          "duration",
-          [](double duration) {
-            return PyWindow{{Kind::duration, {1.0}, 0, duration}};
-          },
+          "duration", [](double duration) { return PyWindow{{Kind::duration, {1.0}, 0, duration}}; },
           nb::arg("duration"));
 }
 

@@ -65,8 +65,7 @@ TEST_CASE("rows are added in order, however many are read at a time") {
     const auto rows = static_cast<int>(random.below(12)), width = static_cast<int>(4 * random.between(1, 12));
     const std::vector<double> w = numbers(random, -20, 10, rows * width), h = numbers(random, -5, 5, rows);
     std::vector<double> z = numbers(random, -5, 5, width), slow = z;
-    odca::add_rows(
-        rows, h.data(), [&](std::int64_t i) { return w.data() + i * width; }, width, z.data());
+    odca::add_rows(rows, h.data(), [&](std::int64_t i) { return w.data() + i * width; }, width, z.data());
     for (int i = 0; i < rows; ++i)
       for (int k = 0; k < width; ++k)
         slow[static_cast<std::size_t>(k)] +=

@@ -75,7 +75,7 @@ struct Simplex {
 // learned and gains what is forgotten, up to its size at the start.
 struct Kalman {
   PerExpert weight = prior_weights;
-  std::array<double, expert_count* slots> covariance = initial_covariance();  // [expert][slot]
+  std::array<double, expert_count * slots> covariance = initial_covariance();  // [expert][slot]
 
   // Weighted means of both.
   void merge(const Kalman& other, double part) {

@@ -29,8 +29,9 @@ struct Pack4 {
 // Calls visit(0), visit(1), ... for each of `Count` packs: numbers known at compile time, so that packs stay in registers.
 template <int Count, class Visit>
 [[gnu::always_inline]] inline void each_pack4(Visit&& visit) {
-  [&]<int... Place>(std::integer_sequence<int, Place...>) { (visit(std::integral_constant<int, Place>{}), ...); }
-  (std::make_integer_sequence<int, Count>{});
+  [&]<int... Place>(std::integer_sequence<int, Place...>) {
+    (visit(std::integral_constant<int, Place>{}), ...);
+  }(std::make_integer_sequence<int, Count>{});
 }
 
 // In place.

@@ -120,8 +120,7 @@ void hammer_experts(Task task, int classes, Clock::time_point until) {
   const auto read = again([&](int n) {
     const auto call = stream.call(0, n % 2 ? 1 : stream.rows);
     odca::experts::Asked asked;
-    const std::vector<double> answers = experts.predict(
-        call.events.batch, Answer::live, [] { return false; }, &asked);
+    const std::vector<double> answers = experts.predict(call.events.batch, Answer::live, [] { return false; }, &asked);
     require(std::all_of(answers.begin(), answers.end(), [](double z) { return std::isfinite(z); }),
             "answers are numbers");
     require(asked.said.size() * 1u == answers.size() * odca::experts::said_width, "what is kept fits what was said");
@@ -141,9 +140,7 @@ void hammer_experts(Task task, int classes, Clock::time_point until) {
   });
   const auto fail = again([&](int) {
     const auto call = spoilt.call(0, spoilt.rows);
-    require(is_refused([&] {
-              experts.learn({call.events.batch, spoilt.y.data()});
-            }),
+    require(is_refused([&] { experts.learn({call.events.batch, spoilt.y.data()}); }),
             "a label that is no number is refused");
   });
   all_at_once(until, {teach, teach, read, merge, fail});

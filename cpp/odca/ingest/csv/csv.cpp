@@ -112,9 +112,7 @@ void read_csv(std::string_view text, const std::vector<TableColumn>& columns, ch
   if (!first.line.empty()) {
     block.lines = first.number;
     block.bytes = first.line.data() - text.data();
-    if (!attempt(
-            first.line, false, block, [&] { check_header(first.line, columns, delimiter); }, [] {}))
-      return;
+    if (!attempt(first.line, false, block, [&] { check_header(first.line, columns, delimiter); }, [] {})) return;
   }
   block.lines = first.next_number;
   const auto read = [&](std::string_view line) { reader.read(line); };
