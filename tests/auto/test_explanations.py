@@ -119,3 +119,34 @@ def test_previous_labels_have_a_part_where_labels_repeat() -> None:
     parts = model.explain_one({"noise": 1.0})
     assert abs(parts["previous labels"]) > 1.0 > 5.0 * abs(parts["noise"])
     assert "previous labels" not in model.explain_one({"noise": 1.0}, answer="steady")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_once_labels_are_late_the_steady_share_is_part_of_the_live_explanation(task: str) -> None:
+    """The parts sum to the prediction; a part is the slope of the mixture, and the labels count for the live share alone."""
+    X, y = events_of(task, 400)
+    labels, events = codes_of(task, y), dictionaries(X)
+    model = AutoEvents("numbers" if task == "numbers" else "classes", classes=4 if task == "several" else 2)
+    for n, event in enumerate(events):
+        model.predict_one(event, id=n)
+        if n >= 5:
+            model.learn_label(n - 5, labels[n - 5])
+    (share,) = model.learner.get_state()["late_steady"].tolist()
+    assert 0.0 < share < 1.0
+    before = model.saved().all_arrays()
+    for event in (*events[:20], {"unknown": 3.0}, {}):
+        parts = model.explain_one(event)
+        answer = np.asarray(model.predict_one(event))
+        np.testing.assert_allclose(sum(parts.values()), answer, rtol=1e-9, atol=1e-9)
+    after = model.saved().all_arrays()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    if task != "numbers":
+        return
+    arrays, core, alone = model.learner.get_state(), model.learner.native, {}
+    for name, weight in (("live", 0.0), ("steady", 1.0)):
+        core.restore({**arrays, "late_steady": np.array([weight])})
+        alone[name] = model.explain_one(events[0])
+    core.restore(arrays)
+    for name, part in model.explain_one(events[0]).items():
+        expected = (1.0 - share) * alone["live"][name] + share * alone["steady"][name]
+        np.testing.assert_allclose(part, expected, rtol=1e-9, atol=1e-12)

@@ -6,7 +6,7 @@
 //     z = intercept + sum_k a_k z_k (experts that know the labels alone) + sum_j x_j sum_k a_k w_kj / scale_j
 //
 // where the intercept is what is left. Slopes are found as directional derivatives: by how much z changes if the margins change by
-// direction[head][slot].
+// direction[head][slot]. Once labels are late, the answer mixes both (late.hpp), and its slopes are mixed by the chain rule.
 #include <algorithm>
 #include <cmath>
 
@@ -34,6 +34,42 @@ Explanation Experts::explain(const Batch& batch, Answer answer) const {
   return out;
 }
 
+void Experts::explain_live(const Row& row, Explanation& out) const {
+  Workspace work(heads());
+  evaluate(row, work);
+  explain_experts(work, out);
+  out.intercept.clear();
+  append_answer(row, work, false, out.intercept);
+  if (late_.mixes()) mix_in_steady(row, work, out);
+  const auto count = static_cast<std::size_t>(heads());
+  std::size_t i = 0;
+  row.each([&](std::int64_t j, double x) {
+    if (i == out.feature.size() || out.feature[i] != j) return;
+    for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.slope[i * count + c] * x;
+    ++i;
+  });
+  for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.labels[c];
+}
+
+// From the slopes of the live answer to those of the mixture with the steady one, which has none of features that are new.
+void Experts::mix_in_steady(const Row& row, const Workspace& work, Explanation& out) const {
+  const Shares share = shares_of_answers(work);
+  const auto count = static_cast<std::size_t>(heads());
+  for (std::size_t at = 0; at < out.slope.size(); ++at) out.slope[at] *= share.live[at % count];
+  Explanation steady;
+  steady.intercept.assign(count, 0.0);
+  explain_steady(row, steady);
+  for (std::size_t i = 0, k = 0; k < steady.feature.size(); ++i) {
+    if (out.feature[i] != steady.feature[k]) continue;
+    const double* const slope = &steady.slope[count * k++];
+    double mean = 0.0;  // from slopes of logits to those of log probabilities
+    for (std::size_t c = 0; c < count && task_ == Task::classes; ++c)
+      mean += exp(work.said[c * said_width + steady_said]) * slope[c];
+    for (std::size_t c = 0; c < count; ++c) out.slope[i * count + c] += share.steady[c] * (slope[c] - mean);
+  }
+  for (std::size_t c = 0; c < count; ++c) out.labels[c] *= share.live[c];
+}
+
 void Experts::explain_steady(const Row& row, Explanation& out) const {
   out.intercept = bases();
   features_.each_steady_slope(row, steady_.weight(), out.intercept.data(), [&](std::int64_t j, const double* slope) {
@@ -42,26 +78,20 @@ void Experts::explain_steady(const Row& row, Explanation& out) const {
   });
 }
 
-void Experts::explain_live(const Row& row, Explanation& out) const {
-  Workspace work(heads());
-  evaluate(row, work);
+// The slopes of the live answer and the part of the labels.
+void Experts::explain_experts(const Workspace& work, Explanation& out) const {
   const auto count = static_cast<std::size_t>(heads());
-  out.intercept.clear();
-  append_prediction(work, out.intercept);
   std::vector<double> direction(work.margin.size());
   out.slope.resize(static_cast<std::size_t>(work.scaled.present) * count);
   for (int i = 0; i < work.scaled.present; ++i) {
-    double* const slope = &out.slope[static_cast<std::size_t>(i) * count];
     out.feature.push_back(work.scaled.feature[i]);
     features_.write_slopes(work.scaled, i, direction.data());
-    differentiate(work, direction.data(), slope);
-    for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= slope[c] * work.scaled.x[i];
+    differentiate(work, direction.data(), &out.slope[static_cast<std::size_t>(i) * count]);
   }
   std::fill(direction.begin(), direction.end(), 0.0);
   for (int c = 0; c < heads(); ++c)
     std::copy_n(&work.margin[c * slots + row_experts], label_experts, &direction[c * slots + row_experts]);
   differentiate(work, direction.data(), out.labels.data());
-  for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.labels[c];
 }
 
 void Experts::differentiate(const Workspace& t, const double* direction, double* out) const {

@@ -38,6 +38,29 @@ void Experts::append_answer(const Row& row, Workspace& work, bool is_kept, std::
   }
 }
 
+// How much the mixture of both changes with each, by head, at what was said (log probabilities of several classes).
+Experts::Shares Experts::shares_of_answers(const Workspace& work) const {
+  Shares out;
+  const double w = late_.steady;
+  for (int c = 0; c < heads(); ++c) {
+    const double live = work.said[c * said_width + live_said], steady = work.said[c * said_width + steady_said];
+    const auto put = [&](double of_live, double of_steady, double total) {
+      out.live.push_back(total > 0.0 ? (1.0 - w) * of_live / total : 0.0);
+      out.steady.push_back(total > 0.0 ? w * of_steady / total : 0.0);
+    };
+    if (task_ == Task::numbers) {
+      put(1.0, 1.0, 1.0);
+    } else if (task_ == Task::two_classes) {
+      const double p = (1.0 - w) * sigmoid(live) + w * sigmoid(steady);
+      put(sigmoid(live) * sigmoid(-live), sigmoid(steady) * sigmoid(-steady), p * (1.0 - p));
+    } else {
+      const double p = (1.0 - w) * exp(live) + w * exp(steady);
+      put(exp(live), exp(steady), p > least_probability ? p : 0.0);
+    }
+  }
+  return out;
+}
+
 // [head][margin of each expert, live answer, steady answer]
 void Experts::write_said(const Row& row, Workspace& work) const {
   std::vector<double> live, steady;

@@ -159,6 +159,12 @@ class Experts {
   void append_answer(const Row& row, Workspace& work, bool is_kept, std::vector<double>& out) const;
   void explain_steady(const Row& row, Explanation& out) const;
   void explain_live(const Row& row, Explanation& out) const;
+  void explain_experts(const Workspace& work, Explanation& out) const;
+  void mix_in_steady(const Row& row, const Workspace& work, Explanation& out) const;
+  struct Shares {
+    std::vector<double> live, steady;
+  };
+  Shares shares_of_answers(const Workspace& work) const;
   void differentiate(const Workspace& work, const double* direction, double* out) const;
   void differentiate_two(const Workspace& work, const double* direction, double* out) const;
   void differentiate_classes(const Workspace& work, const double* direction, double* out) const;
