@@ -79,6 +79,38 @@ def test_the_parts_of_a_model_merge_to_the_model(kind: str) -> None:
 
 
 @every_task
+def test_parts_that_went_on_learning_and_met_new_features_merge_in_any_order(kind: str) -> None:
+    X, y = make_rows(kind)
+    parts = learned(kind, X, y).split(3)
+    for seed, part in enumerate(parts, 5):
+        more, labels = make_rows(kind, 40, seed=seed)
+        own = np.zeros((40, 3))
+        own[::7, seed - 5], own[::9, (seed - 4) % 3] = 1.0, 2.0  # two of the three know a feature
+        part.learn(np.hstack([more, own]), labels)
+    X, first = np.hstack([X, np.random.default_rng(0).normal(size=(len(X), 3))]), merged(parts)
+    for order in itertools.permutations(parts):
+        assert_same_answers(first, merged(order), X)
+    assert_same_answers(first, parts[0].merge(parts[1].merge(parts[2])), X)
+
+
+def test_newton_experts_merge_by_precision_with_the_prior_counted_once() -> None:
+    """u = Σ(H_k + p_k)u_k / (ΣH_k + p) in the units of the feature, where p is a quarter of the prior: cpp/odca/experts/merging.cpp."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8)) * (rng.random((300, 8)) < 0.2)
+    y = (X.sum(axis=1) + 0.3 * rng.normal(size=300) > 0.0).astype(float)
+    a, b = learned("two classes", X[::3], y[::3]), learned("two classes", X[1::3], y[1::3])
+    records = [each.get_state()["table"].reshape(8, -1) for each in (a, b, a.merge(b))]
+    count, mean, square, curvatures = (np.array([each[:, k] for each in records]) for k in (0, 1, 2, 4))
+    scale = np.sqrt(square / count + mean**2)
+    for expert, prior in ((5, 0.2), (6, 4.0)):
+        u = np.array([each[:, 8 + expert] for each in records]) / scale
+        precision = (curvatures + 0.25 * prior) * scale**2
+        np.testing.assert_allclose(
+            precision[2] * u[2], precision[0] * u[0] + precision[1] * u[1], rtol=1e-9, atol=1e-12
+        )
+
+
+@every_task
 def test_parts_answer_as_the_model_does_and_are_saved_as_any_model(kind: str, tmp_path: Path) -> None:
     X, y = make_rows(kind)
     whole = learned(kind, X, y)

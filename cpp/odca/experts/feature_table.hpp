@@ -39,9 +39,12 @@ enum : int { count, mean, square, slopes, curvatures, first_recent, density, oth
 
 // Every expert with a short memory has a sum of recent curvatures, D.
 constexpr int recent(int n) { return n == 0 ? first_recent : other_recents + n - 1; }
+// After these, how much of the prior of a feature's weights the other parts of a model hold that was split (merging.cpp).
+constexpr int held_elsewhere(int recents) { return other_recents + std::max(recents - 1, 0); }
 // Whole cache lines.
 constexpr int weights_after(int recents) { return (other_recents + std::max(recents - 1, 0) + 7) / 8 * 8; }
-inline constexpr int weights = weights_after(recent_experts);
+inline constexpr int weights = weights_after(recent_experts), elsewhere = held_elsewhere(recent_experts);
+static_assert(elsewhere < weights);
 }  // namespace record
 
 class FeatureTable {
@@ -361,6 +364,7 @@ class FeatureTable {
         if (!(f[part] >= 0.0)) return false;
       for (int n = 0; n < recent_experts; ++n)
         if (!(f[record::recent(n)] >= 0.0)) return false;
+      if (!(f[record::elsewhere] >= 0.0 && f[record::elsewhere] <= 1.0)) return false;
       const double density = f[record::density];
       if (density != 0.0 && (density != 1.0 || f[record::count] == 0.0)) return false;
       if (density == 1.0) dense_.push_back(j);
@@ -460,6 +464,13 @@ class FeatureTable {
   void merge_feature(std::int64_t j, const FeatureTable& here, std::int64_t there, const FeatureTable& other,
                      struct Merger& of_weights, struct Merger& of_averages);
   // Of all events, those without the feature too.
+  // The squared scale that a feature has by its values alone, whether it is dense by now or not.
+  double spread(const double* f) const {
+    if (f[record::count] == 0.0) return 0.0;
+    const double scale = (2.0 * f[record::count] > mass_ ? dense_form(f, mass_) : sparse_form(f)).scale;
+    return scale * scale;
+  }
+
   static double mean_value(const double* f, double events) {
     return events > 0.0 ? f[record::count] / events * f[record::mean] : 0.0;
   }

@@ -3,19 +3,36 @@
 // Counts and sums over all events add; what fades (label means, squared errors) is averaged, by the total weight of the events. The experts' weights are linear models in the units of x, z = b + u'x,
 // and are averaged there:
 //
-//     u_j        by how many events held the feature: a model that never saw it has no say
+//     u_j        by how many events held the feature: a model that never saw it has no say. Diagonal Newton experts, which have
+//                a prior x and a curvature H_j, by precision: see below
 //     b + u'c    the margin of the mean event c, by the total weight of the events
 //     averages   like the weights that they are of
 //     mixers     by the total weight of the events: the logarithms of weights on the simplex; Kalman's as they are
 //
 // The mean event of all events is the mean of the parts' mean events, so all of these are means weighted by sums, and the order of
 // merging does not matter. A part of a model has the same weights and a share of all sums: merging the parts returns it.
+//
+// By precision: (H_j + p_j) u_j is what a Newton expert has learned of feature j. These add, as the sums H do, but the prior p counts once:
+//
+//     u = sum_k (H_k + p_k) u_k / (sum_k H_k + p)
+//
+// A mean would keep what many models know a little of as small as it is in each of them. If every feature were learned apart from the others,
+// p would be x, in the units of the feature. But features that occur together learn together, each of them less; sums with p = x would then go
+// too far, so p is a quarter of x (docs/auto.md). Parts of a model that was split hold a share of its prior each, and all of it together; where a
+// model never saw a feature it has none.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "odca/experts/mixture.hpp"
 
 namespace odca::experts {
+
+namespace {
+
+constexpr double prior_share = 0.25;
+
+}  // namespace
 
 // The tables
 
@@ -48,12 +65,27 @@ void FeatureTable::merge_feature(std::int64_t j, const FeatureTable& here, std::
   add_sums(record::slopes), add_sums(record::curvatures);
   for (int k = 0; k < recent_experts; ++k) add_sums(record::recent(k));
 
-  const double part = b[record::count] / n;
-  const auto mean_of = [&](const double* of_here, const double* of_there, double* to, Merger& merger) {
+  const auto share = [](const double* g) { return g[record::count] > 0.0 ? 1.0 - g[record::elsewhere] : 0.0; };
+  const double share_a = share(a), share_b = share(b), share_f = std::min(1.0, share_a + share_b);
+  f[record::elsewhere] = 1.0 - share_f;
+  struct Precision {
+    double here, there, total;
+  };
+  std::array<Precision, row_slots> by;
+  by.fill({a[record::count], b[record::count], n});
+  for (const int k : places_of<Kind::newton>) {
+    const double h_a = a[record::curvatures] * square(of_a.scale), h_b = b[record::curvatures] * square(of_b.scale);
+    const double x = prior_share * table[k].parameter;
+    const Precision precision{h_a + x * share_a * here.spread(a), h_b + x * share_b * other.spread(b),
+                              h_a + h_b + x * share_f * spread(f)};
+    if (precision.total > 0.0 && std::isfinite(precision.total)) by[k] = precision;
+  }
+  const auto merge_group = [&](const double* of_here, const double* of_there, double* to, Merger& merger, auto expert) {
     for (std::size_t k = 0; k < merger.out.size(); ++k) {
       const double u_a = of_a.scale > 0.0 ? of_here[k] / of_a.scale : 0.0;
       const double u_b = of_b.scale > 0.0 ? of_there[k] / of_b.scale : 0.0;
-      const double u = u_a + part * (u_b - u_a);
+      const Precision& weight = by[expert(static_cast<int>(k))];
+      const double u = (weight.here * u_a + weight.there * u_b) / weight.total;
       to[k] = u * form.scale;
       merger.here[k] += u_a * (mean_value(a, here.mass_) - of_a.centre);
       merger.there[k] += u_b * (mean_value(b, other.mass_) - of_b.centre);
@@ -61,10 +93,11 @@ void FeatureTable::merge_feature(std::int64_t j, const FeatureTable& here, std::
     }
   };
   static constexpr int weights = record::weights;
-  mean_of(a + weights, b + weights, f + weights, of_weights);
+  merge_group(a + weights, b + weights, f + weights, of_weights, [](int k) { return k % row_slots; });
   const double* average_a = j < here.size() ? here.average_of(j) : here.blank_.data();
   const double* average_b = there >= 0 ? other.average_of(there) : other.blank_.data();
-  mean_of(average_a, average_b, average_of(j), of_averages);
+  const auto whose = [](int k) { return k % average_slots < averaged_experts ? averaged[k % average_slots] : 0; };
+  merge_group(average_a, average_b, average_of(j), of_averages, whose);
 }
 
 FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<std::int64_t>& places,
@@ -109,6 +142,7 @@ void FeatureTable::keep_share(double share) {
   const auto keep = [&](double* f) {
     for (const int part : {record::count, record::square, record::slopes, record::curvatures}) f[part] *= share;
     for (int n = 0; n < recent_experts; ++n) f[record::recent(n)] *= share;
+    f[record::elsewhere] = 1.0 - share * (1.0 - f[record::elsewhere]);
   };
   for (std::int64_t j = 0; j < size(); ++j) keep(of(j));
   keep(constant_[0]);

@@ -44,6 +44,7 @@ Columns record_of(const Layout& layout, int heads) {
   out[record::count] = "count", out[record::mean] = "mean", out[record::square] = "square";
   out[record::slopes] = "slopes", out[record::curvatures] = "curvatures", out[record::density] = "density";
   for (int n = 0; n < recents; ++n) out[record::recent(n)] = "recent " + layout.recent[n];
+  if (const int at = record::held_elsewhere(recents); at < record::weights_after(recents)) out[at] = "elsewhere";
   const Columns weights = by_head(layout.row, layout.row_padding, heads);
   out.insert(out.end(), weights.begin(), weights.end());
   return out;
