@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from odca.penalties import KL, L2, Box, ElasticNet, NonNegative
     from odca.reports import Delta, Diagnostics, FitReport
     from odca.sklearn import AutoClassifier, AutoRegressor, ODCAClassifier, ODCARegressor
+    from odca.stream.training import train
     from odca.windows import Exponential, HalfLife, Infinite, Sliding
 
     # What type checkers take for `__all__`; at run time `__getattr__` makes it.
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
         "SquaredHinge",
         "__version__",
         "load",
+        "train",
     ]
 
 __version__ = "0.1.0"
@@ -111,6 +113,7 @@ _NAMES = {
         "SquaredHinge",
     ),
     "penalties": ("KL", "L2", "Box", "ElasticNet", "NonNegative"),
+    "stream.training": ("train",),
     "reports": ("Delta", "Diagnostics", "FitReport"),
     "windows": ("Exponential", "HalfLife", "Infinite", "Sliding"),
     "sklearn": ("AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"),

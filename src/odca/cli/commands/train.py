@@ -6,12 +6,12 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli import INTERRUPTED
 from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
+from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
 from odca.cli.option_types import reads_file, writes_file
@@ -21,9 +21,12 @@ from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, what_it_loses_to
 
 if TYPE_CHECKING:
+    from odca.errors import InputError
+    from odca.metrics import ProgressRow
     from odca.models.options import Label, ModelOptions
-    from odca.stream import Block, Position, Stream
+    from odca.stream import Position, Stream
     from odca.stream.model import StreamModel
+    from odca.stream.training import Saving
 
 EPILOG = """\
 The model is automatic: many models with different penalties and memories are trained side by side and mixed as the stream decides.
@@ -37,7 +40,6 @@ examples:
 """
 FINISHES = True
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,9 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     writes_file(group.add_argument("--checkpoint", metavar="FILE", help="save the state of the training to this file"))
     group.add_argument(
         "--every",
-        type=_interval,
         metavar="N|30s",
-        default=_interval("60s"),
+        default="60s",
         help="how often to save it: every N events, or every 30s, 5m, 1h (default: 60s)",
     )
     group.add_argument(
@@ -140,7 +141,7 @@ def _require_writable(option: str, path: Path) -> None:
 
 
 class _Training:
-    """A stream, the model that learns from it, and the output about it.
+    """A training (`odca.stream.training`), and the output about it.
 
     Ctrl-C (or SIGTERM) ends it after the current block, so that the position in the data is known. As soon as there is a model, it
     is saved, even if the stream is not open yet.
@@ -153,8 +154,10 @@ class _Training:
         self._arguments = arguments
         self._output = Output.of(arguments)
         self._started = time.monotonic()
-        self._request = _request(arguments)
-        found = Checkpoint.find(arguments.checkpoint, self._request) if arguments.resume else None
+        self._saving = _saving(arguments)
+        found = None
+        if arguments.resume and self._saving is not None:
+            found = Checkpoint.find(self._saving.path, self._saving.request)
         self._bad_before = 0 if found is None else found.bad_lines
         self._stream: Stream | None
         if found is not None:
@@ -171,49 +174,23 @@ class _Training:
                 self.model, self._stream = self._begun()
         self.model.metrics.show_every(arguments.table)
         self._events_before = self.model.metrics.events
-        self._saved_at, self._saved_events = time.monotonic(), self.model.metrics.events
-        self._classes = self.model.classes
+        self._remarks: list[InputError] = []
 
     def _begun(self) -> "tuple[StreamModel, Stream]":
         """A new model, and the stream that it will learn from."""
-        from odca.stream.model import StreamModel  # noqa: PLC0415 - after parsing
+        from odca.stream.training import begin  # noqa: PLC0415 - after parsing
 
-        plain = _why_plain(self._arguments)
-        problem = _problem(self._arguments)
-        stream = open_stream(self._arguments, features=features_of(self._arguments), follow=self._arguments.follow)
-        if stream.sample.offset is not None and not self._arguments.auto and not plain:
-            plain, problem = "the events have offsets", replace(problem, auto=None)
-        self._mode = f"one linear model ({plain})" if plain else "automatic"
-        try:
-            model = StreamModel.begin(problem, stream.schema, stream.sample)
-        except BaseException as error:
-            stream.close()
-            if isinstance(error, ValueError) and stream.sample.bad_count and self._arguments.on_error == "stop":
-                raise stream.sample.bad_lines()[0] from error  # a bad line may be the cause
-            raise
-        self._warn_if_task_is_guessed(model, stream)
-        if stream.vocabulary is not None:
-            model.vocabulary = stream.vocabulary
+        arguments, plain = self._arguments, _why_plain(self._arguments)
+        problem = _problem(arguments)
+        stream = open_stream(arguments, features=features_of(arguments), follow=arguments.follow)
+        model, remarks = begin(problem, stream, on_error=arguments.on_error, insists=arguments.auto)
+        if model.options.auto is None:
+            self._mode = f"one linear model ({plain or 'the events have offsets'})"
+        else:
+            self._mode = "automatic"
+        for remark in remarks:
+            self._output.warn(explain(remark))
         return model, stream
-
-    def _warn_if_task_is_guessed(self, model: "StreamModel", stream: "Stream") -> None:
-        """Labels that have all been equal so far could be classes or numbers."""
-        guessed = self._arguments.task is None and self._arguments.loss is None
-        labels = stream.sample.y[~stream.sample.is_unlabelled]
-        if guessed and model.task == "numbers" and len(labels) and (labels == labels[0]).all():
-            self._output.warn(
-                f"the labels of the first events are all {labels[0]:g}, so they are treated as numbers. If they are classes, "
-                "use --task classes and list all classes with --classes."
-            )
-
-    def _warn_if_classes_came_late(self) -> None:
-        """What was taken for two classes may have been numbers."""
-        late = self.model.classes[len(self._classes) :]
-        if late and not any(isinstance(label, str) for label in self.model.classes) and self._arguments.task is None:
-            self._output.warn(
-                f"there are {len(self.model.classes):,} classes, of which {len(late):,} appeared after the first events. If the labels "
-                "are numbers to predict, use --task numbers."
-            )
 
     def _continued(self, model: "StreamModel", start: "Position | None") -> "Stream | None":
         """The stream from which a model goes on learning; None if a signal arrives before it is open: it may wait for data."""
@@ -235,41 +212,27 @@ class _Training:
         """Learn until the data end or a signal arrives."""
         if self._stream is not None:
             with self._stream as stream, INTERRUPTS.answered(stream.stop):
-                self._learn_all(stream)
+                self._learn(stream)
         return INTERRUPTED if INTERRUPTS.arrived and not self._arguments.follow else 0
 
-    def _learn_all(self, stream: "Stream") -> None:
+    def _learn(self, stream: "Stream") -> None:
+        from odca.stream.training import Training  # noqa: PLC0415 - after parsing
+
         table, arguments = self._output.table(COLUMNS), self._arguments
+        training = Training(
+            self.model, stream, on_error=arguments.on_error, saving=self._saving, bad_before=self._bad_before
+        )
         with self._output.progress(stream.total) as live:
-            for block in stream:
-                for row in self._learn(block, stream):
-                    if not arguments.quiet:
-                        table.row(*row_values(self.model.classes, row))
-                if not arguments.quiet:
-                    live.update(self.model.metrics.events - self._events_before, stream.consumed)
-                if arguments.checkpoint is not None and self._is_due():
-                    self._save(block.position, stream)
-                if INTERRUPTS.arrived:
-                    break
-            if arguments.checkpoint is not None and self.model.metrics.events > self._events_before:
-                self._save(block.position, stream)
 
-    def _learn(self, block: "Block", stream: "Stream") -> list[Any]:
-        if self._arguments.on_error == "skip":
-            return self.model.learn_skipping_faulty(block, stream.bad)
-        return self.model.learn(block)
+            def show(rows: "list[ProgressRow]") -> None:
+                if arguments.quiet:
+                    return
+                for row in rows:
+                    table.row(*row_values(self.model.classes, row))
+                live.update(training.events, stream.consumed)
 
-    def _is_due(self) -> bool:
-        kind, interval = self._arguments.every
-        events, seconds = self.model.metrics.events - self._saved_events, time.monotonic() - self._saved_at
-        return bool((events if kind == "events" else seconds) >= interval)
-
-    def _save(self, position: "Position", stream: "Stream") -> None:
-        from odca.stream.checkpoint import Checkpoint  # noqa: PLC0415 - after parsing
-
-        bad_lines = self._bad_before + stream.bad.count
-        Checkpoint(self.model, position, bad_lines, self._request).save(self._arguments.checkpoint)
-        self._saved_at, self._saved_events = time.monotonic(), self.model.metrics.events
+            training.learn(show, stops=lambda: bool(INTERRUPTS.arrived))
+        self._remarks = [] if arguments.task is not None else list(training.remarks())
 
     def show_summary(self) -> None:
         """Print what was learned and how well it predicted."""
@@ -298,7 +261,8 @@ class _Training:
 
     def warn(self) -> None:
         """Report skipped lines and late classes, even with --quiet."""
-        self._warn_if_classes_came_late()
+        for remark in self._remarks:
+            self._output.warn(explain(remark))
         if self._stream is not None:
             warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
 
@@ -358,12 +322,12 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 
 
-def _interval(text: str) -> tuple[str, float]:
-    unit = UNITS.get(text[-1:])
+def _saving(arguments: argparse.Namespace) -> "Saving | None":
+    """Where and how often the state of the training is saved."""
+    from odca.stream.training import Interval, Saving  # noqa: PLC0415 - after parsing
+
     try:
-        number = float(text[:-1] if unit else text)
-    except ValueError:
-        number = 0.0
-    if not 0.0 < number < 1e18:
-        raise argparse.ArgumentTypeError(f"must be a number of events, or a time such as 30s, 5m, 1h; got {text!r}")
-    return ("seconds", number * unit) if unit else ("events", number)
+        every = Interval.of(arguments.every)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"argument --every: {error}") from error
+    return None if arguments.checkpoint is None else Saving(arguments.checkpoint, _request(arguments), every)

@@ -1,0 +1,289 @@
+"""Training on files: a new model, one that goes on learning, or one that resumes from a checkpoint.
+
+`odca.train` is the library's way to it. `odca train` is the same with output: it makes the same model, to the bit.
+"""
+
+import os
+import time as clock
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self, Unpack
+
+from odca import _core
+from odca.errors import InputError, Remedy
+from odca.features.spec import FeatureOptions, Features
+from odca.losses import as_loss
+from odca.metrics import ProgressRow
+from odca.models.options import Label, Memory, ModelOptions, OrAuto, Task
+from odca.penalties import Penalty, as_penalty
+from odca.stream.checkpoint import Checkpoint
+from odca.stream.model import StreamModel
+from odca.stream.progress import ProgressLine
+from odca.stream.read.blocks import Block
+from odca.stream.read.chunks import LONGEST_LINE
+from odca.stream.read.errors import listed
+from odca.stream.read.positions import Position
+from odca.stream.read.stream import OnError, Stream
+from odca.stream.read.stream import open as open_stream
+from odca.windows import Window, as_window
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+EVERY = "60s"
+Show = Callable[[list[ProgressRow]], None]
+"""Called after each block, with the rows of the metrics' table that fall into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How often something is done: after so many events, or after so many seconds."""
+
+    events: float | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, text: str | float) -> Self:
+        """From a number of events, or a time such as "30s", "5m" or "1h"."""
+        unit = UNITS.get(text[-1:]) if isinstance(text, str) else None
+        try:
+            number = float(text[:-1] if unit and isinstance(text, str) else text)
+        except ValueError:
+            number = 0.0
+        if not 0.0 < number < 1e18:
+            raise ValueError(f"must be a number of events, or a time such as 30s, 5m, 1h; got {text!r}")
+        return cls(seconds=number * unit) if unit else cls(events=number)
+
+    def is_over(self, events: int, seconds: float) -> bool:
+        """Whether it is over, so many events and seconds after it began."""
+        return events >= self.events if self.events is not None else seconds >= (self.seconds or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Where the state of a training is saved, how often, and for which request: one that goes on must ask for the same."""
+
+    path: str | os.PathLike[str]
+    request: dict[str, Any]
+    every: Interval
+
+
+class Training:
+    """A model, the stream that it learns from, and where its state is saved."""
+
+    def __init__(
+        self,
+        model: StreamModel,
+        stream: Stream,
+        *,
+        on_error: OnError = "stop",
+        saving: Saving | None = None,
+        bad_before: int = 0,
+    ) -> None:
+        """`bad_before` counts the lines that were skipped before the stream begins."""
+        self.model, self.stream = model, stream
+        self.events_before = model.metrics.events
+        self._skips, self._saving, self._bad_before = on_error == "skip", saving, bad_before
+        self._saved_at, self._saved_events = clock.monotonic(), self.events_before
+        self._classes = model.classes
+
+    @property
+    def events(self) -> int:
+        """How many events were learned by this training."""
+        return self.model.metrics.events - self.events_before
+
+    def learn(self, show: Show, *, stops: Callable[[], bool] = lambda: False) -> None:
+        """Learn until the data end, or until `stops` says so after a block. The state is saved as often as wanted, and at the end."""
+        block: Block | None = None
+        for block in self.stream:
+            show(self._learned(block))
+            if self._saving is not None and self._saving.every.is_over(*self._since_saved()):
+                self._save(self._saving, block.position)
+            if stops():
+                break
+        if self._saving is not None and block is not None and self.events:
+            self._save(self._saving, block.position)
+
+    def _learned(self, block: Block) -> list[ProgressRow]:
+        return self.model.learn_skipping_faulty(block, self.stream.bad) if self._skips else self.model.learn(block)
+
+    def _since_saved(self) -> tuple[int, float]:
+        return self.model.metrics.events - self._saved_events, clock.monotonic() - self._saved_at
+
+    def _save(self, saving: Saving, position: Position) -> None:
+        Checkpoint(self.model, position, self._bad_before + self.stream.bad.count, saving.request).save(saving.path)
+        self._saved_at, self._saved_events = clock.monotonic(), self.model.metrics.events
+
+    def remarks(self) -> Iterator[InputError]:
+        """What a user should know at the end, beside lines that were skipped."""
+        late = self.model.classes[len(self._classes) :]
+        if late and not any(isinstance(label, str) for label in self.model.classes):
+            yield InputError(
+                f"there are {len(self.model.classes):,} classes, of which {len(late):,} appeared after the first events.",
+                remedy=Remedy("If the labels are numbers to predict, use {task}.", task="numbers"),
+            )
+
+
+def begin(
+    options: ModelOptions, stream: Stream, *, on_error: OnError = "stop", insists: bool = False
+) -> tuple[StreamModel, list[InputError]]:
+    """A new model for the events of a stream, and what a user should know about it. If it cannot be made, the stream is closed.
+
+    The automatic mode has no offsets. Where the events have some, the model is one linear model, unless the user `insists`.
+    """
+    if options.auto is not None and stream.sample.offset is not None and not insists:
+        options = replace(options, auto=None)
+    try:
+        model = StreamModel.begin(options, stream.schema, stream.sample)
+    except BaseException as error:
+        stream.close()
+        if isinstance(error, ValueError) and stream.sample.bad_count and on_error == "stop":
+            raise stream.sample.bad_lines()[0] from error  # a bad line may be the cause
+        raise
+    if stream.vocabulary is not None:
+        model.vocabulary = stream.vocabulary
+    labels = stream.sample.y[~stream.sample.is_unlabelled]
+    is_guessed = options.task is None and options.loss is None and model.task == "numbers"
+    if not (is_guessed and len(labels) and (labels == labels[0]).all()):
+        return model, []
+    remedy = Remedy(
+        "If they are classes, use {task} and list all classes with {classes}.", task="classes", classes=None
+    )
+    fact = f"the labels of the first events are all {labels[0]:g}, so they are treated as numbers."
+    return model, [InputError(fact, remedy=remedy)]
+
+
+def train(
+    data: Paths,
+    *,
+    label: str | int | None = None,
+    weight: str | int | None = None,
+    offset: str | int | None = None,
+    time: str | int | None = None,
+    format: str = "auto",  # noqa: A002 - what it is called everywhere
+    compression: str = "auto",
+    delimiter: str | None = None,
+    header: bool | None = None,
+    on_error: OnError = "stop",
+    max_line: int = LONGEST_LINE,
+    threads: int | None = None,
+    task: Task | None = None,
+    classes: Sequence[Label] = (),
+    auto: bool = False,
+    memory: Memory | None = None,
+    loss: Any = None,
+    penalty: Penalty | str | None = None,
+    rho: OrAuto | None = None,
+    window: Window | str | float | None = None,
+    smoothing: OrAuto | None = None,
+    prior_strength: OrAuto | None = None,
+    intercept: bool = True,
+    scale: bool | Literal["auto"] | None = None,
+    initial: "StreamModel | str | os.PathLike[str] | None" = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: str | float = EVERY,
+    resume: bool = False,
+    progress: bool | None = None,
+    **features: Unpack[FeatureOptions],
+) -> StreamModel:
+    r"""Train a model on files in one pass, as `odca train` does, and return it.
+
+    The model is automatic unless one of `loss`, `penalty`, `rho`, `window`, `smoothing`, `prior_strength`, `intercept=False` and
+    `scale` is given, or there are offsets: then it is one linear model. It has `predict_file` and `predict_events`; `metrics`, how
+    well each event was predicted before it was learned; and `save`.
+
+    data: a path, several, or globs; "-" is standard input. CSV, JSON lines, VW's and libsvm's text, Parquet, Arrow.
+    label, weight, offset, time, format, compression, delimiter, header, on_error, max_line, threads: of `odca.stream.open`. With
+        on_error="skip", a warning says how many lines were left out.
+    task, classes: what is predicted, "classes" or "numbers"; and all classes, if they are known.
+    auto, memory: insist on the automatic mode; whether its memories count in "events" or in "time".
+    loss, penalty, rho, window, smoothing, prior_strength, intercept, scale: of the linear model, by name or as objects.
+    initial: a model, or its file, that goes on learning with its own options. A model is changed itself.
+    checkpoint, every, resume: the file that the state of the training is saved to, how often ("30s", "5m", "1h", or a number of
+        events), and whether to go on from there, if it exists.
+    progress: a line on stderr that says how far it is; None: where stderr is a terminal.
+    features: bits, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, missing, of `Features`.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("area,city,rent\n")
+    ...     file.writelines(f"{20 + n % 80},{'AB'[n % 2]},{5 * (n % 80)}\n" for n in range(500))
+    ...     file.flush()
+    ...     model = train(file.name, label="rent")
+    >>> bool(abs(model.predict_events([{"area": 60, "city": "A"}])[0] - 200.0) < 5.0)
+    True
+    """
+    labels = tuple(each if isinstance(each, str) else float(each) for each in classes)
+    of_model = {"task": task, "classes": labels, "auto": auto, "memory": memory, **features}
+    plain = {
+        "loss": loss, "penalty": penalty, "rho": rho, "window": window, "smoothing": smoothing,
+        "prior_strength": prior_strength, "intercept": None if intercept else False, "scale": scale,
+    }  # fmt: skip
+    given = {name: value for name, value in plain.items() if value is not None}
+    reading = {
+        "label": label, "weight": weight, "offset": offset, "time": time, "format": format, "compression": compression,
+        "delimiter": delimiter, "header": header, "on_error": on_error, "max_line": max_line,
+    }  # fmt: skip
+    saving = None
+    if checkpoint is not None:
+        request = {**reading, **of_model, **given, "data": [os.fspath(each) for each in _each(data)]}
+        saving = Saving(checkpoint, request, _interval(every))
+    elif resume:
+        raise ValueError("resume=True needs a checkpoint, the file to resume from.")
+    _core.keep_freed_memory()
+    found = Checkpoint.find(saving.path, saving.request) if saving is not None and resume else None
+    notes: list[InputError] = []
+    if found is not None or initial is not None:
+        if found is None and (set_here := [name for name, value in {**of_model, **given}.items() if value]):
+            raise ValueError(f"{set_here[0]} is fixed by the initial model. Leave it out.")
+        model = _initial(initial) if found is None else found.model
+        start = None if found is None else found.position
+        how = {"schema": model.schema, "vocabulary": model.vocabulary, "start": start}
+        stream = open_stream(data, threads=threads, **reading, **how)  # type: ignore[arg-type] # checked there
+        if stream.absent:
+            notes.append(InputError(f"these data lack columns of the model's: {listed(stream.absent)}."))
+    else:
+        options = _model_options(task=task, classes=labels, auto=auto, memory=memory, given=given)
+        stream = open_stream(data, threads=threads, features=Features(**features), **reading)  # type: ignore[arg-type] # checked there
+        model, notes = begin(options, stream, on_error=on_error, insists=auto)
+    bad_before = 0 if found is None else found.bad_lines
+    with stream, ProgressLine(stream.total, shown=progress) as line:
+        training = Training(model, stream, on_error=on_error, saving=saving, bad_before=bad_before)
+        training.learn(lambda _: line.update(training.events, stream.consumed))
+    notes += training.remarks() if task is None else ()
+    if skipped := bad_before + stream.bad.count:
+        first = f" The first: {stream.bad.samples[0]}" if stream.bad.samples else ""
+        notes.append(InputError(f"{skipped:,} line(s) could not be read and were skipped.{first}"))
+    for note in notes:
+        warnings.warn(str(note), stacklevel=2)
+    return model
+
+
+def _model_options(
+    *, task: Task | None, classes: tuple[Label, ...], auto: bool, memory: Memory | None, given: dict[str, Any]
+) -> ModelOptions:
+    if given and (auto or memory is not None):
+        which = "auto" if auto else "memory"
+        raise ValueError(
+            f"{which} is for the automatic mode, which chooses everything itself, but {', '.join(given)} was given. "
+            "Leave out one of the two."
+        )
+    named: dict[str, Callable[[Any], Any]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
+    chosen = {name: named[name](value) if name in named else value for name, value in given.items()}
+    return ModelOptions(auto=None if given else memory or "events", task=task, classes=classes, **chosen)
+
+
+def _initial(model: "StreamModel | str | os.PathLike[str] | None") -> StreamModel:
+    return model if isinstance(model, StreamModel) else StreamModel.load(Path(model or ""))
+
+
+def _each(data: Paths) -> Sequence[str | os.PathLike[str]]:
+    return [data] if isinstance(data, str | os.PathLike) else data
+
+
+def _interval(every: str | float) -> Interval:
+    try:
+        return Interval.of(every)
+    except ValueError as error:
+        raise ValueError(f"every {error}.") from error
