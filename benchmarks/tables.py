@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto")))
-RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto", "delays")
+RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto", "delays", "frozen", "shards")
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
@@ -223,6 +223,28 @@ def late(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def without_labels(rows: list[dict[str, Any]]) -> str:
+    """Losses after the labels have stopped, and those of the steady answer relative to the better of VW's."""
+    who = list(rows[0]["losses"])
+    lines = [f"| stream | {' | '.join(who)} | steady ÷ VW |", "|---" * (len(who) + 2) + "|"]
+    for row in rows:
+        losses = ("diverges" if row["losses"][each] is None else f"{row['losses'][each]:,.4g}" for each in who)
+        lines.append(f"| {row['stream']} | {' | '.join(losses)} | {row['to_vw']:.3f} |")
+    return "\n".join(lines)
+
+
+def merged(rows: list[dict[str, Any]]) -> str:
+    """Losses of merged models, and of the best of the shards, relative to one model that learned everything."""
+    shards = [each for each in rows[0]["losses"] if each != "1"]
+    head = ["stream", "one model", *(title for each in shards for title in (f"{each} shards, merged", "best alone"))]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in rows:
+        one = row["losses"]["1"]
+        cells = [f"{row[of][each] / one:.3f}" for each in shards for of in ("losses", "alone")]
+        lines.append(f"| {row['stream']} | {one:,.4g} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def share_explained(r2: float) -> str:
     """R², where it is worth its digits."""
     return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
@@ -234,6 +256,8 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "drift": drift,
     "experts": experts,
     "late": late,
+    "merged": merged,
+    "without_labels": without_labels,
     "short": short,
     "noted": noted,
     "goals": goals,
