@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto")))
-RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto", "delays", "frozen", "shards")
+RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto", "delays", "frozen", "shards", "classes")
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
@@ -202,6 +202,17 @@ def experts(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def appearing(rows: list[dict[str, Any]]) -> str:
+    """Classes that appear beside classes that were declared."""
+    lines = ["| stream | classes | declared | appearing | ratio |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row['stream']} | {row['classes']} | {row['declared']:.4f} | {row['appearing']:.4f} | {row['ratio']:.3f} |"
+        for row in rows
+        if row["part"] == "appearing"
+    ]
+    return "\n".join(lines)
+
+
 def late(rows: list[dict[str, Any]]) -> str:
     """Losses by how late labels come, beside the steady answer and beside mixers that judge by the present."""
     delays = sorted({row["delay"] for row in rows})
@@ -255,6 +266,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "beside_vw": beside_vw,
     "drift": drift,
     "experts": experts,
+    "appearing": appearing,
     "late": late,
     "merged": merged,
     "without_labels": without_labels,
@@ -276,8 +288,8 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
 def filled(text: str, rows: dict[str, list[dict[str, Any]]]) -> str:
     """Return a page with its tables as the results have them."""
     return re.sub(
-        rf"(<!-- ({'|'.join(RESULTS)}): (\w+) -->\n).*?(\n<!-- end -->)",
-        lambda found: found[1] + KINDS[found[3]](rows[found[2]]) + found[4],
+        rf"(<!-- ({'|'.join(RESULTS)}): (\w+) -->\n).*?((?<=\n)<!-- end -->)",
+        lambda found: f"{found[1]}{KINDS[found[3]](rows[found[2]])}\n{found[4]}",
         text,
         flags=re.DOTALL,
     )

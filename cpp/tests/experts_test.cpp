@@ -318,7 +318,7 @@ TEST_CASE("classes that appear one after another move every number of the table 
       std::vector<int> source(static_cast<std::size_t>(heads), -1);
       for (int c = 0; c < table.heads(); ++c) source[static_cast<std::size_t>(c)] = c;
       const int room = table.room();
-      table.set_heads(source, std::vector<double>(source.size(), 1.0));
+      table.arrange_heads({source, std::vector<double>(source.size(), 1.0), 16});
       if (table.room() != room) moved += features * heads;
       REQUIRE(table.heads() == heads);
       REQUIRE(table.room() >= heads);

@@ -403,12 +403,12 @@ class SlowExperts:
     # --- Classes that come later ---
 
     def meet(self, classes: int) -> None:
-        """Make room for more classes: two become the logits -z/2 and z/2, new ones begin at zero."""
+        """Make room for more classes: two become the logits -z/2 and z/2, new ones begin at the mean of the others."""
         for feature in (self.constant, *self.features.values()):
             for name in ("w", "average"):
                 old = getattr(feature, name)
                 old = np.vstack([-0.5 * old, 0.5 * old]) if self.heads == 1 else old
-                setattr(feature, name, np.vstack([old, np.zeros((classes - self.classes, ROW_EXPERTS))]))
+                setattr(feature, name, np.vstack([old, *[old.mean(axis=0)] * (classes - self.classes)]))
         self.counts = np.hstack([self.counts, np.zeros((LABEL_EXPERTS, classes - self.classes))])
         self.classes = self.heads = classes
 

@@ -93,22 +93,23 @@ class SlowLateExperts(SlowExperts):
         self.late_steady = (1.0 - self.pace.bayes) * w + self.pace.bayes * PRIOR
 
     def with_heads_of_now(self, margin: Array) -> Array:
-        """Classes that came since have what an expert without knowledge of them says: a count of zero."""
+        """Classes that came since have what an expert without knowledge of them says: a count of zero, the mean weights."""
         if len(margin) == self.heads:
             return margin
         K, N = self.classes, self.masses[OF_ALL]
         unseen = [np.log((0.5 / K) / (self.masses[b] + 0.5)) for b in range(LABEL_EXPERTS)]
-        new = np.concatenate([np.full(ROW_EXPERTS, np.log(2.0 / (N / K + 2.0))), unseen])
         if len(margin) == 1:
             z, of_labels = margin[0, :ROW_EXPERTS], margin[0, ROW_EXPERTS:]
-            base = [np.log((self.counts[OF_ALL, k] + 2.0) / (N / K + 2.0)) for k in (0, 1)]
-            middle = sum(base) / 2.0
+            middle = np.mean([np.log((self.counts[OF_ALL, k] + 2.0) / (N / K + 2.0)) for k in (0, 1)])
             first = np.concatenate([middle - z / 2.0, [np.log(sigmoid(-odds)) for odds in of_labels]])
             second = np.concatenate([middle + z / 2.0, [np.log(sigmoid(odds)) for odds in of_labels]])
             known = np.array([first, second])
         else:
             known = margin.copy()
             known[:, :ROW_EXPERTS] += np.log((N / len(margin) + 2.0) / (N / K + 2.0))
+        base = np.log((self.counts[OF_ALL, : len(known)] + 2.0) / (N / K + 2.0))
+        beyond = (known[:, :ROW_EXPERTS] - base[:, None]).mean(axis=0)
+        new = np.concatenate([np.log(2.0 / (N / K + 2.0)) + beyond, unseen])
         return np.vstack([known, *[new] * (K - len(known))])
 
     def parts(self, features: int) -> dict[str, Array]:

@@ -32,6 +32,7 @@ from auto.streams import (
     predict_steadily,
     told_of,
 )
+from odca.validation.arrays import as_matrix
 
 # --- What it computes ---
 
@@ -415,6 +416,27 @@ def test_a_class_is_added_at_its_first_event_however_the_stream_is_split() -> No
     )
     np.testing.assert_allclose(told[:late, 1] - told[:late, 0], before[:, 0], rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(told[late:end, :3], after, rtol=1e-4, atol=1e-4)
+
+
+def test_a_class_that_appears_late_is_learned_as_well_as_one_declared_at_the_start() -> None:
+    # Texts of 30 words: each class has words of its own, and all share the others. Two of six classes come in the second half.
+    rng, words, rows = np.random.default_rng(5), 600, 6000
+    y = np.where(np.arange(rows) < rows // 2, rng.integers(0, 4, size=rows), rng.integers(0, 6, size=rows))
+    own = rng.random((rows, 30)) < 0.15
+    columns = np.where(own, 60 * y[:, None] + rng.integers(0, 60, size=(rows, 30)), rng.integers(0, words, (rows, 30)))
+    X = np.zeros((rows, words))
+    X[np.arange(rows)[:, None], columns] = 1.0
+    X = sp.csr_array(X)
+    order = {label: code for code, label in enumerate(dict.fromkeys(y.tolist()))}
+    y = np.array([order[label] for label in y.tolist()])
+    known = np.ones(rows, dtype=bool)
+    known[np.unique(y, return_index=True)[1]] = False
+    loss = {}
+    for classes in (2, 6):
+        experts = Experts(task="classes", classes=classes)
+        told = experts.learn(as_matrix(X)[0], y.astype(float), None, None)
+        loss[classes] = -told[np.arange(rows), y][known].mean()
+    assert loss[2] < 1.01 * loss[6]
 
 
 def test_classes_may_be_added_one_after_another() -> None:

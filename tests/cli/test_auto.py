@@ -48,6 +48,24 @@ def test_automatic_training_reports_what_counts(tmp_path: Path, capsys: pytest.C
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
+def test_a_third_class_may_appear_in_a_file_after_the_first_thousand_events(tmp_path: Path) -> None:
+    data, model = tmp_path / "a.csv", tmp_path / "m.safetensors"
+    header, *lines = (
+        write_classes(data, 4000, classes=("low", "middle", "high")).read_text(encoding="utf-8").splitlines()
+    )
+    late = [line for n, line in enumerate(lines) if n > 2000 or not line.endswith("middle")]
+    assert sum(line.endswith("middle") for line in late[:1200]) == 0
+    data.write_text("\n".join([header, *late]) + "\n", encoding="utf-8")
+    assert train(data, "--label", "label", "-o", model, "--quiet") == 0
+    loaded = odca.load(model)
+    assert set(loaded.classes) == {"low", "middle", "high"}
+    labels = np.array([line.rsplit(",", 1)[1] for line in late])
+    is_middle = labels == "middle"
+    predicted = loaded.predict_file(data)
+    assert np.mean(predicted[is_middle] == "middle") > 0.8
+    assert np.mean(predicted == labels) > 0.8
+
+
 @pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c", "d")])
 def test_blocks_and_threads_change_no_bit(tmp_path: Path, classes: tuple[str, ...]) -> None:
     data = write_classes(tmp_path / "a.csv", classes=classes)

@@ -317,21 +317,18 @@ class FeatureTable {
     }
   }
 
-  // Heads change: each takes the weights of source[head], times factor[head]; -1 begins at zero. If there is no memory, nothing has
-  // changed.
-  void set_heads(const std::vector<int>& source, const std::vector<double>& factor) {
-    const auto heads = static_cast<int>(source.size());
-    const bool are_added = only_adds(source, factor);
-    if (are_added && heads <= room()) {
-      blank_.resize(static_cast<std::size_t>(record::weights + row_slots * heads));
-      for (Records* each : {&table_, &constant_, &averages_, &constant_average_}) each->use_heads(heads);
+  // If there is no memory, nothing has changed.
+  void arrange_heads(const Records::Arrangement& to) {
+    const bool only_adds = to.only_adds_to(heads());
+    if (only_adds && to.heads() <= room()) {
+      blank_.resize(static_cast<std::size_t>(record::weights + row_slots * to.heads()));
+      for (Records* each : {&table_, &constant_, &averages_, &constant_average_}) each->add_heads(to);
       return;
     }
-    const int room = are_added ? table_.next_room(heads) : heads;
-    FeatureTable out(heads);
-    out.table_ = table_.with_heads(source, factor, room), out.constant_ = constant_.with_heads(source, factor, room);
-    out.averages_ = averages_.with_heads(source, factor, room);
-    out.constant_average_ = constant_average_.with_heads(source, factor, room);
+    const int room = only_adds ? table_.next_room(to.heads()) : to.heads();
+    FeatureTable out(to.heads());
+    out.table_ = table_.with_heads(to, room), out.constant_ = constant_.with_heads(to, room);
+    out.averages_ = averages_.with_heads(to, room), out.constant_average_ = constant_average_.with_heads(to, room);
     out.mass_ = mass_, out.norms_ = norms_, out.dense_ = std::move(dense_);
     *this = std::move(out);
   }
@@ -381,14 +378,6 @@ class FeatureTable {
   const double* of(std::int64_t feature) const { return table_[feature]; }
   double* average_of(std::int64_t feature) { return averages_[feature]; }
   const double* average_of(std::int64_t feature) const { return averages_[feature]; }
-
-  // Whether all heads stay as they are, and those after them are new.
-  bool only_adds(const std::vector<int>& source, const std::vector<double>& factor) const {
-    if (static_cast<int>(source.size()) < heads()) return false;
-    for (int c = 0; c < static_cast<int>(source.size()); ++c)
-      if (source[c] != (c < heads() ? c : -1) || factor[c] != 1.0) return false;
-    return true;
-  }
 
   // The record of a row that was standardised when the table had room for all of its features.
   static double* writable(const ScaledRow& row, int i) { return const_cast<double*>(row.record[i]); }

@@ -103,9 +103,10 @@ Experts::Late Experts::late_event(const Events& events, std::int64_t row, const 
 }
 
 // The experts' margins of an event that was asked about, [head][slot]. Of a class that came since, they are what experts that never
-// saw it say.
+// saw it say: beyond the base rate, the mean of the others.
 void Experts::write_asked(const Late& event, double* margin) const {
   const bool were_two = event.heads == 1 && task_ == Task::classes;
+  const int known = were_two ? 2 : event.heads;
   if (were_two) {
     write_asked_of_two(event.said, margin);
   } else {
@@ -117,10 +118,16 @@ void Experts::write_asked(const Late& event, double* margin) const {
       for (int k = 0; k < expert_count; ++k)
         margin[c * slots + k] = event.said[c * said_width + k] + (k < row_experts ? shift : 0.0);
   }
-  for (int c = were_two ? 2 : event.heads; c < heads(); ++c) {
-    std::fill_n(margin + c * slots, row_experts, class_labels_.base_log_of_unseen(classes_));
-    class_labels_.write_logs_of_unseen(margin + c * slots + row_experts);
+  if (known == heads()) return;
+  const std::vector<double> base = bases();
+  double* const added = margin + known * slots;
+  for (int k = 0; k < row_experts; ++k) {
+    double beyond = 0.0;
+    for (int c = 0; c < known; ++c) beyond += margin[c * slots + k] - base[c];
+    added[k] = class_labels_.base_log_of_unseen(classes_) + beyond / known;
   }
+  class_labels_.write_logs_of_unseen(added + row_experts);
+  for (int c = known + 1; c < heads(); ++c) std::copy_n(added, expert_count, margin + c * slots);
 }
 
 // Log odds z of two classes as margins of several: those of row experts are z apart, around the base rates; the others are

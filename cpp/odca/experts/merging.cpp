@@ -7,6 +7,7 @@
 //                a prior x and a curvature H_j, by precision: see below
 //     b + u'c    the margin of the mean event c, by the total weight of the events
 //     averages   like the weights that they are of
+//     classes    those that a model does not know have the mean of the weights of those that it knows
 //     mixers     by the total weight of the events: the logarithms of weights on the simplex; Kalman's as they are
 //
 // The mean event of all events is the mean of the parts' mean events, so all of these are means weighted by sums, and the order of
@@ -191,8 +192,9 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
       if (place >= static_cast<int>(source.size())) source.resize(static_cast<std::size_t>(place) + 1, -1);
       source[static_cast<std::size_t>(place)] = c;
     }
-    if (static_cast<int>(source.size()) > classes_) add_classes(static_cast<int>(source.size()));
-    there.arrange_classes(std::move(source));
+    const auto all = static_cast<int>(source.size());
+    if (all > classes_) add_classes(all, all);
+    there.arrange_classes(std::move(source), all);
   }
   const std::vector<double> base = bases(), others = there.bases();
   const double total = features_.mass() + there.features_.mass();

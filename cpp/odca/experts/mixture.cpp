@@ -345,13 +345,13 @@ void Experts::declare(int classes) {
   ++changes_;
 }
 
-void Experts::add_classes(int classes) {
+void Experts::add_classes(int classes, int averaged) {
   std::vector<int> source(static_cast<std::size_t>(classes), -1);
   for (int c = 0; c < classes_; ++c) source[c] = c;
-  arrange_classes(std::move(source));
+  arrange_classes(std::move(source), averaged);
 }
 
-void Experts::arrange_classes(std::vector<int> source) {
+void Experts::arrange_classes(std::vector<int> source, int averaged) {
   const auto classes = static_cast<int>(source.size());
   ClassLabels labels = class_labels_.with_classes(source);
   std::vector<double> factor(source.size(), 1.0);
@@ -362,7 +362,7 @@ void Experts::arrange_classes(std::vector<int> source) {
     for (int c = 0; c < classes; ++c)  // z is the logits -z/2, z/2
       if (source[c] >= 0) factor[c] = source[c] == 0 ? -0.5 : 0.5, source[c] = 0;
   }
-  features_.set_heads(source, factor);
+  features_.arrange_heads({std::move(source), std::move(factor), averaged});
   class_labels_ = std::move(labels);
   task_ = classes == 2 ? Task::two_classes : Task::classes;
   classes_ = classes;

@@ -36,6 +36,8 @@ struct Asked {
   int heads = 0;             // as many as there were then
   std::int64_t after = 0;    // so many events, of weight above 0, had been learned
 };
+// How many classes a class that appears is the mean of, at most, so that it costs no more the more there are.
+inline constexpr int averaged_by_a_class = 16;
 inline constexpr int said_width = expert_count + 2, live_said = expert_count, steady_said = expert_count + 1;
 
 // The events of a call. Labels are 0 and 1, indices of classes, or numbers. Without weights all are one; without times each event
@@ -148,7 +150,7 @@ class Experts {
   std::vector<double> predict_inside(LongCall& call, const Batch& batch, Answer answer, Asked* asked) const;
   void require_fitting_inside(const Asked& asked, std::int64_t rows) const;
   void require_valid(const Events& events) const;
-  void add_classes(int classes);
+  void add_classes(int classes, int averaged = averaged_by_a_class);
 
   void evaluate(const Row& row, Workspace& work) const;
   void mix(Workspace& work) const;
@@ -203,8 +205,8 @@ class Experts {
 
   std::vector<double> bases() const;
   void freeze_members();
-  // Class c becomes that of source[c], or a new one if that is -1.
-  void arrange_classes(std::vector<int> source);
+  // Class c becomes that of source[c], or a new one if that is -1, which begins at the mean of at most so many others.
+  void arrange_classes(std::vector<int> source, int averaged);
 
   std::int64_t learned_from() const { return static_cast<std::int64_t>(event_weights_.mass); }
   Late late_event(const Events& events, std::int64_t row, const Workspace& work) const;

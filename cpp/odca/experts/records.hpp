@@ -1,12 +1,16 @@
 // A record for each feature: numbers that all heads share, then a group of numbers for every head.
 //
-// There is room for more heads than are in use, filled with zeros. When it is full it doubles, so classes that appear one after
-// another move every number about once in all, instead of once for each class.
+// There is room for more heads than are in use. When it is full it doubles, so classes that appear one after another move every
+// number about once in all, instead of once for each class.
+//
+// A new head begins at the mean of the others. What is common to all classes changes no probability, so it may be anything, and in
+// fact the weights of all classes drift together: zero would be far from what a class without events has.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "odca/math/aligned.hpp"
@@ -33,19 +37,47 @@ class Records {
   }
   void resize(std::int64_t size) { reserve(size), numbers_.resize(total(size)), size_ = size; }
 
-  // More heads, which begin at zero. There must be room for them.
-  void use_heads(int heads) { heads_ = heads; }
+  // Where the numbers of heads come from: head c takes those of source[c], times factor[c]; -1 is a new one. The mean at which new
+  // ones begin is that of at most `most` of the others, evenly spaced.
+  struct Arrangement {
+    std::vector<int> source;
+    std::vector<double> factor;
+    std::vector<int> averaged{}, added{};
+
+    Arrangement(std::vector<int> sources, std::vector<double> factors, int most)
+        : source(std::move(sources)), factor(std::move(factors)) {
+      for (int c = 0; c < heads(); ++c) (source[c] >= 0 ? averaged : added).push_back(c);
+      const auto all = static_cast<std::int64_t>(averaged.size());
+      if (all <= most) return;
+      for (std::int64_t n = 0; n < most; ++n) averaged[n] = averaged[n * all / most];
+      averaged.resize(static_cast<std::size_t>(most));
+    }
+
+    int heads() const { return static_cast<int>(source.size()); }
+    // Whether the first heads, so many, stay as they are, and those after them are new.
+    bool only_adds_to(int heads_now) const {
+      for (int c = 0; c < heads(); ++c)
+        if (source[c] != (c < heads_now ? c : -1) || factor[c] != 1.0) return false;
+      return heads() >= heads_now;
+    }
+  };
+
   // How much room to make for more heads than there is room for.
   int next_room(int heads) const { return size_ == 0 ? heads : std::max(heads, 2 * room_); }
-  // The same records with other heads: head c takes the numbers of source[c], times factor[c]; -1 begins at zero.
-  Records with_heads(const std::vector<int>& source, const std::vector<double>& factor, int room) const {
-    Records out(shared_, group_, static_cast<int>(source.size()), room, size_);
+  // For an arrangement that only adds heads, for which there is room.
+  void add_heads(const Arrangement& to) {
+    heads_ = to.heads();
+    for (std::int64_t j = 0; j < size_; ++j) begin_heads((*this)[j] + shared_, to);
+  }
+  Records with_heads(const Arrangement& to, int room) const {
+    Records out(shared_, group_, to.heads(), room, size_);
     for (std::int64_t j = 0; j < size_; ++j) {
       const double* from = (*this)[j] + shared_;
-      double* to = std::copy_n((*this)[j], shared_, out[j]);
-      for (std::size_t c = 0; c < source.size(); ++c, to += group_)
-        if (source[c] >= 0)
-          for (int k = 0; k < group_; ++k) to[k] = factor[c] * from[group_ * source[c] + k];
+      double* const groups = std::copy_n((*this)[j], shared_, out[j]);
+      for (int c = 0; c < to.heads(); ++c)
+        if (to.source[c] >= 0)
+          for (int k = 0; k < group_; ++k) groups[group_ * c + k] = to.factor[c] * from[group_ * to.source[c] + k];
+      begin_heads(groups, to);
     }
     return out;
   }
@@ -69,6 +101,15 @@ class Records {
  private:
   Records(int shared, int group, int heads, int room, std::int64_t size)
       : shared_(shared), group_(group), heads_(heads), room_(room), size_(size), numbers_(total(size)) {}
+
+  void begin_heads(double* groups, const Arrangement& to) const {
+    for (int k = 0; k < group_; ++k) {
+      double sum = 0.0;
+      for (const int c : to.averaged) sum += groups[group_ * c + k];
+      if (sum == 0.0) continue;
+      for (const int c : to.added) groups[group_ * c + k] = sum / static_cast<double>(to.averaged.size());
+    }
+  }
 
   std::size_t width_of(int heads) const { return static_cast<std::size_t>(shared_ + group_ * heads); }
   std::size_t total(std::int64_t size) const { return static_cast<std::size_t>(size * stride_); }
