@@ -248,7 +248,7 @@ def test_a_custom_loss_with_a_value_is_learned_with_every_strength() -> None:
 
 def test_events_are_learned_as_the_same_numbers_in_a_sparse_array() -> None:
     X, y = events(LogLoss())
-    names = EventLearner(loss=LogLoss())
+    names = EventLearner(loss=LogLoss(), window=Infinite())
     numbers = Learner(loss=LogLoss(), intercept=True, scale=True)
     said = [
         names.learn_one(dict(zip("abcd", row, strict=True)), label) for row, label in zip(X.tolist(), y, strict=True)

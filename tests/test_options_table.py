@@ -206,6 +206,7 @@ def test_an_event_learner_passes_its_options_on_with_the_defaults_of_the_table()
         "missing": "indicate",
         "smoothing": 0.0,
         "rho": "auto",
+        "window": "auto",
         "scale": "auto",
         "prior_strength": 0.0,
     }

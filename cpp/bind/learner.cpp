@@ -3,10 +3,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <tuple>
 
 #include "bind/arrays.hpp"
 #include "bind/signals.hpp"
@@ -25,9 +27,13 @@ Batch with_intercept(const PyMatrix& x, const Learner& learner) {
   return batch;
 }
 
-// Every model is learned with each of these strengths in addition to its own.
-void try_each(Config& config, const std::vector<double>& strengths) {
-  const std::size_t candidates = strengths.size();
+// A way of learning a model: a strength in addition to its own, a factor of decay (nothing: the window as it is given), and
+// the candidate whose average it is (nothing: of none).
+using Candidate = std::tuple<double, std::optional<double>, std::optional<int>>;
+
+// Every model is learned in each of these ways.
+void try_each(Config& config, const std::vector<Candidate>& ways) {
+  const std::size_t candidates = ways.size();
   const auto repeat = [candidates](std::vector<double>& values) {
     std::vector<double> out;
     out.reserve(values.size() * candidates);
@@ -38,13 +44,25 @@ void try_each(Config& config, const std::vector<double>& strengths) {
   if (config.window.parameter.size() > 1) repeat(config.window.parameter);
   config.candidates = static_cast<int>(candidates);
   config.lanes *= config.candidates;
-  for (int l = 0; l < config.lanes; ++l) config.prior_strength[l] += strengths[l % candidates];
+  std::vector<double> decays;
+  bool averages = false;
+  for (int l = 0; l < config.lanes; ++l) {
+    const auto& [strength, decay, source] = ways[l % candidates];
+    config.prior_strength[l] += strength;
+    if (decay) decays.push_back(*decay);
+    averages |= source.has_value();
+    if (source) config.rho[l] = 0.0;  // its strength is kept in the state
+  }
+  if (!decays.empty()) config.window.parameter = std::move(decays);
+  for (std::size_t k = 0; averages && k < candidates; ++k)
+    config.average_of.push_back(std::get<2>(ways[k]).value_or(-1));
 }
 
 std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule, const std::string& label_hint,
                               const PyPenalty& penalty, const PyWindow& window, int lanes, const Vector<double>& rho,
-                              const Vector<double>& prior_strength, const std::optional<Vector<double>>& candidates,
-                              double kappa, bool intercept, bool scale, std::int64_t fixed_features,
+                              const Vector<double>& prior_strength,
+                              const std::optional<std::vector<Candidate>>& candidates, double kappa, bool intercept,
+                              bool scale, std::int64_t fixed_features,
                               const std::optional<Vector<double>>& inverse_weights,
                               const std::optional<Vector<double>>& means) {
   Config config;
@@ -61,7 +79,7 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule,
   config.scale = scale;
   config.fixed_features = fixed_features;
   if (inverse_weights) config.shape = {to_vector(*inverse_weights), to_vector(*means)};
-  if (candidates) try_each(config, to_vector(*candidates));
+  if (candidates) try_each(config, *candidates);
   return std::make_unique<Learner>(std::move(config));
 }
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from odca.reports import Delta, Diagnostics, FitReport
     from odca.sklearn import AutoClassifier, AutoRegressor, ODCAClassifier, ODCARegressor
     from odca.stream.training import train
-    from odca.windows import Exponential, HalfLife, Infinite, Sliding
+    from odca.windows import Automatic, Exponential, HalfLife, Infinite, Sliding
 
     # What type checkers take for `__all__`; at run time `__getattr__` makes it.
     __all__ = [
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         "AutoLearner",
         "AutoRegressor",
         "AutoReport",
+        "Automatic",
         "Box",
         "CompiledLoss",
         "Delta",
@@ -115,7 +116,7 @@ _NAMES = {
     "penalties": ("KL", "L2", "Box", "ElasticNet", "NonNegative"),
     "stream.training": ("train",),
     "reports": ("Delta", "Diagnostics", "FitReport"),
-    "windows": ("Exponential", "HalfLife", "Infinite", "Sliding"),
+    "windows": ("Automatic", "Exponential", "HalfLife", "Infinite", "Sliding"),
     "sklearn": ("AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

@@ -11,23 +11,23 @@ from odca import _core
 from odca.errors import InputError
 from odca.io import model_file
 from odca.learner_options import (
-    STRENGTHS,
     LearnerOptions,
     Numbers,
+    can_choose,
+    candidates_of,
     count_lanes,
     default_rho,
     fixed_features,
     frozen,
     per_lane,
     shape_of,
-    tries_strengths,
 )
 from odca.losses import as_native, label_rule
 from odca.penalties import KL, L2, Penalty
 from odca.reports import Delta, Diagnostics, FitReport
 from odca.validation.arrays import Array, as_columns, as_floats, as_matrix, as_times
 from odca.validation.numbers import real, whole, yes_or_no
-from odca.windows import Infinite, Window
+from odca.windows import Automatic, Infinite, Window
 
 PRIOR_MEAN = "prior_mean"
 """The array of a file that holds the option of this name. (Files of version 0.3 and before have it among the options.)"""
@@ -41,8 +41,9 @@ class Learner(LearnerOptions, model_file.Savable):
     loss: one of odca's losses, an object with `dual(p, s, y)` or `gradient(z, y)`, or a `CompiledLoss`.
     penalty: R. L2, ElasticNet, NonNegative, Box or KL.
     rho: ρ ≥ 0, the strength of the penalty relative to the total weight of the events. "auto" learns with six constant
-        strengths side by side and answers with the one whose predictions were best so far (docs/options.md).
-    window: how past events are weighted. Infinite, Exponential, HalfLife or Sliding.
+        strengths side by side and answers with the one whose predictions were best lately (docs/options.md).
+    window: how past events are weighted. Infinite, Exponential, HalfLife or Sliding. "auto" learns with several windows
+        side by side, and answers with the one whose predictions were best lately; with rho="auto" too, with several pairs.
     smoothing: κ in [0, 1]. Predictions use w̄ = Σ κ^(N-n) w_n / Σ κ^(N-n); 0 uses w itself.
     prior_strength: a₀ ≥ 0, a constant strength: the penalty is multiplied by ρΔ + a₀. Required if rho=0.
     prior_mean: w₀, the weights to start from: the penalty applies to w - w₀.
@@ -70,7 +71,7 @@ class Learner(LearnerOptions, model_file.Savable):
         loss: object,
         penalty: Penalty = L2(),  # noqa: B008 - frozen
         rho: Numbers | Literal["auto"] = "auto",
-        window: Window = Infinite(),  # noqa: B008 - frozen
+        window: Window | Literal["auto"] = Infinite(),  # noqa: B008 - frozen
         smoothing: float = 0.0,
         prior_strength: Numbers = 0.0,
         prior_mean: npt.ArrayLike | None = None,
@@ -84,9 +85,11 @@ class Learner(LearnerOptions, model_file.Savable):
     ) -> None:
         if not isinstance(penalty, Penalty):
             raise TypeError(f"penalty must be L2(), ElasticNet(...), NonNegative(), Box(...) or KL(); got {penalty!r}.")
+        if window == "auto":
+            window = Automatic()
         if not isinstance(window, Window):
             raise TypeError(
-                f"window must be Infinite(), Exponential(...), HalfLife(...) or Sliding(...); got {window!r}."
+                f"window must be Infinite(), Exponential(...), HalfLife(...), Sliding(...) or 'auto'; got {window!r}."
             )
         intercept, scale = yes_or_no(intercept, "intercept"), yes_or_no(scale, "scale")
         if scale and (isinstance(penalty, KL) or prior_mean is not None):
@@ -95,8 +98,8 @@ class Learner(LearnerOptions, model_file.Savable):
             )
         if isinstance(rho, str) and rho != "auto":
             raise ValueError(f"rho must be a number >= 0, one for each lane, or 'auto'; got {rho!r}.")
-        if isinstance(rho, str) and not tries_strengths(rho, loss):
-            rho = default_rho(scale=scale)
+        if not can_choose(loss):
+            rho, window = default_rho(scale=scale) if isinstance(rho, str) else rho, window.fixed
         self._options: dict[str, Any] = {
             "loss": loss,
             "penalty": penalty,
@@ -128,6 +131,7 @@ class Learner(LearnerOptions, model_file.Savable):
         inverse_weights, means = shape_of(self._options, self._lanes, penalty)
         self._loss = as_native(loss)  # keeps a user's methods alive for the core, which only borrows them
         rule, hint = label_rule(loss)
+        candidates = candidates_of(rho, window, penalty, smoothing)
         self._core = _core.Learner(
             loss=self._loss,
             label_rule=rule,
@@ -137,7 +141,7 @@ class Learner(LearnerOptions, model_file.Savable):
             lanes=self._lanes,
             rho=strengths,
             prior_strength=priors,
-            candidates=np.array(STRENGTHS) if isinstance(rho, str) else None,
+            candidates=[each.native() for each in candidates] or None,
             kappa=float(smoothing),
             intercept=intercept,
             scale=scale,
@@ -191,10 +195,12 @@ class Learner(LearnerOptions, model_file.Savable):
         the events had come from a stream (and, for w̄, as if every past w had been the result).
 
         The model is replaced at the end: an error or Ctrl-C leaves it unchanged, and until then other threads see the old one.
-        With rho="auto" one problem is solved, that of rho=1e-5, or of 1e-3 with scale=True; this is then the learner's rho.
+        One problem is solved. With rho="auto" it is that of rho=1e-5, or of 1e-3 with scale=True, and with window="auto"
+        that of the infinite window; these are then the learner's own.
         """
-        if isinstance(self.rho, str):
-            plain = type(self)(**self._options | {"rho": default_rho(scale=self.scale)})
+        if isinstance(self.rho, str) or self.window.fixed != self.window:
+            rho = default_rho(scale=self.scale) if isinstance(self.rho, str) else self.rho
+            plain = type(self)(**self._options | {"rho": rho, "window": self.window.fixed})
             report = plain.fit(
                 X,
                 y,
@@ -264,7 +270,7 @@ class Learner(LearnerOptions, model_file.Savable):
 
     @property
     def strength(self) -> float | Array:
-        """A = ρΔ + a₀, by which the penalty is multiplied now. With rho="auto", a₀ is the one that predicts best so far."""
+        """A = ρΔ + a₀, by which the penalty is multiplied now. With rho="auto", a₀ is the one that predicts best lately."""
         return self._per_model(self._core.scalars()["strength"])
 
     @property
@@ -565,8 +571,8 @@ def saved_options(
         )
     named = ("lanes", "rho", "prior_strength", "window")
     lanes = count_lanes(**{name: options[name] for name in named}) or 1
-    if tries_strengths(given["rho"], given["loss"]):
-        lanes *= len(STRENGTHS)
+    if can_choose(given["loss"]):
+        lanes *= len(candidates_of(*(given[name] for name in ("rho", "window", "penalty", "smoothing")))) or 1
     if arrays["mass"].size != lanes or (options["n_features"] or 0) > arrays["dual"].size:
         raise ValueError("its options and its state do not fit together.")
     return given, state

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from odca.penalties import KL, Box, NonNegative, Penalty
+from odca.penalties import KL, L2, Box, NonNegative, Penalty
 from odca.validation.arrays import Array, as_floats
 from odca.validation.numbers import real, whole
-from odca.windows import PerLane, Window
+from odca.windows import Automatic, PerLane, Window
 
 MOST_LANES = 2**20
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
@@ -25,8 +26,46 @@ def frozen(value: Any, name: str) -> Any:
     return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to learn a model, beside others (cpp/odca/step/choice.hpp). The first answers until another does better."""
+
+    strength: float = 0.0
+    """A constant strength, in addition to the option prior_strength."""
+    half_life: float | None = None
+    """Of the exponential window, in events; infinite for the infinite window. None: the learner's own window."""
+    average_of: int | None = None
+    """The number of the candidate whose weights are averaged. None: a candidate of its own."""
+
+    def native(self) -> tuple[float, float | None, int | None]:
+        """As the core has it, with the window as the factor β."""
+        return self.strength, None if self.half_life is None else 2.0 ** (-1.0 / self.half_life), self.average_of
+
+
 STRENGTHS = (1.0, 10.0, 0.1, 100.0, 0.01, 1000.0)
-"""What `rho="auto"` tries, as constant strengths a₀: an inverse C from 100 to 0.001. The first answers until another does better."""
+"""What `rho="auto"` tries, as constant strengths a₀: an inverse C from 100 to 0.001."""
+HALF_LIVES = (math.inf, 30.0, 300.0, 3000.0)
+"""What `window="auto"` tries with a given rho."""
+PAIRS = (
+    *((strength, math.inf) for strength in (1.0, 10.0, 0.1, 100.0, 1000.0)),
+    *((1.0, 30.0), (1.0, 300.0), (10.0, 3000.0)),
+)
+"""What is tried where both are "auto", as strengths and half-lives. Chosen on the streams of benchmarks.quality: strengths under a window
+that forgets differ little, so there are few; and one that was never the best was left out."""
+
+
+def candidates_of(rho: object, window: Window, penalty: Penalty, smoothing: float) -> tuple[Candidate, ...]:
+    """What a learner with these options tries; empty if there is nothing to choose.
+
+    Where windows are tried, averages of the weights are tried, too, if they can be: the weights must be linear in the dual sum
+    (L2), and smoothing must not average all of them anyway.
+    """
+    if not isinstance(window, Automatic):
+        return tuple(Candidate(strength) for strength in STRENGTHS) if isinstance(rho, str) else ()
+    pairs = PAIRS if isinstance(rho, str) else tuple((0.0, half_life) for half_life in HALF_LIVES)
+    averaged = 0 if smoothing > 0.0 or not isinstance(penalty, L2) else 2 if isinstance(rho, str) else 1
+    averages = (Candidate(*pairs[k], average_of=k) for k in range(averaged))
+    return (*(Candidate(strength, half_life) for strength, half_life in pairs), *averages)
 
 
 def default_rho(*, scale: bool) -> float:
@@ -34,9 +73,9 @@ def default_rho(*, scale: bool) -> float:
     return 1e-3 if scale else 1e-5
 
 
-def tries_strengths(rho: Numbers | str, loss: object) -> bool:
-    """Whether a learner with these options tries several strengths. The loss must say what a prediction costs."""
-    return isinstance(rho, str) and hasattr(loss, "value")
+def can_choose(loss: object) -> bool:
+    """Whether candidates can be compared under a loss: it must say what a prediction costs."""
+    return hasattr(loss, "value")
 
 
 def count_lanes(lanes: int | None, *, rho: Numbers | str, prior_strength: Numbers, window: Window) -> int | None:

@@ -54,6 +54,11 @@ class Window:
         """κ that averages over about a tenth of the events that the window remembers, and over at most 10,000."""
         return max(0.0, 1.0 - 1.0 / min(1e4, max(1.0, 0.1 * self.memory)))
 
+    @property
+    def fixed(self) -> "Window":
+        """The window for a problem that has exactly one: itself, and for `Automatic` the infinite one."""
+        return self
+
     def native(self) -> _core.Window:
         """The window as the core has it."""
         raise NotImplementedError
@@ -216,7 +221,32 @@ class Sliding(Window):
         return _core.Window.count(self.length)
 
 
+@dataclass(frozen=True, slots=True)
+class Automatic(Window):
+    """Several windows are tried, and the model under the one that has predicted best lately answers: window="auto".
+
+    They are infinite, and exponential with half-lives of 30, 300 and 3,000 events; docs/options.md has the details.
+    """
+
+    name: ClassVar[str] = "auto"
+
+    @property
+    def memory(self) -> float:
+        """That of the longest."""
+        return self.fixed.memory
+
+    @property
+    def fixed(self) -> Window:
+        """Infinite()."""
+        return Infinite()
+
+    def native(self) -> _core.Window:
+        """The window as the core has it: the candidates bring their own factors."""
+        return self.fixed.native()
+
+
 WINDOWS: tuple[type[Window], ...] = (Infinite, Exponential, HalfLife, Sliding)
+"""Those that weight events. `Automatic` is none of them: it stands for several."""
 
 
 def _beta_of_half_life(value: object) -> float:
@@ -291,11 +321,12 @@ def _duration_of_window(given: object) -> float:
     return duration
 
 
+WORDS: dict[str, Window] = {"auto": Automatic(), "infinite": Infinite()}
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def as_window(window: Window | str | float) -> Window:
-    """A window from "infinite", from a whole number (the last events) or a number below one (the factor β).
+    """A window from "auto" or "infinite", from a whole number (the last events) or a number below one (the factor β).
 
     Of event time in seconds: "36h" is a sliding window, "half-life:7d" fades. Units are s, min, h, d and w.
 
@@ -304,8 +335,8 @@ def as_window(window: Window | str | float) -> Window:
     """
     if isinstance(window, Window):
         return window
-    if window == "infinite":
-        return Infinite()
+    if isinstance(window, str) and window in WORDS:
+        return WORDS[window]
     if isinstance(window, str):
         name, colon, parameter = window.partition(":")
         seconds = _seconds_in(parameter if colon else name)
@@ -319,7 +350,7 @@ def as_window(window: Window | str | float) -> Window:
         if 0.0 < real(window) < 1.0:
             return Exponential(float(window))
     raise ValueError(
-        "window must be 'infinite', a whole number (a sliding window of that many events), a number between 0 and 1 "
+        "window must be 'auto', 'infinite', a whole number (a sliding window of that many events), a number between 0 and 1 "
         "(exponential forgetting), a duration such as '36h' (a sliding window of event time; units are "
         f"{', '.join(UNITS)}), 'half-life:7d', or an object such as HalfLife(3600.0); got {window!r}."
     )

@@ -92,7 +92,7 @@ def test_models_that_cannot_be_merged_are_named_and_nothing_is_written(merge, tm
     cases = [
         (
             trained(data, ModelOptions(window=Exponential(0.9))),
-            r"window is Infinite() here and Exponential(beta=0.9) there",
+            r"window is Automatic() here and Exponential(beta=0.9) there",
         ),
         (Learner(loss=LogLoss()), "holds a Learner, but the models before it are StreamModels"),
         (ODCAClassifier().fit([[0.0], [1.0]], [0, 1]), "holds a ODCAClassifier, which cannot be merged"),

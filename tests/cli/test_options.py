@@ -7,6 +7,7 @@ import pytest
 
 from odca import (
     L2,
+    Automatic,
     Box,
     ElasticNet,
     EpsilonInsensitive,
@@ -37,7 +38,7 @@ def options(*words: str) -> LearningOptions:
 
 
 def test_without_options_everything_is_left_to_the_command() -> None:
-    assert options() == LearningOptions(None, L2(), "auto", Infinite(), "auto", "auto", intercept=True, scale="auto")
+    assert options() == LearningOptions(None, L2(), "auto", Automatic(), "auto", "auto", intercept=True, scale="auto")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_the_remaining_options_are_parsed() -> None:
         (["--penalty", "l2:1"], "argument --penalty: penalty must be one of l2, elasticnet,"),
         (["--penalty", "box:1"], "2 numbers separated by commas must follow the colon; got 'box:1'"),
         (["--penalty", "box:1,2"], "argument --penalty: Box needs bounds"),
-        (["--window", "7 days"], "argument --window: window must be 'infinite', a whole number"),
+        (["--window", "7 days"], "argument --window: window must be 'auto', 'infinite', a whole number"),
         (["--window", "1.5"], "argument --window: window must be"),
         (["--window", "0s"], "argument --window: window must be"),
         (["--window", "half-life"], "argument --window: window must be"),

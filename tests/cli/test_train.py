@@ -19,13 +19,13 @@ import zstandard
 
 import real_data
 from odca import (
+    Automatic,
     Box,
     ElasticNet,
     Exponential,
     HalfLife,
     Hinge,
     Huber,
-    Infinite,
     Learner,
     LogLoss,
     NonNegative,
@@ -230,12 +230,9 @@ def test_every_learner_option_reaches_the_learner(model_of, tmp_path: Path, opti
     data = write(tmp_path / "data.csv", csv(events(400), [*NAMES, "time"]))
     model = model_of(data, "--label", "label", "--time", "time", *options)
     (block,) = stream.open(data, label="label", time="time")
-    options = {"loss": LogLoss(), "scale": True, "intercept": True, "window": Infinite(), **expected}
-    given = "rho" in options  # otherwise several strengths are tried, without smoothing
-    options = {
-        "smoothing": options["window"].default_smoothing if given else 0.0,
-        "prior_strength": model.options.prior_strength if given else 0.0,
-    } | options
+    options = {"loss": LogLoss(), "scale": True, "intercept": True, "window": Automatic(), **expected}
+    given = "rho" in options  # otherwise several strengths are tried
+    options = {"prior_strength": model.options.prior_strength if given else 0.0} | options
     learner = Learner(**options, lanes=1)
     learner.learn(block.X, block.y[:, None], time=block.time)
     assert model.learner == learner
@@ -251,7 +248,7 @@ def test_numbers_are_learned_by_the_default_options(model_of, tmp_path: Path, op
     assert model.options.task == "numbers"
     assert loss is None or model.options.loss == loss
     (block,) = stream.open(data, label="score")
-    learner = Learner(loss=model.options.loss, intercept=True, scale=True, lanes=1)
+    learner = Learner(loss=model.options.loss, window="auto", intercept=True, scale=True, lanes=1)
     learner.learn(block.X, block.y[:, None])
     assert model.learner == learner
 

@@ -69,13 +69,13 @@ def test_fit_and_clone_start_afresh() -> None:
 
 def test_the_error_shows_the_changed_number_also_for_regressors() -> None:
     model = ODCARegressor(rho=0.1).partial_fit(X, X[:, 0]).set_params(rho=0.2, window=Exponential(0.5))
-    with pytest.raises(ValueError, match=r"window from Infinite\(\) to Exponential\(.*\), rho from 0\.1 to 0\.2\."):
+    with pytest.raises(ValueError, match=r"window from Automatic\(\) to Exponential\(.*\), rho from 0\.1 to 0\.2\."):
         model.partial_fit(X, X[:, 0])
 
 
 def test_an_equivalent_option_value_is_not_a_change() -> None:
     model = begun(prior_mean=np.zeros(2))
-    model.set_params(loss=LogLoss(), penalty=odca.L2(), window=odca.Infinite(), prior_mean=[0.0, 0.0])
+    model.set_params(loss=LogLoss(), penalty=odca.L2(), window=odca.Automatic(), prior_mean=[0.0, 0.0])
     model.partial_fit(X, Y)
     means = np.zeros(2)
     model = begun(prior_mean=means)

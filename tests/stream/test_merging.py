@@ -190,7 +190,7 @@ def test_a_third_class_cannot_be_merged_into_two(tmp_path) -> None:
     [
         ({"rho": 0.5}, r"rho is 'auto' here and 0\.5 there"),
         ({"loss": Hinge()}, r"loss is LogLoss\(\) here and Hinge\(\) there"),
-        ({"window": Exponential(0.9)}, r"window is Infinite\(\) here and Exponential\(beta=0\.9\) there"),
+        ({"window": Exponential(0.9)}, r"window is Automatic\(\) here and Exponential\(beta=0\.9\) there"),
         ({"penalty": ElasticNet(0.1)}, "penalty is"),
         ({"intercept": False}, "intercept is True here and False there"),
     ],

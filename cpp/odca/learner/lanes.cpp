@@ -54,7 +54,10 @@ std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, con
     config.rho[l] = config_.rho[l % candidates];
     config.prior_strength[l] = config_.prior_strength[l % candidates];
   }
-  config.window.parameter.resize(1);
+  if (config.window.parameter.size() > 1) {
+    config.window.parameter.resize(lanes);
+    for (int l = 0; l < lanes; ++l) config.window.parameter[l] = config_.window.parameter[l % candidates];
+  }
   map.negate(config.shape.mean);
 
   auto out = std::make_unique<Learner>(std::move(config));

@@ -176,6 +176,15 @@ void Learner::with_weights(bool smoothed, Use&& use) const {
     if (!bar) return own.map(state_.lane.q[l] * v, w0);
     return state_.timeline.bring_up(state_.smooth[at], state_.seen[j], l, v, w0, own) / state_.smooth_mass;
   };
+  if (!config_.average_of.empty())
+    return use([&](std::int64_t j, int l) {
+      const int source = config_.source_of(l);
+      if (source == l) return by(j, l, L2{});
+      const double sum = state_.lane.scale[source] * state_.dual[j * lanes + source];
+      const double held_back = state_.lane.scale[l] * state_.dual[j * lanes + l], strength = state_.lane.constant[l];
+      const double a = strength > 0.0 ? config_.shape.inverse_weight_of(j) / strength : 0.0;
+      return a * (sum - held_back) + config_.shape.mean_of(j * lanes + l);
+    });
   if (const auto* separable = std::get_if<Separable>(&config_.penalty))
     return use([&](std::int64_t j, int l) {
       return with_penalty_of(config_, *separable, j, [&](const auto& own) { return by(j, l, own); });
@@ -215,7 +224,7 @@ const std::vector<int>& Learner::chosen() const {
 
 std::vector<double> Learner::of_chosen(const std::vector<double>& values) const {
   std::vector<double> out;
-  for (const int l : chosen()) out.push_back(values[l]);
+  for (const int l : chosen()) out.push_back(values[config_.source_of(l)]);
   return out;
 }
 
@@ -279,7 +288,10 @@ std::vector<double> Learner::dual_sum() const {
   std::vector<double> sum;
   sum.reserve(static_cast<std::size_t>(state_.features) * chosen().size());
   for (std::int64_t j = 0; j < state_.features; ++j)
-    for (const int l : chosen_) sum.push_back(state_.dual[j * config_.lanes + l] * state_.lane.scale[l]);
+    for (const int chosen : chosen_) {
+      const int l = config_.source_of(chosen);
+      sum.push_back(state_.dual[j * config_.lanes + l] * state_.lane.scale[l]);
+    }
   return sum;
 }
 
@@ -324,7 +336,7 @@ Learner::Scalars Learner::scalars() const {
   const auto inside = gate_.inside();
   Scalars out{state_.count, state_.clock, state_.features, state_.buffer.size(), state_.lane};
   out.lane.each_field([this](auto, auto& field) { field = of_chosen(field); });
-  for (const int l : chosen()) out.strength.push_back(config_.strength(l, state_.lane));
+  for (const int l : chosen()) out.strength.push_back(config_.strength(config_.source_of(l), state_.lane));
   return out;
 }
 

@@ -110,7 +110,8 @@ class Learner {
   template <class Use>
   void with_weights(bool smoothed, Use&& use) const;
   const std::vector<int>& chosen() const;  // the lane that answers for each model, until the next call
-  std::vector<double> of_chosen(const std::vector<double>& values) const;  // [lane] to [model]
+  std::vector<double> of_chosen(
+      const std::vector<double>& values) const;  // [lane] to [model], of the lane whose problem it is
   std::vector<double> weights_of(const std::vector<int>& lanes, bool smoothed) const;
   std::vector<int> all_lanes() const;
   std::vector<double> dual_objective_unlocked() const;

@@ -177,7 +177,12 @@ Delta Learner::delta(const Learner& base) const {
   delta.loss_factor = power(choice::forgetting, events);
   for (int l = 0; l < mine.lanes; ++l) {
     const bool by_events = config_.window.kind == Window::Kind::decay;
-    delta.factor.push_back(by_events ? power(config_.window.of_lane(l), events) : 1.0);
+    const bool averages = config_.is_average(l);
+    const double before_strength = averages ? before.lane.constant[l] : 0.0;
+    const double ratio = before_strength > 0.0 ? mine.lane.constant[l] / before_strength : 1.0;
+    delta.factor.push_back(averages    ? std::min(1.0, choice::averaging_between(before.count, mine.count) * ratio)
+                           : by_events ? power(config_.window.of_lane(l), events)
+                                       : 1.0);
     fade(faded, l, delta.factor[l]);
   }
   fade_by_events(faded, delta.smooth_factor, delta.loss_factor);

@@ -105,12 +105,12 @@ std::vector<double> Learner::duality_gap() const {
 std::vector<double> Learner::penalty_term(bool smoothed) const {
   const auto inside = gate_.inside();
   const std::vector<double> w = weights_of(all_lanes(), smoothed);
-  std::vector<double> value(config_.lanes, 0.0);
-  for (int l = 0; l < config_.lanes; ++l) {
-    const double mass = state_.lane.mass[l];
-    if (mass > 0.0) value[l] = penalty_value(w, l) / mass;
+  std::vector<double> value;
+  for (const int l : chosen()) {
+    const double mass = state_.lane.mass[config_.source_of(l)];
+    value.push_back(mass > 0.0 ? penalty_value(w, l) / mass : 0.0);
   }
-  return of_chosen(value);
+  return value;
 }
 
 }  // namespace odca

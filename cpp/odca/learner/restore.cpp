@@ -93,7 +93,8 @@ State Learner::checked(State state, const EventBuffer::Table& table, Sums sums) 
     require(state.smooth_mass >= 0.0, "the smoothed mass must not be negative");
     for (const double mass : state.lane.mass) require(mass >= 0.0, "a mass must not be negative");
     for (std::size_t l = 0; l < state.lane.constant.size(); ++l)
-      require(state.lane.constant[l] >= config_.prior_strength[l], "a strength is less than that of the options");
+      require(state.lane.constant[l] >= (config_.is_average(static_cast<int>(l)) ? 0.0 : config_.prior_strength[l]),
+              "a strength is less than that of the options");
   }
   for (const Timeline::Position position : state.seen)
     require(position <= state.timeline.now(), "a feature was seen in the future");

@@ -36,6 +36,7 @@ struct Config {
   Window window;
   int lanes = 1;
   int candidates = 1;  // lanes that learn one model in different ways, of which the best answers: step/choice.hpp
+  std::vector<int> average_of;              // [candidate] whose average it is, or -1; empty if there are no averages
   std::vector<double> rho, prior_strength;  // [lane]
   double kappa = 0.0;
   bool intercept = false;
@@ -52,13 +53,20 @@ struct Config {
 
   int models() const { return lanes / candidates; }
 
+  // The lane whose problem a lane solves: itself, unless it is the average of another.
+  int source_of(int lane) const {
+    const int candidate = lane % candidates;
+    return average_of.empty() || average_of[candidate] < 0 ? lane : lane - candidate + average_of[candidate];
+  }
+  bool is_average(int lane) const { return source_of(lane) != lane; }
+
   // The smallest strength A for which sums of 1 / A do not overflow: smoothing adds many of them.
   double least_strength() const { return kappa > 0.0 ? 1e-300 : 1e-305; }
 
   // Whether a lane's mass is so small that 1 / A would soon overflow; the past is then forgotten.
   bool has_decayed(int lane, double mass) const {
     const auto l = static_cast<std::size_t>(lane);
-    return mass < tiny || rho[l] * mass + prior_strength[l] < least_strength();
+    return mass < tiny || (!is_average(lane) && rho[l] * mass + prior_strength[l] < least_strength());
   }
 
   // A. Candidates keep their constant part in the state, because it adds when learners are merged.

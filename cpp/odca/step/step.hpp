@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "odca/errors.hpp"
 #include "odca/learner/transaction.hpp"
 #include "odca/problem/config.hpp"
+#include "odca/step/choice.hpp"
 #include "odca/step/smoother.hpp"
 #include "odca/step/solve.hpp"
 #include "odca/step/standardiser.hpp"
@@ -51,7 +53,10 @@ class Step {
         transaction_(transaction),
         standardiser_(config, state, transaction),
         smoother_(config, penalty, state, transaction),
-        projection_(config.lanes) {}
+        projection_(config.lanes) {
+    for (int l = 0; l < config.lanes; ++l)
+      if (const int source = config.source_of(l); source != l) averages_.emplace_back(l, source);
+  }
 
   // Makes room for features that appear first in this row.
   void widen(const Row& h) {
@@ -76,6 +81,7 @@ class Step {
       for (int l = 0; l < lanes(); ++l) event.lambda[l] = event.slope[l] = 0.0;
     }
     ++state_.count;
+    each_average([this](int l, int source) { average(l, source); });
     smoother_.append(h.size);
   }
 
@@ -198,6 +204,35 @@ class Step {
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
   LaneState& lane() { return state_.lane; }
 
+  // Calls visit(lane, source) for every lane that is the average of another.
+  template <class Visit>
+  [[gnu::always_inline]] void each_average(Visit visit) const {
+    if constexpr (Lanes == 0)
+      for (const auto& [l, source] : averages_) visit(l, source);
+  }
+
+  // An average begins with the strength of its source at the first event that has a weight. (Its weights do not depend on this.)
+  void begin_average(int l, int source) {
+    if (lane().constant[l] == 0.0) lane().constant[l] = config_.strength(source, lane());
+  }
+
+  // The weights of the source enter its average by a S = q v with this q.
+  double q_of_average(int l, int source) const {
+    const double strength = state_.lane.constant[l];
+    return strength > 0.0 ? state_.lane.scale[source] / strength : 0.0;
+  }
+
+  // After an event: a and U of an average (choice.hpp).
+  void average(int l, int source) {
+    const double now = config_.strength(source, lane());
+    if (!(now > 0.0)) return;  // nothing was learned yet
+    const double k = choice::averaging_at(state_.count), before = 1.0 / lane().constant[l];
+    const double a = k * before + (1.0 - k) / now;
+    decay(l, k * before / a);
+    lane().constant[l] = 1.0 / a;
+    refresh_q(l);
+  }
+
   [[gnu::always_inline]] double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
 
   [[gnu::always_inline]] void show_margin(const Row& h, Event& event) {
@@ -207,6 +242,10 @@ class Step {
     } else {
       for (int l = 0; l < lanes(); ++l)
         event.margin[l] = event.offset[l] + projection_.margin(penalty_, l, lane().q[l]);
+      each_average([&](int l, int source) {
+        const double held_back = projection_.margin(penalty_, l, lane().q[l]) - projection_.margin(penalty_, l, 0.0);
+        event.margin[l] = event.offset[l] + projection_.margin(penalty_, source, q_of_average(l, source)) - held_back;
+      });
     }
     for (int l = 0; l < lanes(); ++l)
       if (!std::isfinite(event.margin[l]))
@@ -360,13 +399,17 @@ class Step {
   }
 
   [[gnu::always_inline]] void solve(Event& event) {
+    for (int l = 0; l < lanes(); ++l) lane().mass[l] += event.weight[l];
+    each_average([this](int l, int source) { begin_average(l, source); });
     for (int l = 0; l < lanes(); ++l) {
-      lane().mass[l] += event.weight[l];
       event.alpha[l] = event.weight[l] * refresh_q(l);
       if (state_.smoothing && lane().q[l] > lane().scale[l] * 1.0000001e300) refuse_strength(l, event);
     }
     projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
                       event.lambda.data(), event.slope.data(), event.z.data());
+    each_average([&](int l, int source) {
+      for (auto* each : {&event.lambda, &event.slope, &event.z}) (*each)[l] = (*each)[source];
+    });
     for (int l = 0; l < lanes(); ++l) {
       if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = event.z[l] = 0.0;
       if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l])) refuse_dual(l, event);
@@ -485,6 +528,7 @@ class Step {
   Standardiser standardiser_;
   Smoother<Penalty, Lanes> smoother_;
   Projection<Penalty, Lanes> projection_;
+  std::vector<std::pair<int, int>> averages_;  // lanes that are averages, and whose
   Event leaving_{config_.lanes};
 };
 

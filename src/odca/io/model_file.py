@@ -25,12 +25,12 @@ from odca.io import container
 from odca.io.atomic import replacing
 from odca.losses import LOSSES, Loss
 from odca.penalties import PENALTIES
-from odca.windows import WINDOWS
+from odca.windows import WINDOWS, Automatic
 
 LONGEST_IN_HEADER = 100_000
 LONGEST_DESCRIPTION = 1_000_000_000
 DESCRIPTION = "description"
-VOCABULARY: dict[str, Any] = {kind.__name__: kind for kind in (*LOSSES, *PENALTIES, *WINDOWS)}
+VOCABULARY: dict[str, Any] = {kind.__name__: kind for kind in (*LOSSES, *PENALTIES, *WINDOWS, Automatic)}
 OF_THE_USER = "a loss of the user's own"
 FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
 """The errors that a damaged or malicious file may cause."""

@@ -37,7 +37,6 @@ class EventOptions(FeatureOptions, total=False):
     loss: Required[object]
     penalty: Penalty
     rho: Numbers | Literal["auto"]
-    window: Window
     smoothing: float
     prior_strength: Numbers
     prior_intercept: Numbers
@@ -55,7 +54,8 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
     "user.age", "tags=a" and "tags=b". Names may be whole numbers, which are treated as text.
 
     loss, penalty, rho, window, smoothing, prior_strength, prior_intercept, intercept_penalty, lanes: options of the `Learner` that
-        does the learning. It can be read as `learner`; do not train it directly, because it knows no names.
+        does the learning. It can be read as `learner`; do not train it directly, because it knows no names. By default, window is
+        "auto".
     n_features: with KL, the largest number of names.
     intercept: adds a constant feature.
     scale: standardises features; "auto" does so unless the penalty is KL, because the values of events have units.
@@ -84,13 +84,14 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
     def __init__(
         self,
         *,
+        window: Window | Literal["auto"] = "auto",
         intercept: bool = True,
         scale: bool | Literal["auto"] = "auto",
         max_pending: int = 10_000,
         **options: Unpack[EventOptions],
     ) -> None:
         _require_names(options)
-        self._begin(options, intercept=intercept, scale=scale, max_pending=max_pending)
+        self._begin({**options, "window": window}, intercept=intercept, scale=scale, max_pending=max_pending)
 
     def _begin(
         self,

@@ -72,7 +72,7 @@ class Calibrated:
     def calibrate(self, margins: Array, targets: Array, **how: Any) -> None:
         """Replace the calibration by one that is learned from the margins of a solution."""
         if self.calibration is not None:
-            self.calibration = Calibration(targets.shape[1], self.learner.window)
+            self.calibration = Calibration(targets.shape[1], self.learner.window.fixed)
             self.calibration.learn(margins, targets, **how)
 
 
@@ -100,7 +100,7 @@ class LinearClassifier(Calibrated, Classifier):
         self.calibration: Calibration | Softmax | None = None
         """What turns margins into probabilities, if they are not log-odds against the rest."""
         if not isinstance(learner.loss, LogLoss):
-            self.calibration = Calibration(len(self.layout.lanes), learner.window)
+            self.calibration = Calibration(len(self.layout.lanes), learner.window.fixed)
 
     @staticmethod
     def targets(classes: Iterable[Any], codes: npt.NDArray[Any], *, spare: bool) -> Array:
@@ -220,7 +220,7 @@ class LinearLabels(Calibrated, ProgressivelyScored[ClassMetrics]):
         self.learner = learner
         self.calibration: Calibration | Softmax | None = None
         if not isinstance(learner.loss, LogLoss):
-            self.calibration = Calibration(learner.lanes, learner.window)
+            self.calibration = Calibration(learner.lanes, learner.window.fixed)
         super().__init__([ClassMetrics() for _ in range(learner.lanes)])
 
     def learn(self, X: Any, targets: Array, *, sample_weight: Array | None, offset: Any, time: Any) -> None:

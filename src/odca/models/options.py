@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.errors import InputError, Remedy
-from odca.learner_options import default_rho, tries_strengths
+from odca.learner_options import can_choose, default_rho
 from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
-from odca.windows import Infinite, Window, as_window
+from odca.windows import Automatic, Window, as_window
 
 Task: TypeAlias = Literal["classes", "numbers"]
 Label: TypeAlias = float | str
@@ -38,9 +38,9 @@ class ModelOptions:
 
     task: whether labels are classes or numbers. None: classes if the loss is for classes, or if labels are text or only two.
     loss: None is log loss for classes and squared error for numbers.
-    penalty, window: as for `Learner`.
-    rho: "auto" learns with several strengths and predicts with the one that has predicted best so far; see `Learner`.
-    smoothing: "auto" follows the window; with rho="auto" it is 0.
+    penalty: as for `Learner`.
+    rho, window: "auto" learns with several and predicts with what has predicted best lately; see `Learner`.
+    smoothing: "auto" follows the window; with rho="auto" or window="auto" it is 0.
     prior_strength: "auto" is a tenth of the squared length of the first event for classes, and 0 for numbers; with
         rho="auto" it is 0.
     intercept, intercept_penalty: whether there is a constant feature, and the factor of its penalty.
@@ -55,7 +55,7 @@ class ModelOptions:
     loss: object | None = None
     penalty: Penalty = L2()  # noqa: RUF009 - frozen
     rho: OrAuto = "auto"
-    window: Window = Infinite()  # noqa: RUF009 - frozen
+    window: Window = Automatic()  # noqa: RUF009 - frozen
     smoothing: OrAuto = "auto"
     prior_strength: OrAuto = "auto"
     intercept: bool = True
@@ -89,16 +89,16 @@ class ModelOptions:
         in_units: whether features have units, so that "auto" scales them. first: the values of the first event's features.
         """
         scale = in_units and not isinstance(self.penalty, KL) if self.scale == "auto" else bool(self.scale)
-        rho, smoothing, strength = self.rho, self.smoothing, self.prior_strength
-        tries = tries_strengths(rho, self.loss)
-        if isinstance(rho, str) and not tries:
-            rho = default_rho(scale=scale)
+        rho, window, smoothing, strength = self.rho, self.window, self.smoothing, self.prior_strength
+        if not can_choose(self.loss):
+            rho, window = default_rho(scale=scale) if isinstance(rho, str) else rho, window.fixed
         if isinstance(smoothing, str):
-            smoothing = 0.0 if tries else self.window.default_smoothing
+            chooses = isinstance(rho, str) or isinstance(window, Automatic)
+            smoothing = 0.0 if chooses else window.default_smoothing
         if isinstance(strength, str):
-            restrained = self.task == "classes" and not tries and not isinstance(self.penalty, KL)
+            restrained = self.task == "classes" and not isinstance(rho, str) and not isinstance(self.penalty, KL)
             strength = _prior_strength_for(np.asarray(first, np.float64), scale=scale) if restrained else 0.0
-        return replace(self, scale=scale, rho=rho, smoothing=smoothing, prior_strength=strength)
+        return replace(self, scale=scale, rho=rho, window=window, smoothing=smoothing, prior_strength=strength)
 
     def of_learner(self, *, lanes: int | None) -> dict[str, Any]:
         """Resolved options as the keywords of `Learner` and `EventLearner`."""

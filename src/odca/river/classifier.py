@@ -31,10 +31,11 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     any time: the model of a late label is the same, to the bit, as if it had been known from the start.
 
     loss: "log_loss" (exact probabilities), "hinge", "squared_hinge", "smooth_hinge", "modified_huber", or an object.
-    penalty, rho: "l2", "elasticnet", "nonnegative" or an object; and its strength, a number or "auto": of six strengths, the one
-        that has predicted best so far.
-    window: "infinite", 0.999 (exponential forgetting), 5000 (the last events), or an object such as HalfLife(3600.0).
-    smoothing: how long predictions average over past weights; "auto" follows the window, and is 0 with rho="auto".
+    penalty, rho: "l2", "elasticnet", "nonnegative" or an object; and its strength, a number or "auto": of several strengths, the
+        one that has predicted best lately.
+    window: "auto" (of several memories, the one that has predicted best lately), "infinite", 0.999 (exponential forgetting), 5000 (the last events), or an object such as HalfLife(3600.0).
+    smoothing: how long predictions average over past weights; "auto" follows the window, and is 0 with rho="auto" or
+        window="auto".
     scale: True (and "auto") divides each number by the root mean square of its non-zero values so far, under the model's own window.
     prior_strength: a constant strength in addition to that of rho, which limits the first updates; "auto" derives it from the first
         event, and is 0 with rho="auto".
@@ -45,7 +46,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCAClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 87.03%
+    Accuracy: 87.91%
     """
 
     kind = "river.ODCAClassifier"
@@ -56,7 +57,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         loss: object = "log_loss",
         penalty: Penalty | str = "l2",
         rho: float | str = "auto",
-        window: Window | str | float = "infinite",
+        window: Window | str | float = "auto",
         smoothing: float | str = "auto",
         intercept: bool = True,
         intercept_penalty: float = 1.0,

@@ -30,7 +30,7 @@ class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[m
     >>> from river import datasets, evaluate, metrics
     >>> model = ODCARegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.266681
+    MAE: 0.2666
     """
 
     kind = "river.ODCARegressor"
@@ -41,7 +41,7 @@ class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[m
         loss: object = "squared_error",
         penalty: Penalty | str = "l2",
         rho: float | str = "auto",
-        window: Window | str | float = "infinite",
+        window: Window | str | float = "auto",
         smoothing: float | str = "auto",
         intercept: bool = True,
         intercept_penalty: float = 1.0,

@@ -34,12 +34,13 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         "smooth_hinge:0.5" with its parameter, or an object such as SmoothHinge(0.5).
     penalty: "l2", "elasticnet", "elasticnet:0.2", "nonnegative", "box:-1,1", or an object: ElasticNet(0.2), Box(-1, 1), ...
     rho: ρ, the strength of the penalty. "auto" is 1/n in `fit` (n is the sum of the weights: LIBLINEAR's C = 1). In `partial_fit`
-        it is, of six strengths, the one that has predicted best so far.
+        it is, of several strengths, the one that has predicted best lately.
         `odca.conversions.from_sgd` and `from_liblinear` translate alpha, l1_ratio and C.
-    window: how past events are weighted: "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
+    window: how past events are weighted: "auto" (of several memories, the one that has predicted best lately; infinite in `fit`);
+        "infinite"; 0.999 (exponential forgetting); 5000 (the last 5,000 events); "36h" or
         "half-life:7d" of event time, or an object such as HalfLife(3600.0): then events need a `time`.
     smoothing: κ in [0, 1], how long predictions average over past weights; "auto" follows the window, and is 0 with
-        rho="auto". `fit` needs none.
+        rho="auto" or window="auto". `fit` needs none.
     fit_intercept, intercept_penalty: the intercept is penalised like a weight, times intercept_penalty.
     scale: True standardises the features with statistics that are updated with every event, under the model's own window (dense X
         is also centred); "auto" does so for dense X, and for sparse X in `partial_fit` but not in `fit`. `coef_` is always in the units
@@ -68,7 +69,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         *,
         penalty: Penalty | str = "l2",
         rho: float | str = "auto",
-        window: Window | str | float = "infinite",
+        window: Window | str | float = "auto",
         smoothing: float | str = "auto",
         fit_intercept: bool = True,
         intercept_penalty: float = 1.0,

@@ -189,6 +189,8 @@ class LinearEstimator(Estimator):
         """A learner for these labels. If `online`, it depends on the first event only, not on how the stream is split into calls."""
         self._begun = self._options_of_learner()
         options = ModelOptions.of(self, task=self._task, intercept=self.fit_intercept)
+        if not online:
+            options = replace(options, window=options.window.fixed)
         if not online and isinstance(options.rho, str):
             options = replace(options, rho=self._automatic_rho(labels) / mass)
         if not online and isinstance(options.prior_strength, str):

@@ -31,7 +31,7 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     prior_strength: "auto" is 0: the updates of a regression shrink as it approaches the label, so the first ones need no limit.
     rho: "auto" is 1/n in `fit` (Ridge's alpha = 1; for losses that grow like |y - z|, divided by the spread of y). In `partial_fit` it
-        is, of six strengths, the one that has predicted best so far.
+        is, of several strengths, the one that has predicted best lately.
     fit_intercept: `fit` penalises how far the intercept is from the mean (or median) of the targets.
 
     The other parameters are those of `ODCAClassifier`. y may have several columns, which are learned together in one pass over X.
@@ -50,7 +50,7 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         *,
         penalty: Penalty | str = "l2",
         rho: float | str = "auto",
-        window: Window | str | float = "infinite",
+        window: Window | str | float = "auto",
         smoothing: float | str = "auto",
         fit_intercept: bool = True,
         intercept_penalty: float = 1.0,
