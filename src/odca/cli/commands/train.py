@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli import INTERRUPTED
-from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_data
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
 from odca.cli.option_types import reads_file, writes_file
@@ -300,7 +300,7 @@ class _Training:
         """Report skipped lines and late classes, even with --quiet."""
         self._warn_if_classes_came_late()
         if self._stream is not None:
-            warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
+            warn_about_data(self._output, self._stream, self._bad_before)
 
 
 def _problem(arguments: argparse.Namespace) -> "ModelOptions":
