@@ -19,6 +19,7 @@ from odca.cli.shared_options import add_model_output_option, add_printing_option
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
+from odca.cli.views.reading import show_reading
 
 if TYPE_CHECKING:
     from odca.models.options import Label, ModelOptions
@@ -96,6 +97,13 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     add_learning_options(parser)
     add_feature_options(parser)
+    writes_file(
+        parser.add_argument(
+            "--schema",
+            metavar="FILE",
+            help="write how each field is read to this file (JSON); if it exists, read the data as it says",
+        )
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -177,6 +185,7 @@ class _Training:
     def _begun(self) -> "tuple[StreamModel, Stream]":
         """A new model, and the stream that it will learn from."""
         from odca.stream.model import StreamModel  # noqa: PLC0415 - after parsing
+        from odca.stream.read.profile import profiles  # noqa: PLC0415 - the same
 
         plain = _why_plain(self._arguments)
         problem = _problem(self._arguments)
@@ -191,6 +200,7 @@ class _Training:
             if isinstance(error, ValueError) and stream.sample.bad_count and self._arguments.on_error == "stop":
                 raise stream.sample.bad_lines(can_be_skipped=True)[0] from error  # a bad line may be the cause
             raise
+        show_reading(self._output, profiles(stream), quiet=self._arguments.quiet)
         self._warn_if_task_is_guessed(model, stream)
         if stream.vocabulary is not None:
             model.vocabulary = stream.vocabulary
