@@ -1,6 +1,9 @@
 // Tables to events: CSV, and columns in memory; and what a sample of CSV tells of its columns.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -14,6 +17,7 @@
 #include "odca/features/vocabulary.hpp"
 #include "odca/ingest/csv/csv.hpp"
 #include "odca/ingest/csv/guess.hpp"
+#include "odca/ingest/json/guess.hpp"
 #include "odca/ingest/table/table.hpp"
 
 namespace odca::bind {
@@ -60,16 +64,17 @@ struct TableColumns {
   }
 };
 
-char character(const std::string& delimiter) {
+text::CsvForm form_of(const std::string& delimiter, bool quoted) {
   if (delimiter.size() != 1) throw InputError("the delimiter must be one character of ASCII; got '" + delimiter + "'");
-  return delimiter[0];
+  return {delimiter[0], quoted};
 }
 
-std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, const std::string& delimiter, bool header,
-                                const FeatureOptions& features, bool skip_bad, const text::Vocabulary* vocabulary) {
-  const char between = character(delimiter);
+std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, const std::string& delimiter, bool quoted,
+                                bool header, const FeatureOptions& features, bool skip_bad,
+                                const text::Vocabulary* vocabulary) {
+  const text::CsvForm form = form_of(delimiter, quoted);
   return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
-    text::read_csv(text, columns.all, between, header, features, skip_bad, block);
+    text::read_csv(text, columns.all, form, header, features, skip_bad, block);
   });
 }
 
@@ -104,42 +109,127 @@ std::unique_ptr<Block> read_table(const TableColumns& columns, const std::vector
   return block;
 }
 
-std::vector<std::string> csv_fields(nb::handle sample, const std::string& delimiter) {
+std::vector<std::string> csv_fields(nb::handle sample, const std::string& delimiter, bool quoted) {
   try {
-    return text::csv_fields(Bytes(sample).text(), character(delimiter));
+    return text::csv_fields(Bytes(sample).text(), form_of(delimiter, quoted));
   } catch (const text::Fault& fault) {
     throw InputError(fault.message);
   }
 }
 
-std::vector<std::string> guess_kinds(nb::handle sample, const std::string& delimiter, std::size_t columns,
-                                     bool header) {
-  std::vector<std::string> out;
-  for (const Kind kind : text::guess_kinds(Bytes(sample).text(), character(delimiter), columns, header))
-    out.emplace_back(name_of(kind));
-  return out;
+const Kind& kind_of(const std::string& name) {
+  for (const auto& [known, kind] : kinds)
+    if (name == known) return kind;
+  throw InputError("there is no kind " + name);
+}
+
+std::vector<text::Tally> tally_csv(nb::handle sample, const std::string& delimiter, bool quoted, std::size_t columns,
+                                   bool header, const FeatureOptions& features) {
+  return text::tally_columns(Bytes(sample).text(), form_of(delimiter, quoted), columns, header,
+                             features.missing_values);
+}
+
+std::vector<std::pair<std::string, text::Tally>> tally_json(nb::handle sample, const FeatureOptions& features) {
+  return text::tally_keys(Bytes(sample).text(), features.missing_values);
+}
+
+nb::str decoded(const std::string& text) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+void bind_tally(nb::module_& m) {
+  using text::Tally;
+  nb::class_<Tally>(m, "Tally")
+      .def(nb::init<>())
+      .def(
+          "add",
+          [](Tally& self, const nb::typed<nb::list, std::optional<nb::str>>& values, const FeatureOptions& features,
+             bool is_string) {
+            for (const nb::handle value : values) {
+              if (value.is_none())
+                self.add_missing();
+              else
+                self.add(nb::cast<std::string_view>(value), features.missing_values, is_string);
+            }
+          },
+          nb::arg("values"), nb::arg("features"), nb::arg("is_string"), "Count values of a column; None is missing.")
+      .def(
+          "kind", [](const Tally& self, const std::string& name) { return name_of(self.kind(name)); }, nb::arg("name"))
+      .def(
+          "exceptions", [](const Tally& self, const std::string& kind) { return self.exceptions(kind_of(kind)); },
+          nb::arg("kind"))
+      .def(
+          "first_exception",
+          [](const Tally& self, const std::string& kind) { return decoded(self.first_exception(kind_of(kind))); },
+          nb::arg("kind"))
+      .def("tells", &Tally::tells, nb::arg("label"))
+      .def_prop_ro("count", &Tally::count)
+      .def_prop_ro("missing", &Tally::missing)
+      .def_prop_ro("distinct", &Tally::distinct)
+      .def_prop_ro("is_constant", &Tally::is_constant)
+      .def_prop_ro("counts_rows", &Tally::counts_rows)
+      .def_prop_ro("example", [](const Tally& self) { return decoded(self.example()); })
+      .def_prop_ro("orders", [](const Tally& self) {
+        const Tally::Orders& orders = self.orders();
+        return std::make_tuple(orders.day_first, orders.month_first, orders.either);
+      });
+  m.def("tally_csv", &tally_csv, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("columns"),
+        nb::arg("header"), nb::arg("features"));
+  m.def("tally_json", &tally_json, nb::arg("sample"), nb::arg("features"));
+}
+
+// The delimiters behind which a quote opens a field; none: quotes mean nothing.
+text::Quoting quoting_of(const std::string& delimiters) {
+  return delimiters.empty() ? text::Quoting() : text::Quoting(delimiters);
+}
+
+std::string_view from(const Bytes& data, std::size_t begin) {
+  if (begin > data.text().size()) throw InputError("the beginning must lie in the data");
+  return data.text();
+}
+
+std::pair<std::size_t, std::size_t> whole_lines(nb::handle data, std::size_t begin, const std::string& delimiters,
+                                                std::size_t most) {
+  const Bytes bytes(data);
+  const text::Lines found = text::whole_lines(from(bytes, begin), begin, quoting_of(delimiters), most);
+  return {found.count, found.end};
+}
+
+std::size_t last_line_end(nb::handle data, std::size_t begin, const std::string& delimiters) {
+  const Bytes bytes(data);
+  const std::string_view text = from(bytes, begin);
+  const text::Quoting quoting = quoting_of(delimiters);
+  const nb::gil_scoped_release free_threads;
+  return text::last_line_end(text, begin, quoting);
 }
 
 }  // namespace
 
 void bind_tables(nb::module_& m) {
   nb::class_<TableColumns>(m, "TableColumns").def(nb::init<const std::vector<PyColumn>&>(), nb::arg("columns"));
-  m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("header"),
-        nb::arg("features"), nb::arg("skip_bad"), nb::arg("vocabulary").none());
+  m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("quoted"),
+        nb::arg("header"), nb::arg("features"), nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def("read_table", &read_table, nb::arg("columns"), nb::arg("values"), nb::arg("rows"), nb::arg("features"),
         nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def(
-      "guess_delimiter", [](nb::handle sample) { return std::string(1, text::guess_delimiter(Bytes(sample).text())); },
-      nb::arg("sample"));
-  m.def("csv_fields", &csv_fields, nb::arg("sample"), nb::arg("delimiter"));
+      "guess_delimiter",
+      [](nb::handle sample, bool quoted) {
+        return std::string(1, text::guess_delimiter(Bytes(sample).text(), quoted));
+      },
+      nb::arg("sample"), nb::arg("quoted"));
+  m.def("csv_fields", &csv_fields, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"));
   m.def(
       "guess_header",
-      [](nb::handle sample, const std::string& delimiter) {
-        return text::guess_header(Bytes(sample).text(), character(delimiter));
+      [](nb::handle sample, const std::string& delimiter, bool quoted, const FeatureOptions& features) {
+        return text::guess_header(Bytes(sample).text(), form_of(delimiter, quoted), features.missing_values);
       },
-      nb::arg("sample"), nb::arg("delimiter"));
+      nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("features"));
+  m.def("whole_lines", &whole_lines, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"), nb::arg("most"),
+        "How many lines are whole, from `begin` on and up to `most`, and where the last of them ends.");
+  m.def("last_line_end", &last_line_end, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"),
+        "Where the last whole line ends, from the beginning of a line on; `begin` if none is whole.");
   m.def("header_fault", &text::header_fault, nb::arg("names"));
-  m.def("guess_kinds", &guess_kinds, nb::arg("sample"), nb::arg("delimiter"), nb::arg("columns"), nb::arg("header"));
+  bind_tally(m);
 }
 
 }  // namespace odca::bind

@@ -1,9 +1,10 @@
 """The options that say where the data are and how to read them. Several commands share them."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.flag_spelling import explain
+from odca.cli.flag_spelling import as_flag, explain
 from odca.cli.option_types import reads_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
@@ -11,11 +12,13 @@ from odca.cli.views.console import Output
 if TYPE_CHECKING:
     from odca.stream import Features, Schema, Stream
     from odca.stream.model import StreamModel
+    from odca.stream.read.findings import Findings
     from odca.stream.read.positions import Position
     from odca.stream.read.stream import BadLines
 
 ROLES = ("label", "weight", "offset", "time", "group", "tag")
 FORMATS = ("auto", "libsvm", "vw", "csv", "jsonl", "arrow", "parquet")
+MOST_MISFITS = 10
 COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 
 
@@ -61,6 +64,11 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) 
         help="whether CSV files begin with the names of their columns (default: detected from the first lines)",
     )
     group.add_argument(
+        "--quote",
+        choices=("double", "none"),
+        help="double, if fields of CSV may be in double quotes; none, if quotes are characters like others (default: double)",
+    )
+    group.add_argument(
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
@@ -88,7 +96,7 @@ FIELD_OPTIONS = {
     "text": "fields that hold text: each lower-cased word is a feature",
     "categorical": "fields whose numbers are codes of categories",
     "numeric": "fields that must hold numbers",
-    "dates": "fields that hold dates, such as 2024-07-31: their month, weekday and hour become categories",
+    "dates": "fields that hold dates: their month, weekday and hour become categories, their trend a number",
     "booleans": "fields that hold true or false, also where they are text",
 }
 
@@ -115,6 +123,17 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
     for option, what in FIELD_OPTIONS.items():
         group.add_argument(f"--{option}", nargs="+", action="extend", default=[], metavar="FIELD", help=what)
     group.add_argument(
+        "--day-first",
+        action=argparse.BooleanOptionalAction,
+        help="whether 7/8/2024 is the 7th of August (default: decided by the first lines; where they do not tell, the 8th of July)",
+    )
+    group.add_argument(
+        "--na-values",
+        nargs="*",
+        metavar="TEXT",
+        help="what stands for a missing value, beside nothing at all (default: NA, NaN, null, None, N/A, ? and the like)",
+    )
+    group.add_argument(
         "--ngrams",
         type=whole_number(1),
         default=1,
@@ -134,12 +153,15 @@ def features_of(arguments: argparse.Namespace) -> "Features":
     from odca.stream import Features  # noqa: PLC0415 - after parsing
 
     try:
+        fields: dict[str, Any] = {option: tuple(getattr(arguments, option)) for option in FIELD_OPTIONS}
         return Features(
             bits=arguments.bits,
             interactions=tuple(tuple(each) for each in arguments.interact),
             ngrams=arguments.ngrams,
             missing=arguments.missing,
-            **{option: tuple(getattr(arguments, option)) for option in FIELD_OPTIONS},
+            na_values=None if arguments.na_values is None else tuple(arguments.na_values),
+            day_first=arguments.day_first,
+            **fields,
         )
     except ValueError as error:
         raise argparse.ArgumentTypeError(explain(error)) from error
@@ -160,14 +182,23 @@ def open_stream(
     """The stream that the arguments name."""
     from odca import _core, stream  # noqa: PLC0415 - after parsing
     from odca.stream.read.errors import listed  # noqa: PLC0415 - the same
+    from odca.stream.read.profile import profiles  # noqa: PLC0415 - the same
+    from odca.stream.read.schema_file import read_schema, write_schema  # noqa: PLC0415 - the same
 
     _core.keep_freed_memory()
+    schema_file = Path(arguments.schema) if features is not None and getattr(arguments, "schema", None) else None
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii()):
         raise argparse.ArgumentTypeError(f"argument --delimiter: must be one character; got {arguments.delimiter!r}")
+    header, quote, format_ = arguments.header, arguments.quote, arguments.format
+    if schema_file is not None and schema_file.exists() and features is not None:
+        schema = read_schema(schema_file, features)
+        delimiter = delimiter or schema.delimiter
+        header = schema.header if header is None else header
+        format_ = schema.format if format_ == "auto" else format_
     opened = stream.open(
         arguments.data,
-        format=arguments.format,
+        format=format_,
         compression=arguments.compression,
         label=arguments.label,
         weight=arguments.weight,
@@ -176,7 +207,8 @@ def open_stream(
         tag=arguments.tag,
         features=features or stream.Features(),
         delimiter=delimiter,
-        header=arguments.header,
+        header=header,
+        quote=quote,
         split_dates=split_dates,
         schema=schema,
         labelled=labelled,
@@ -194,6 +226,8 @@ def open_stream(
         except BaseException:
             opened.close()
             raise
+    if schema_file is not None and not schema_file.exists():
+        write_schema(schema_file, opened.schema, [(each.name, each.use) for each in profiles(opened)])
     if opened.absent:
         Output.of(arguments).warn(
             f"the model was trained on columns that are missing from these data: {listed(opened.absent)}."
@@ -224,7 +258,36 @@ def warn_about_unknown_features(output: Output, model: "StreamModel") -> None:
         )
 
 
-def warn_about_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:
+def warn_about_data(output: Output, stream: "Stream", skipped_before: int = 0) -> None:
+    """Report what was odd in the data and how it was read, and which lines were skipped."""
+    _warn_about_findings(output, stream.findings)
+    _warn_about_bad_lines(output, stream.bad, skipped_before)
+
+
+def _warn_about_findings(output: Output, findings: "Findings") -> None:
+    """Report what was odd in the data, and how it was read."""
+    from odca.stream.read.errors import shown  # noqa: PLC0415 - after parsing
+
+    if findings.first_stray_quote is not None:
+        path, line = findings.first_stray_quote
+        fields = formatting.plural(findings.stray_quotes, "field")
+        output.warn(
+            f"{fields} begin with a quote that is not closed in the same field, first in {shown(path)}, line {line}. A field whose "
+            "quote is never closed ends with its line. If quotes are characters like others in these data, use --quote none."
+        )
+
+    for name, misfit in list(findings.misfits.items())[:MOST_MISFITS]:
+        values = formatting.plural(misfit.count, "value")
+        output.warn(
+            f"{values} of {name!r} {'is' if misfit.count == 1 else 'are'} not of the kind of the others and "
+            f"{'counts' if misfit.count == 1 else 'count'} as missing, first {misfit.text!r} in {shown(misfit.path)}, line {misfit.line}. "
+            f"If {name!r} is a category, use {as_flag('categorical', [name])}."
+        )
+    if len(findings.misfits) > MOST_MISFITS:
+        output.warn(f"... and values of {len(findings.misfits) - MOST_MISFITS:,} other fields.")
+
+
+def _warn_about_bad_lines(output: Output, bad: "BadLines", before: int) -> None:
     """Report how many lines were skipped, and show the first few."""
     if not bad.count + before:
         return

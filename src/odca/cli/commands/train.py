@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli import INTERRUPTED
-from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_data
 from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
@@ -18,7 +18,8 @@ from odca.cli.option_types import reads_file, writes_file
 from odca.cli.shared_options import add_model_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
-from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, what_it_loses_to
+from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
+from odca.cli.views.reading import show_reading
 
 if TYPE_CHECKING:
     from odca.errors import InputError
@@ -97,6 +98,13 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     add_learning_options(parser)
     add_feature_options(parser)
+    writes_file(
+        parser.add_argument(
+            "--schema",
+            metavar="FILE",
+            help="write how each field is read to this file (JSON); if it exists, read the data as it says",
+        )
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -178,12 +186,14 @@ class _Training:
 
     def _begun(self) -> "tuple[StreamModel, Stream]":
         """A new model, and the stream that it will learn from."""
-        from odca.stream.training import begin  # noqa: PLC0415 - after parsing
+        from odca.stream.read.profile import profiles  # noqa: PLC0415 - after parsing
+        from odca.stream.training import begin  # noqa: PLC0415 - the same
 
         arguments, plain = self._arguments, _why_plain(self._arguments)
         problem = _problem(arguments)
         stream = open_stream(arguments, features=features_of(arguments), follow=arguments.follow)
         model, remarks = begin(problem, stream, on_error=arguments.on_error, insists=arguments.auto)
+        show_reading(self._output, profiles(stream), quiet=arguments.quiet)
         if model.options.auto is None:
             self._mode = f"one linear model ({plain or 'the events have offsets'})"
         else:
@@ -240,6 +250,7 @@ class _Training:
         learned = metrics.events - self._events_before
         facts = [
             Fact("events", metrics.events, formatting.count),
+            *unlabelled_facts(self.model.unlabelled),
             Fact("features", self.model.learner.n_features, formatting.count),
             Fact("mode", self._mode),
             Fact("loss", repr(self.model.options.loss), name="loss_name"),
@@ -264,7 +275,7 @@ class _Training:
         for remark in self._remarks:
             self._output.warn(explain(remark))
         if self._stream is not None:
-            warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
+            warn_about_data(self._output, self._stream, self._bad_before)
 
 
 def _problem(arguments: argparse.Namespace) -> "ModelOptions":

@@ -1,7 +1,7 @@
 """Opening a stream: finding out its format and how to read it."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
@@ -9,10 +9,12 @@ from typing import Any, Literal, TypeAlias, cast
 from odca import _core
 from odca.features.records import as_events
 from odca.features.spec import Features, Kind
-from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, wanted
+from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, column_tallies, wanted, with_guessed
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks
 from odca.stream.read.errors import StreamError
+from odca.stream.read.findings import Findings
+from odca.stream.read.guessing import dated, key_tallies
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
 from odca.stream.read.positions import Position
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
@@ -20,10 +22,13 @@ from odca.stream.read.sources import Closing, expand
 
 Path: TypeAlias = str | os.PathLike[str]
 OnError: TypeAlias = Literal["stop", "skip"]
+Quote: TypeAlias = Literal["double", "none"]
 
 SAMPLE_LINES = 1000
 SAMPLE_BYTES = 1 << 20
 MOST_SAMPLES = 10
+DELIMITERS = ",\t;|"
+"""Of CSV, as long as it is not known which one it is."""
 NOT_PREDICTED = ("label", "weight", "time", "group", "tag")
 """Roles that predictions do not need."""
 
@@ -54,12 +59,17 @@ class Stream(Closing):
         """The first events, for inspection. They are in the blocks as well."""
         self.bad = BadLines()
         """The lines that were skipped."""
+        self.findings = Findings()
+        """What was odd in the data, and how it was read all the same."""
+        self.tallies: Mapping[str, _core.Tally] = {}
+        """The values of each field in the first events, counted; empty for formats without fields."""
         self.absent: tuple[str, ...] = ()
         """Columns that were features in the data of the given schema, and are missing here."""
         self._blocks = read_blocks(chunks, reading)
 
     def __iter__(self) -> Iterator[Block]:
         for block in self._blocks:
+            self.findings.add(block)
             if block.bad_count:
                 self.bad.add(block.bad_count, block.bad_lines())
             yield block
@@ -102,6 +112,7 @@ def open(
     features: Features = Features(),  # noqa: B008 - frozen
     delimiter: str | None = None,
     header: bool | None = None,
+    quote: Quote | None = None,
     split_dates: bool = True,
     schema: Schema | None = None,
     labelled: bool = True,
@@ -123,6 +134,7 @@ def open(
     features: which features an event has.
     delimiter, header: of CSV; None detects them from the first lines. The kinds of columns are detected too, unless `features` has
         them.
+    quote: "double" if fields of CSV may be in double quotes, as they usually are; "none" if quotes are ordinary characters.
     split_dates: whether the month, weekday and hour of dates are features, or each date as a category.
     schema: the schema of an earlier stream, whose roles and kinds of columns are used.
     labelled: False for data to predict: columns with a role in `schema` may be missing, except the offset.
@@ -134,6 +146,8 @@ def open(
     """
     if on_error not in {"stop", "skip"}:
         raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
+    if quote not in {None, "double", "none"}:
+        raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
     if format != "auto" and format not in FORMATS:
         raise ValueError(f"format must be 'auto' or one of {', '.join(FORMATS)}; got {format!r}.")
     found = expand(paths)
@@ -145,7 +159,11 @@ def open(
         }.items()
     })  # fmt: skip
     optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
-    wish = _Wish(features, roles, delimiter, header, split_dates, schema if begin.offset else None, schema, optional)
+    if not split_dates:
+        features = replace(features, find_dates=False)
+    quoted = quote == "double" if quote else schema is None or schema.quoted
+    settled = schema if begin.offset else None
+    wish = _Wish(features, roles, delimiter, header, quoted, split_dates, settled, schema, optional)
     chunks: Chunks | Tables
     if tables := binary_format(found[begin.file], format):
         if follow:
@@ -180,6 +198,7 @@ def open(
         chunks.close()
         raise
     stream = Stream(chunks, schema, reading, events)
+    stream.tallies = looked.tallies
     stream.absent = _absent(wish.known, schema)
     return stream
 
@@ -192,6 +211,7 @@ class _Wish:
     roles: Roles
     delimiter: str | None
     header: bool | None
+    quoted: bool
     split_dates: bool
     settled: Schema | None
     known: Schema | None
@@ -224,6 +244,8 @@ class _Looked:
     head: Chunk
     error: Exception | None = None
     """The error that ended the data after that."""
+    tallies: Mapping[str, _core.Tally] = field(default_factory=dict)
+    """The values of each field in the first lines, counted."""
 
 
 def parser_of(schema: Schema) -> Callable[..., Parse]:
@@ -237,28 +259,41 @@ def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
         wish.features, wish.roles, wish.kinds, split_dates=wish.split_dates, optional=wish.optional
     )
     tables.read_only(wanted(schema))
-    return _Looked(schema, tables.head(SAMPLE_LINES))
+    head = tables.head(SAMPLE_LINES)
+    if wish.settled is not None:
+        return _Looked(schema, head)
+    if wish.known is not None:
+        return _Looked(replace(schema, guessed=wish.known.guessed), head)
+    tallies = column_tallies(schema, head)
+    return _Looked(with_guessed(schema, tallies, split_dates=wish.split_dates), head, tallies=tallies)
 
 
 def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Position, wish: _Wish) -> _Looked:
     schema = wish.settled
-    chunks.quoted = (format_ if schema is None else schema.format) == "csv"
+    tallies: dict[str, _core.Tally] = {}
+    delimiters = DELIMITERS if wish.delimiter is None else wish.delimiter
+    if (format_ if schema is None else schema.format) == "csv" and wish.quoted:
+        chunks.delimiters = delimiters if schema is None else schema.delimiter
     head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
     try:
         if schema is None:
-            kind = format_ if format_ != "auto" else recognise_format(found[0], head.data)
-            if kind == "csv" and not chunks.quoted:
-                chunks.quoted = True
+            kind = format_ if format_ != "auto" else recognise_format(found[0], head.data, quoted=wish.quoted)
+            if kind == "csv" and wish.quoted and not chunks.delimiters:
+                chunks.delimiters = delimiters
                 head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
-            schema = _schema_of(kind, head.data, found[0], wish.completed())
+            schema, tallies = _schema_of(kind, head.data, found[0], wish.completed())
     except ValueError as error:
         raise head.error or error from error
+    chunks.delimiters = schema.delimiter if schema.format == "csv" and schema.quoted else ""
     looked_at = Chunk(head.data, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
-    return _Looked(schema, looked_at, head.error)
+    return _Looked(schema, looked_at, head.error, tallies)
 
 
-def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
-    """The schema of text that begins with the sample, with everything from a known schema that does not depend on the format."""
+def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> tuple[Schema, dict[str, _core.Tally]]:
+    """The schema of text that begins with the sample, with everything from a known schema that does not depend on the format.
+
+    Also the values of each field, counted.
+    """
     known, features = wish.known, wish.features
     if known is not None and known.has_indices and kind != "libsvm":
         raise StreamError(
@@ -266,26 +301,35 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
             path=path,
         )
     if kind == "csv":
-        found = table_schema(
+        found, tallies = table_schema(
             sample,
             path,
             features,
             wish.roles,
             delimiter=wish.delimiter,
             header=wish.header,
+            quoted=wish.quoted,
             kinds=wish.kinds,
             split_dates=wish.split_dates,
             optional=wish.optional,
+            known=known is not None,
         )
-        return found if known is None else _as_known(found, known, path)
+        return (found if known is None else _as_known(found, known, path)), tallies
+    tallies, guessed = {}, () if known is None else known.guessed
     if kind == "jsonl":
-        features = features.of_kinds(wish.kinds)
+        tallies, dates = key_tallies(sample, features, wish.roles.by_name())
+        if known is not None:
+            features = features.of_kinds(wish.kinds)
+        elif wish.split_dates:
+            features, guessed = dated(features.of_kinds(dict.fromkeys(dates, "date")), dates), tuple(dates)
     named = known is not None and known.has_names
-    return Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named)
+    schema = Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named, guessed=guessed)
+    return schema, tallies
 
 
 def _as_known(found: Schema, known: Schema, path: str) -> Schema:
     """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be identified."""
+    found = replace(found, guessed=known.guessed)
     if known.format == "jsonl":  # where dates are text, unless an option says otherwise
         texts = {each.name for each in found.columns if each.kind == "date"} - {*known.features.dates}
         columns = (replace(each, kind="category") if each.name in texts else each for each in found.columns)
@@ -328,7 +372,7 @@ def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None
     if schema.has_indices:
         raise ValueError("the model's features are libsvm's indices, but features of events have names.")
     columns = {column.name: column.kind for column in schema.columns}
-    features = schema.features.of_kinds(columns).native(nested=not columns)
+    features = schema.features.of_kinds(columns).native(nested=not columns, guessed=schema.guessed)
     rows = _core.read_events(as_events(events), schema.roles.native(), features, vocabulary)
     if vocabulary is not None:
         rows.resolve(vocabulary.absorb(rows, False), len(vocabulary))
