@@ -29,6 +29,7 @@ RESULTS = (
     "frozen",
     "shards",
     "classes",
+    "before_after",
 )
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
@@ -268,6 +269,20 @@ def merged(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def before_and_after(kind: str, unit: str, factor: float) -> Callable[[list[dict[str, Any]]], str]:
+    """Return a table of what one build takes beside another, in a unit that is 1/factor of what was measured."""
+
+    def lines_of(rows: list[dict[str, Any]]) -> str:
+        lines = [f"| {unit} | before | after | ratio |", "|---|---|---|---|"]
+        for row in rows:
+            if row["kind"] == kind:
+                cells = (f"{factor * row[who]:,.{0 if kind == 'memory' else 2}f}" for who in ("before", "after"))
+                lines.append(f"| {row['work']} | {' | '.join(cells)} | {row['ratio']:.2f} |")
+        return "\n".join(lines)
+
+    return lines_of
+
+
 def share_explained(r2: float) -> str:
     """R², where it is worth its digits."""
     return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
@@ -282,6 +297,8 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "late": late,
     "merged": merged,
     "without_labels": without_labels,
+    "event_times": before_and_after("time", "µs for an event", 1e6),
+    "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),
     "short": short,
     "noted": noted,
     "goals": goals,

@@ -1,7 +1,7 @@
 // Experts that learned from different events become one model, and the reverse.
 //
-// Counts and sums over all events add; what fades (label means, squared errors) is averaged, by the total weight of the events. The experts' weights are linear models in the units of x, z = b + u'x,
-// and are averaged there:
+// Counts and sums over all events add; what fades (label means, squared errors) is averaged, by the total weight of the events. The
+// experts' weights are linear models in the units of x, z = b + u'x, and are averaged there:
 //
 //     u_j        by how many events held the feature: a model that never saw it has no say. Diagonal Newton experts, which have
 //                a prior x and a curvature H_j, by precision: see below
@@ -13,14 +13,15 @@
 // The mean event of all events is the mean of the parts' mean events, so all of these are means weighted by sums, and the order of
 // merging does not matter. A part of a model has the same weights and a share of all sums: merging the parts returns it.
 //
-// By precision: (H_j + p_j) u_j is what a Newton expert has learned of feature j. These add, as the sums H do, but the prior p counts once:
+// By precision: (H_j + p_j) u_j is what a Newton expert has learned of feature j. These add, as the sums H do, but the prior p counts
+// once:
 //
 //     u = sum_k (H_k + p_k) u_k / (sum_k H_k + p)
 //
-// A mean would keep what many models know a little of as small as it is in each of them. If every feature were learned apart from the others,
-// p would be x, in the units of the feature. But features that occur together learn together, each of them less; sums with p = x would then go
-// too far, so p is a quarter of x (docs/auto.md). Parts of a model that was split hold a share of its prior each, and all of it together; where a
-// model never saw a feature it has none.
+// A mean would keep what many models know a little of as small as it is in each of them. If every feature were learned apart from the
+// others, p would be x, in the units of the feature. But features that occur together learn together, each of them less; sums with
+// p = x would then go too far, so p is a quarter of x (docs/auto.md). Parts of a model that was split hold a share of its prior each,
+// and all of it together; where a model never saw a feature it has none.
 #include <algorithm>
 #include <array>
 #include <cmath>
