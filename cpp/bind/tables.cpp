@@ -1,5 +1,6 @@
 // Tables to events: CSV, and columns in memory; and what a sample of CSV tells of its columns.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
@@ -60,16 +61,17 @@ struct TableColumns {
   }
 };
 
-char character(const std::string& delimiter) {
+text::CsvForm form_of(const std::string& delimiter, bool quoted) {
   if (delimiter.size() != 1) throw InputError("the delimiter must be one character of ASCII; got '" + delimiter + "'");
-  return delimiter[0];
+  return {delimiter[0], quoted};
 }
 
-std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, const std::string& delimiter, bool header,
-                                const FeatureOptions& features, bool skip_bad, const text::Vocabulary* vocabulary) {
-  const char between = character(delimiter);
+std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, const std::string& delimiter, bool quoted,
+                                bool header, const FeatureOptions& features, bool skip_bad,
+                                const text::Vocabulary* vocabulary) {
+  const text::CsvForm form = form_of(delimiter, quoted);
   return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
-    text::read_csv(text, columns.all, between, header, features, skip_bad, block);
+    text::read_csv(text, columns.all, form, header, features, skip_bad, block);
   });
 }
 
@@ -104,42 +106,75 @@ std::unique_ptr<Block> read_table(const TableColumns& columns, const std::vector
   return block;
 }
 
-std::vector<std::string> csv_fields(nb::handle sample, const std::string& delimiter) {
+std::vector<std::string> csv_fields(nb::handle sample, const std::string& delimiter, bool quoted) {
   try {
-    return text::csv_fields(Bytes(sample).text(), character(delimiter));
+    return text::csv_fields(Bytes(sample).text(), form_of(delimiter, quoted));
   } catch (const text::Fault& fault) {
     throw InputError(fault.message);
   }
 }
 
-std::vector<std::string> guess_kinds(nb::handle sample, const std::string& delimiter, std::size_t columns,
+std::vector<std::string> guess_kinds(nb::handle sample, const std::string& delimiter, bool quoted, std::size_t columns,
                                      bool header) {
   std::vector<std::string> out;
-  for (const Kind kind : text::guess_kinds(Bytes(sample).text(), character(delimiter), columns, header))
+  for (const Kind kind : text::guess_kinds(Bytes(sample).text(), form_of(delimiter, quoted), columns, header))
     out.emplace_back(name_of(kind));
   return out;
+}
+
+// The delimiters behind which a quote opens a field; none: quotes mean nothing.
+text::Quoting quoting_of(const std::string& delimiters) {
+  return delimiters.empty() ? text::Quoting() : text::Quoting(delimiters);
+}
+
+std::string_view from(const Bytes& data, std::size_t begin) {
+  if (begin > data.text().size()) throw InputError("the beginning must lie in the data");
+  return data.text();
+}
+
+std::pair<std::size_t, std::size_t> whole_lines(nb::handle data, std::size_t begin, const std::string& delimiters,
+                                                std::size_t most) {
+  const Bytes bytes(data);
+  const text::Lines found = text::whole_lines(from(bytes, begin), begin, quoting_of(delimiters), most);
+  return {found.count, found.end};
+}
+
+std::size_t last_line_end(nb::handle data, std::size_t begin, const std::string& delimiters) {
+  const Bytes bytes(data);
+  const std::string_view text = from(bytes, begin);
+  const text::Quoting quoting = quoting_of(delimiters);
+  const nb::gil_scoped_release free_threads;
+  return text::last_line_end(text, begin, quoting);
 }
 
 }  // namespace
 
 void bind_tables(nb::module_& m) {
   nb::class_<TableColumns>(m, "TableColumns").def(nb::init<const std::vector<PyColumn>&>(), nb::arg("columns"));
-  m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("header"),
-        nb::arg("features"), nb::arg("skip_bad"), nb::arg("vocabulary").none());
+  m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("quoted"),
+        nb::arg("header"), nb::arg("features"), nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def("read_table", &read_table, nb::arg("columns"), nb::arg("values"), nb::arg("rows"), nb::arg("features"),
         nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def(
-      "guess_delimiter", [](nb::handle sample) { return std::string(1, text::guess_delimiter(Bytes(sample).text())); },
-      nb::arg("sample"));
-  m.def("csv_fields", &csv_fields, nb::arg("sample"), nb::arg("delimiter"));
+      "guess_delimiter",
+      [](nb::handle sample, bool quoted) {
+        return std::string(1, text::guess_delimiter(Bytes(sample).text(), quoted));
+      },
+      nb::arg("sample"), nb::arg("quoted"));
+  m.def("csv_fields", &csv_fields, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"));
   m.def(
       "guess_header",
-      [](nb::handle sample, const std::string& delimiter) {
-        return text::guess_header(Bytes(sample).text(), character(delimiter));
+      [](nb::handle sample, const std::string& delimiter, bool quoted) {
+        return text::guess_header(Bytes(sample).text(), form_of(delimiter, quoted));
       },
-      nb::arg("sample"), nb::arg("delimiter"));
+      nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"));
+  m.def("whole_lines", &whole_lines, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"), nb::arg("most"),
+        "How many lines are whole, from `begin` on and up to `most`, and where the last of them ends.");
+  m.def("last_line_end", &last_line_end, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"),
+        "Where the last whole line ends, from the beginning of a line on; `begin` if none is whole.");
   m.def("header_fault", &text::header_fault, nb::arg("names"));
-  m.def("guess_kinds", &guess_kinds, nb::arg("sample"), nb::arg("delimiter"), nb::arg("columns"), nb::arg("header"));
+  m.def("guess_kinds", &guess_kinds, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("columns"),
+        nb::arg("header"));
 }
 
 }  // namespace odca::bind

@@ -174,6 +174,8 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("tag", &tags_of)
       .def_prop_ro("bad", &bad_lines_of)
       .def_prop_ro("bad_count", [](const Block& b) { return b.bad_count; })
+      .def_prop_ro("stray_quotes", [](const Block& b) { return b.stray_quotes; })
+      .def_prop_ro("first_stray_quote", [](const Block& b) { return b.first_stray_quote; })
       .def_prop_ro("stopped", [](const Block& b) { return b.stopped; })
       .def_prop_ro("lines", [](const Block& b) { return b.lines; })
       .def_prop_ro("bytes", [](const Block& b) { return b.bytes; })

@@ -145,17 +145,27 @@ inline void check_vocabulary(const text::NameTable& names) {
 }
 
 // The end of a line at or behind `at`.
-inline std::size_t line_end(std::string_view text, std::size_t at, bool quoted) {
+inline std::size_t line_end(std::string_view text, std::size_t at, const text::Quoting& quoting) {
   std::size_t end = 0;
   std::uint32_t breaks = 0;
-  while (end < at) text::next_line(text, end, quoted, breaks);
+  while (end < at) text::next_line(text, end, quoting, breaks);
   return end;
+}
+
+// Lines that are whole before the rest of the text is known are lines of the text.
+inline void check_whole_lines(std::string_view text, const text::Quoting& quoting) {
+  const std::string_view beginning = text.substr(0, text.size() * 2 / 3);
+  const std::size_t last = text::last_line_end(beginning, 0, quoting);
+  const text::Lines whole = text::whole_lines(beginning, 0, quoting, text.size());
+  check(last == whole.end, "the last whole line is found by any search");
+  check(last == 0 || line_end(text, last, quoting) == last, "a whole line stays one");
 }
 
 // Reads the text as a whole and in two halves, and checks all of the above. read(text, options, skip_bad, block).
 template <class Read>
-int run(const Case& given, bool quoted, Read&& read) {
+int run(const Case& given, const text::Quoting& quoting, Read&& read) {
   if (given.text.empty()) return 0;
+  check_whole_lines(given.text, quoting);
   const auto block_of = [&](std::string_view text, std::shared_ptr<const text::NameTable> known) {
     Block block;
     block.known = std::move(known);
@@ -169,7 +179,7 @@ int run(const Case& given, bool quoted, Read&& read) {
   Block all = block_of(given.text, nullptr);
   if (names) check_vocabulary(all.names);
   whole.add(std::move(all));
-  const std::size_t cut = line_end(given.text, given.text.size() * given.cut / 256, quoted);
+  const std::size_t cut = line_end(given.text, given.text.size() * given.cut / 256, quoting);
   if (cut > 0) halves.add(block_of(given.text.substr(0, cut), nullptr));
   if (cut < given.text.size()) halves.add(block_of(given.text.substr(cut), given.more & 1 ? halves.known() : nullptr));
   const Gathered gathered = whole.done();

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (given.more & 2) roles.weight = "w", roles.offset = "o";
   if (given.more & 4) roles.time = "t", roles.group = "g";
   if (given.more & 8) roles.tag = "a.id";
-  return run(given, false, [&](std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
+  return run(given, {}, [&](std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
     odca::text::read_json(text, roles, options, skip_bad, block);
   });
 }

@@ -255,7 +255,7 @@ TEST_CASE("text that is not a number is not consumed") {
 TEST_CASE("line ends are counted, also inside an open quote") {
   const auto breaks = [](std::string_view text) {
     std::uint32_t all = 0, some = 0;
-    for (std::size_t at = 0; at < text.size(); all += some) text::next_line(text, at, true, some);
+    for (std::size_t at = 0; at < text.size(); all += some) text::next_line(text, at, text::Quoting(","), some);
     return all;
   };
   CHECK(breaks("a\nb\n") == 2);
@@ -263,6 +263,7 @@ TEST_CASE("line ends are counted, also inside an open quote") {
   CHECK(breaks("\"a\nb\"\nc") == 3);
   CHECK(breaks("a\n\"b\n") == 2);
   CHECK(breaks("a\n\"b\nc") == 3);
+  CHECK(breaks("a\n\"b\nc\"\nd\"\n") == 4);
 }
 
 // Unicode

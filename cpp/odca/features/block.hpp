@@ -70,9 +70,12 @@ struct Block {
   };
   std::vector<BadLine> bad;    // the first few
   std::int64_t bad_count = 0;  // all
-  bool stopped = false;        // at the first bad line: what follows was not read
-  std::uint32_t lines = 0;     // that were read, the bad one not included where it stopped
-  std::int64_t bytes = 0;      // the same, in bytes
+  // Cells of CSV whose quote is not closed, or is closed before the cell ends: how many, and the line of the first.
+  std::int64_t stray_quotes = 0;
+  std::uint32_t first_stray_quote = 0;
+  bool stopped = false;     // at the first bad line: what follows was not read
+  std::uint32_t lines = 0;  // that were read, the bad one not included where it stopped
+  std::int64_t bytes = 0;   // the same, in bytes
 
   std::int64_t size() const { return rows.size(); }
   std::int32_t n_known() const { return known ? known->size() : 0; }

@@ -8,29 +8,24 @@
 
 #include "odca/features/block.hpp"
 #include "odca/features/quoting.hpp"
+#include "odca/ingest/quotes.hpp"
 
 namespace odca::text {
 
 inline constexpr std::size_t most_bad_lines_kept = 10;
 
-// The next line of the text from `at` on, without its end (\n, \r\n, or the text's); `at` goes behind it. If it may be `quoted`,
-// what stands between double quotes does not end it. `breaks` are the ends of lines inside and behind it.
-inline std::string_view next_line(std::string_view text, std::size_t& at, bool quoted, std::uint32_t& breaks) {
-  const std::size_t from = at;
-  bool inside = false;
-  breaks = 0;
-  while (true) {
-    const void* const found = std::memchr(text.data() + at, '\n', text.size() - at);
-    const std::size_t end =
-        found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : text.size();
-    if (quoted) inside ^= std::count(text.data() + at, text.data() + end, '"') & 1;
-    breaks += found || at < end;
-    at = found ? end + 1 : end;
-    if (inside && found) continue;
-    std::string_view line = text.substr(from, end - from);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    return line;
-  }
+// The next line of the text from `at` on, without its end (\n, \r\n, or the text's); `at` goes behind it. An end of a line in a quoted
+// field does not end it. `breaks` are the ends of lines inside and behind it.
+inline std::string_view next_line(std::string_view text, std::size_t& at, const Quoting& quoting,
+                                  std::uint32_t& breaks) {
+  const char *const from = text.data() + at, *const end = text.data() + text.size();
+  const char* behind = line_end(from, end, quoting, true);
+  at = static_cast<std::size_t>(behind - text.data());
+  breaks = 1;
+  if (quoting.on()) breaks = static_cast<std::uint32_t>(std::count(from, behind, '\n')) + (behind[-1] != '\n');
+  if (behind[-1] == '\n') --behind;
+  if (behind != from && behind[-1] == '\r') --behind;
+  return {from, static_cast<std::size_t>(behind - from)};
 }
 
 // Calls read(), which throws a Fault if the line cannot be read; forget() must then undo what it did. Whether to go on.
@@ -55,11 +50,11 @@ bool attempt(std::string_view line, bool skip_bad, Block& block, Read&& read, Fo
 
 // Calls read(line) for each line, as above.
 template <class Read, class Forget>
-void read_lines(std::string_view text, bool quoted, bool skip_bad, Block& block, Read&& read, Forget&& forget) {
-  quoted = quoted && text.find('"') != text.npos;  // most text has none, and lines end sooner found
+void read_lines(std::string_view text, Quoting quoting, bool skip_bad, Block& block, Read&& read, Forget&& forget) {
+  if (text.find('"') == text.npos) quoting = {};  // as in most text, whose lines end sooner found
   for (std::size_t at = 0; at < text.size();) {
     std::uint32_t breaks = 0;
-    const std::string_view line = next_line(text, at, quoted, breaks);
+    const std::string_view line = next_line(text, at, quoting, breaks);
     const auto read_line = [&] {
       if (const void* const nul = std::memchr(line.data(), '\0', line.size()))
         throw Fault{"there is a NUL byte. Text must be UTF-8",

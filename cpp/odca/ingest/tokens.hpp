@@ -1,7 +1,6 @@
 // Pieces of a line that libsvm's and VW's text have in common.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -12,24 +11,10 @@
 
 namespace odca::text {
 
-inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
 inline const char* behind_blanks(const char* p, const char* end) {
   while (p != end && is_blank(*p)) ++p;
   return p;
 }
-
-// Characters of a kind, looked up instead of compared one by one.
-class Characters {
- public:
-  constexpr explicit Characters(std::string_view all) {
-    for (const char c : all) is_[static_cast<unsigned char>(c)] = true;
-  }
-  constexpr bool has(char c) const { return is_[static_cast<unsigned char>(c)]; }
-
- private:
-  std::array<bool, 256> is_{};
-};
 
 // What lies between blanks, piece by piece.
 class Tokens {

@@ -11,6 +11,7 @@ from odca.cli.views.console import Output
 if TYPE_CHECKING:
     from odca.stream import Features, Schema, Stream
     from odca.stream.model import StreamModel
+    from odca.stream.read.findings import Findings
     from odca.stream.read.positions import Position
     from odca.stream.read.stream import BadLines
 
@@ -59,6 +60,11 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) 
         "--header",
         action=argparse.BooleanOptionalAction,
         help="whether CSV files begin with the names of their columns (default: detected from the first lines)",
+    )
+    group.add_argument(
+        "--quote",
+        choices=("double", "none"),
+        help="double, if fields of CSV may be in double quotes; none, if quotes are characters like others (default: double)",
     )
     group.add_argument(
         "--on-error",
@@ -177,6 +183,7 @@ def open_stream(
         features=features or stream.Features(),
         delimiter=delimiter,
         header=arguments.header,
+        quote=arguments.quote,
         split_dates=split_dates,
         schema=schema,
         labelled=labelled,
@@ -224,7 +231,26 @@ def warn_about_unknown_features(output: Output, model: "StreamModel") -> None:
         )
 
 
-def warn_about_bad_lines(output: Output, bad: "BadLines", before: int = 0) -> None:
+def warn_about_data(output: Output, stream: "Stream", skipped_before: int = 0) -> None:
+    """Report what was odd in the data and how it was read, and which lines were skipped."""
+    _warn_about_findings(output, stream.findings)
+    _warn_about_bad_lines(output, stream.bad, skipped_before)
+
+
+def _warn_about_findings(output: Output, findings: "Findings") -> None:
+    """Report what was odd in the data, and how it was read."""
+    from odca.stream.read.errors import shown  # noqa: PLC0415 - after parsing
+
+    if findings.first_stray_quote is not None:
+        path, line = findings.first_stray_quote
+        fields = formatting.plural(findings.stray_quotes, "field")
+        output.warn(
+            f"{fields} begin with a quote that is not closed in the same field, first in {shown(path)}, line {line}. A field whose "
+            "quote is never closed ends with its line. If quotes are characters like others in these data, use --quote none."
+        )
+
+
+def _warn_about_bad_lines(output: Output, bad: "BadLines", before: int) -> None:
     """Report how many lines were skipped, and show the first few."""
     if not bad.count + before:
         return

@@ -1,4 +1,5 @@
-// One cell of a line of CSV (RFC 4180). Blanks around a cell are not part of it; those inside its quotes are.
+// One cell of a line of CSV; what quotes mean is said in `quotes.hpp`. Blanks around a cell are not part of it; those inside its quotes
+// are.
 #pragma once
 
 #include <string>
@@ -9,74 +10,92 @@
 
 namespace odca::text {
 
+// How cells are told from each other.
+struct CsvForm {
+  char delimiter = ',';
+  bool quoted = true;  // else quotes are characters like others
+
+  Quoting quoting() const { return quoted ? Quoting({&delimiter, 1}) : Quoting(); }
+};
+
 class CsvCell {
  public:
-  explicit CsvCell(char delimiter) : delimiter_(delimiter) {}
+  explicit CsvCell(CsvForm form) : form_(form) {}
 
   // Takes the cell that starts at p, and returns its end: a delimiter's place, or the line's end.
   const char* take(const char* p, const char* const end) {
     while (p != end && skipped(*p)) ++p;
-    return p != end && *p == '"' ? take_quoted(p, end) : take_plain(p, end);
+    return form_.quoted && p != end && *p == '"' ? take_quoted(p, end) : take_plain(p, end);
   }
 
   std::string_view text() const { return text_; }    // without quotes
   std::string_view where() const { return where_; }  // as it stands in the line
+  // How many cells so far had a quote that was not closed, or was closed before their end.
+  std::int64_t stray_quotes() const { return stray_quotes_; }
 
  private:
-  bool skipped(char c) const { return is_blank(c) && c != delimiter_; }
+  bool skipped(char c) const { return is_blank(c) && c != form_.delimiter; }
   static std::string_view between(const char* from, const char* to) {
     return {from, static_cast<std::size_t>(to - from)};
   }
+  // Without the blanks at its end.
+  const char* trimmed(const char* from, const char* last) const {
+    while (last != from && skipped(last[-1])) --last;
+    return last;
+  }
+  const char* cell_end(const char* p, const char* const end) const {
+    while (p != end && *p != form_.delimiter) ++p;
+    return p;
+  }
 
   const char* take_plain(const char* const from, const char* const end) {
-    const char* p = from;
-    for (; p != end && *p != delimiter_; ++p)
-      if (*p == '"')
-        throw Fault{
-            "a quote stands inside a cell that does not begin with one. Quote the whole cell and double the quotes "
-            "inside",
-            between(p, p + 1)};
-    const char* last = p;
-    while (last != from && skipped(last[-1])) --last;
-    text_ = where_ = between(from, last);
+    const char* const p = cell_end(from, end);
+    text_ = where_ = between(from, trimmed(from, p));
     return p;
   }
 
   const char* take_quoted(const char* const from, const char* const end) {
+    const char* const close = Quoting::next_single(from + 1, end);
+    const char* p = close ? close + 1 : end;
     unquoted_.clear();
-    const char* p = from + 1;
-    while (true) {
-      const auto* const quote = static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end - p)));
-      if (!quote) throw Fault{"a quote is opened here and never closed", between(from, from + 1)};
-      unquoted_.append(p, quote);
-      p = quote + 1;
-      if (p == end || *p != '"') break;
-      unquoted_ += '"';
-      ++p;
-    }
-    text_ = unquoted_, where_ = between(from, p);
+    append_inside(from + 1, close ? close : end);
+    where_ = between(from, p);
     while (p != end && skipped(*p)) ++p;
-    if (p != end && *p != delimiter_)
-      throw Fault{"expected the next cell behind a closing quote; got " + shown(between(p, end), 10) +
-                      ". Quotes inside a quoted cell are doubled",
-                  between(p, p + 1)};
+    const bool text_behind = close && p != end && *p != form_.delimiter;
+    if (text_behind) {
+      p = cell_end(p, end);
+      unquoted_.append(close + 1, trimmed(close + 1, p));
+      where_ = between(from, trimmed(from, p));
+    }
+    stray_quotes_ += !close || text_behind;
+    text_ = unquoted_;
     return p;
   }
 
-  char delimiter_;
+  // Of two quotes one.
+  void append_inside(const char* p, const char* const end) {
+    while (const auto* const quote = static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end - p)))) {
+      unquoted_.append(p, quote + 1);
+      p = quote + 2;
+    }
+    unquoted_.append(p, end);
+  }
+
+  CsvForm form_;
   std::string unquoted_;
   std::string_view text_, where_;
+  std::int64_t stray_quotes_ = 0;
 };
 
-// Calls visit(text) for each cell of a line.
+// Calls visit(text) for each cell of a line; returns how many stray quotes there are.
 template <class Visit>
-void each_csv_cell(std::string_view line, char delimiter, Visit&& visit) {
-  CsvCell cell(delimiter);
+std::int64_t each_csv_cell(std::string_view line, CsvForm form, Visit&& visit) {
+  CsvCell cell(form);
   const char *p = line.data(), *const end = p + line.size();
   while (true) {
     p = cell.take(p, end);
     visit(cell.text());
-    if (p == end) return;
+    if (p == end) return cell.stray_quotes();
     ++p;
   }
 }
@@ -95,15 +114,16 @@ struct FirstLine {
   std::size_t next = 0;                       // where that begins
 };
 
-inline FirstLine first_csv_line(std::string_view text, char delimiter) {
+inline FirstLine first_csv_line(std::string_view text, CsvForm form) {
+  const Quoting quoting = form.quoting();
   FirstLine first;
-  while (first.next < text.size() && is_blank_line(first.line, delimiter)) {
+  while (first.next < text.size() && is_blank_line(first.line, form.delimiter)) {
     std::uint32_t breaks = 0;
-    first.line = next_line(text, first.next, true, breaks);
+    first.line = next_line(text, first.next, quoting, breaks);
     first.number = first.next_number;
     first.next_number += breaks;
   }
-  if (is_blank_line(first.line, delimiter)) first.line = {};
+  if (is_blank_line(first.line, form.delimiter)) first.line = {};
   return first;
 }
 

@@ -13,12 +13,17 @@ namespace {
 
 class Reader {
  public:
-  Reader(std::size_t text_size, const std::vector<TableColumn>& columns, char delimiter, const FeatureOptions& options,
+  Reader(std::size_t text_size, const std::vector<TableColumn>& columns, CsvForm form, const FeatureOptions& options,
          Block& block)
-      : text_size_(text_size), block_(block), cells_(columns, options, block), cell_(delimiter), delimiter_(delimiter) {
+      : text_size_(text_size),
+        block_(block),
+        cells_(columns, options, block),
+        cell_(form),
+        form_(form),
+        delimiter_(form.delimiter) {
     // Numbers are read up to where they end, so nothing that can be part of one separates them.
-    if (is_digit(delimiter) || std::string_view("\"\n\r+-.eE").find(delimiter) != std::string_view::npos)
-      throw InputError("the delimiter cannot be " + shown({&delimiter, 1}));
+    if (is_digit(delimiter_) || std::string_view("\"\n\r+-.eE").find(delimiter_) != std::string_view::npos)
+      throw InputError("the delimiter cannot be " + shown({&delimiter_, 1}));
     if (columns.empty()) throw InputError("a table needs a column");
   }
 
@@ -32,7 +37,10 @@ class Reader {
     }
   }
 
-  void forget() { cells_.forget(); }
+  void forget() {
+    cells_.forget();
+    stray_quotes_ = cell_.stray_quotes();
+  }
   void close() { cells_.close(); }
 
  private:
@@ -46,7 +54,14 @@ class Reader {
     }
     if (p != end || plan != last) check_count(line);
     cells_.finish(line);
+    if (cell_.stray_quotes() != stray_quotes_) note_stray_quotes();
     if (block_.size() == 1) reserve(line.size());
+  }
+
+  void note_stray_quotes() {
+    if (block_.stray_quotes == 0) block_.first_stray_quote = block_.lines;
+    block_.stray_quotes += cell_.stray_quotes() - stray_quotes_;
+    stray_quotes_ = cell_.stray_quotes();
   }
 
   // Room for as many rows as there will be if all are like the first: to grow costs more than to read.
@@ -74,10 +89,11 @@ class Reader {
 
   void check_count(std::string_view line) const {
     std::size_t count = 0;
-    each_csv_cell(line, delimiter_, [&](std::string_view) { ++count; });
+    const std::int64_t stray_quotes = each_csv_cell(line, form_, [&](std::string_view) { ++count; });
     if (count != cells_.plans().size())
       throw Fault{"the row has " + std::to_string(count) + (count == 1 ? " field" : " fields") + ", expected " +
-                      std::to_string(cells_.plans().size()),
+                      std::to_string(cells_.plans().size()) +
+                      (stray_quotes ? ". A quote in it is not closed, or is closed before its field ends" : ""),
                   {}};
   }
 
@@ -85,12 +101,14 @@ class Reader {
   Block& block_;
   Cells cells_;
   CsvCell cell_;
+  CsvForm form_;
   char delimiter_;
+  std::int64_t stray_quotes_ = 0;  // of the rows before
 };
 
-void check_header(std::string_view line, const std::vector<TableColumn>& columns, char delimiter) {
+void check_header(std::string_view line, const std::vector<TableColumn>& columns, CsvForm form) {
   std::size_t place = 0;
-  each_csv_cell(line, delimiter, [&](std::string_view name) {
+  each_csv_cell(line, form, [&](std::string_view name) {
     if (place < columns.size() && name != columns[place].name)
       throw Fault{"the header names column " + std::to_string(place + 1) + " " + shown(name) + ", expected " +
                       shown(columns[place].name) + ". The columns must be those that were read before, in their order",
@@ -105,19 +123,19 @@ void check_header(std::string_view line, const std::vector<TableColumn>& columns
 
 }  // namespace
 
-void read_csv(std::string_view text, const std::vector<TableColumn>& columns, char delimiter, bool header,
+void read_csv(std::string_view text, const std::vector<TableColumn>& columns, CsvForm form, bool header,
               const FeatureOptions& options, bool skip_bad, Block& block) {
-  Reader reader(text.size(), columns, delimiter, options, block);
-  const FirstLine first = header ? first_csv_line(text, delimiter) : FirstLine{};
+  Reader reader(text.size(), columns, form, options, block);
+  const FirstLine first = header ? first_csv_line(text, form) : FirstLine{};
   if (!first.line.empty()) {
     block.lines = first.number;
     block.bytes = first.line.data() - text.data();
-    if (!attempt(first.line, false, block, [&] { check_header(first.line, columns, delimiter); }, [] {})) return;
+    if (!attempt(first.line, false, block, [&] { check_header(first.line, columns, form); }, [] {})) return;
   }
   block.lines = first.next_number;
   const auto read = [&](std::string_view line) { reader.read(line); };
   block.bytes = 0;
-  read_lines(text.substr(first.next), true, skip_bad, block, read, [&] { reader.forget(); });
+  read_lines(text.substr(first.next), form.quoting(), skip_bad, block, read, [&] { reader.forget(); });
   block.bytes += static_cast<std::int64_t>(first.next);
   reader.close();
 }

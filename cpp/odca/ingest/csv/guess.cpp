@@ -33,22 +33,18 @@ Cell look_at(std::string_view cell) {
 
 // Calls visit(line) for each line that is not blank.
 template <class Visit>
-void each_line(std::string_view text, char delimiter, Visit&& visit) {
+void each_line(std::string_view text, CsvForm form, Visit&& visit) {
+  const Quoting quoting = form.quoting();
   std::uint32_t breaks = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::string_view line = next_line(text, at, true, breaks);
-    if (!is_blank_line(line, delimiter)) visit(line);
+    const std::string_view line = next_line(text, at, quoting, breaks);
+    if (!is_blank_line(line, form.delimiter)) visit(line);
   }
 }
 
-// What the cells of a line are; nothing if it is not well formed.
-std::vector<Cell> look_at_line(std::string_view line, char delimiter) {
+std::vector<Cell> look_at_line(std::string_view line, CsvForm form) {
   std::vector<Cell> out;
-  try {
-    each_csv_cell(line, delimiter, [&](std::string_view cell) { out.push_back(look_at(cell)); });
-  } catch (const Fault&) {
-    out.clear();
-  }
+  each_csv_cell(line, form, [&](std::string_view cell) { out.push_back(look_at(cell)); });
   return out;
 }
 
@@ -68,15 +64,11 @@ struct Cut {
   bool operator<(const Cut& other) const { return lines != other.lines ? lines < other.lines : cells < other.cells; }
 };
 
-Cut cut_by(std::string_view sample, char delimiter) {
+Cut cut_by(std::string_view sample, CsvForm form) {
   Cut cut;
-  each_line(sample, delimiter, [&](std::string_view line) {
-    std::size_t cells = 1;
-    bool inside = false;
-    for (const char c : line) {
-      inside ^= c == '"';
-      cells += c == delimiter && !inside;
-    }
+  each_line(sample, form, [&](std::string_view line) {
+    std::size_t cells = 0;
+    each_csv_cell(line, form, [&](std::string_view) { ++cells; });
     if (cut.cells == 0) cut.cells = cells;
     cut.lines += cells == cut.cells;
   });
@@ -85,10 +77,10 @@ Cut cut_by(std::string_view sample, char delimiter) {
 
 }  // namespace
 
-std::vector<std::string> csv_fields(std::string_view text, char delimiter) {
+std::vector<std::string> csv_fields(std::string_view text, CsvForm form) {
   std::vector<std::string> out;
-  const std::string_view line = first_csv_line(text, delimiter).line;
-  each_csv_cell(line, delimiter, [&](std::string_view cell) {
+  const std::string_view line = first_csv_line(text, form).line;
+  each_csv_cell(line, form, [&](std::string_view cell) {
     out.emplace_back(cell);
     if (!is_utf8(cell))
       throw Fault{"the field " + std::to_string(out.size()) + " is not UTF-8: " + shown(cell) +
@@ -98,21 +90,21 @@ std::vector<std::string> csv_fields(std::string_view text, char delimiter) {
   return out;
 }
 
-char guess_delimiter(std::string_view sample) {
+char guess_delimiter(std::string_view sample, bool quoted) {
   char best = ',';
   Cut most;
   for (const char delimiter : {',', '\t', ';', '|'}) {
-    const Cut cut = cut_by(sample, delimiter);
+    const Cut cut = cut_by(sample, {delimiter, quoted});
     if (cut.cells > 1 && most < cut) best = delimiter, most = cut;
   }
   return best;
 }
 
-bool guess_header(std::string_view sample, char delimiter) {
-  const std::vector<Cell> cells = look_at_line(first_csv_line(sample, delimiter).line, delimiter);
+bool guess_header(std::string_view sample, CsvForm form) {
+  const std::vector<Cell> cells = look_at_line(first_csv_line(sample, form).line, form);
   const auto has = [&](Cell kind) { return std::find(cells.begin(), cells.end(), kind) != cells.end(); };
   if (has(Cell::number) || has(Cell::date) || !(has(Cell::other) || has(Cell::boolean))) return false;
-  const std::vector<Kind> below = guess_kinds(sample, delimiter, cells.size(), true);
+  const std::vector<Kind> below = guess_kinds(sample, form, cells.size(), true);
   return std::any_of(below.begin(), below.end(), [](Kind kind) { return kind == Kind::number || kind == Kind::date; });
 }
 
@@ -129,11 +121,11 @@ std::string header_fault(const std::vector<std::string>& names) {
   return {};
 }
 
-std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns, bool header) {
+std::vector<Kind> guess_kinds(std::string_view sample, CsvForm form, std::size_t columns, bool header) {
   std::vector<Seen> seen(columns);
-  each_line(sample, delimiter, [&](std::string_view line) {
+  each_line(sample, form, [&](std::string_view line) {
     if (std::exchange(header, false)) return;
-    const std::vector<Cell> cells = look_at_line(line, delimiter);
+    const std::vector<Cell> cells = look_at_line(line, form);
     if (cells.size() != columns) return;
     for (std::size_t k = 0; k < columns; ++k) {
       seen[k].number |= cells[k] == Cell::number;

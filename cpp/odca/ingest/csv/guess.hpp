@@ -7,19 +7,20 @@
 #include <vector>
 
 #include "odca/features/columns.hpp"
+#include "odca/ingest/csv/cell.hpp"
 
 namespace odca::text {
 
-// The cells of the first line that is not blank, without quotes. Throws a Fault if its quotes are wrong, or it is not UTF-8.
-std::vector<std::string> csv_fields(std::string_view text, char delimiter);
+// The cells of the first line that is not blank, without quotes. Throws a Fault if it is not UTF-8.
+std::vector<std::string> csv_fields(std::string_view text, CsvForm form);
 
 // Comma, tab, semicolon or bar: that which cuts the most lines into as many cells as the first; of these the one that makes the
 // most cells. A comma if none cuts the first.
-char guess_delimiter(std::string_view sample);
+char guess_delimiter(std::string_view sample, bool quoted);
 
 // Whether no cell of the first line is a number or a date, while below it a column holds nothing else. A table that is strings all
 // over does not tell: false.
-bool guess_header(std::string_view sample, char delimiter);
+bool guess_header(std::string_view sample, CsvForm form);
 
 // What is wrong with the names of a header: one is empty, or there twice. Nothing if all is well.
 std::string header_fault(const std::vector<std::string>& names);
@@ -32,6 +33,6 @@ std::string header_fault(const std::vector<std::string>& names);
 //   any       nothing but missing values
 //
 // Lines that do not have so many cells say nothing here; to read them is a fault.
-std::vector<Kind> guess_kinds(std::string_view sample, char delimiter, std::size_t columns, bool header);
+std::vector<Kind> guess_kinds(std::string_view sample, CsvForm form, std::size_t columns, bool header);
 
 }  // namespace odca::text

@@ -172,7 +172,7 @@ class Reader {
 void read_json(std::string_view text, const RoleNames& roles, const FeatureOptions& options, bool skip_bad,
                Block& block) {
   Reader reader(roles, options, block);
-  read_lines(text, false, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
+  read_lines(text, {}, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
   reader.close();
 }
 

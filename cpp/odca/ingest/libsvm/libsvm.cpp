@@ -101,7 +101,7 @@ class Reader {
 void read_libsvm(std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
   Reader reader(options, block);
   reader.expect(text.size());
-  read_lines(text, false, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
+  read_lines(text, {}, skip_bad, block, [&](std::string_view line) { reader.read(line); }, [&] { reader.forget(); });
   reader.close();
 }
 

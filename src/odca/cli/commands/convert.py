@@ -5,7 +5,7 @@ import time
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
-from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_data
 from odca.cli.option_types import writes_file
 from odca.cli.shared_options import STANDARD_STREAM, add_printing_options
 from odca.cli.views import formatting
@@ -231,4 +231,4 @@ class _Conversion:
                 Fact("output", self._arguments.output),
             ]
             self._output.summary({"converted": facts})
-        warn_about_bad_lines(self._output, stream.bad)
+        warn_about_data(self._output, stream)

@@ -4,7 +4,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
+from odca.cli.data_options import add_data_options, open_stream, warn_about_data, warn_about_unknown_features
 from odca.cli.files import load_stream_model, open_output
 from odca.cli.option_types import writes_file
 from odca.cli.shared_options import add_answer_option, add_model_argument, add_printing_options
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         output.note(lost)
     output.summary({"evaluated": facts, **metrics_facts(model, evaluator.metrics, evaluator.title)})
     evaluator.show_warnings(output)
-    warn_about_bad_lines(output, stream.bad)
+    warn_about_data(output, stream)
     return 0
 
 

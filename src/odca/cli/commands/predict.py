@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.data_options import add_data_options, open_stream, warn_about_bad_lines, warn_about_unknown_features
+from odca.cli.data_options import add_data_options, open_stream, warn_about_data, warn_about_unknown_features
 from odca.cli.files import load_stream_model, open_output
 from odca.cli.shared_options import add_answer_option, add_model_argument, add_output_option
 from odca.cli.views.console import Output
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features:
         warn_about_unknown_features(output, model)
-    warn_about_bad_lines(output, stream.bad)
+    warn_about_data(output, stream)
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli import INTERRUPTED
-from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_bad_lines
+from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_data
 from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
@@ -264,7 +264,7 @@ class _Training:
         for remark in self._remarks:
             self._output.warn(explain(remark))
         if self._stream is not None:
-            warn_about_bad_lines(self._output, self._stream.bad, self._bad_before)
+            warn_about_data(self._output, self._stream, self._bad_before)
 
 
 def _problem(arguments: argparse.Namespace) -> "ModelOptions":

@@ -81,7 +81,11 @@ class Block:
 
     def line(self, row: int) -> int:
         """The line of the file at which an event begins, counted from 1."""
-        return self._lines_before + int(self.rows.line[row]) + 1
+        return self.file_line(self.rows.line[row])
+
+    def file_line(self, line: int) -> int:
+        """The line of the file, counted from 1, that is this line of the block, counted from 0."""
+        return self._lines_before + int(line) + 1
 
     @property
     def position(self) -> Position:
@@ -101,7 +105,7 @@ class Block:
             StreamError(
                 message.decode(errors="replace") + ".",
                 path=self.path,
-                line=self._lines_before + line + 1,
+                line=self.file_line(line),
                 column=column or None,
             )
             for line, column, message in self.rows.bad

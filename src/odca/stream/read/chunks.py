@@ -1,7 +1,7 @@
 """Cutting the bytes of consecutive files into chunks of whole lines.
 
-A line ends with a newline, except possibly the last one of a file. If quotes matter (CSV), a newline within double quotes
-is part of its line. Chunks are large, so that work per chunk costs little per line. The memory of a chunk is
+A line ends with a newline, except possibly the last one of a file. If quotes matter (CSV), a newline in a quoted field is part of
+its line. Chunks are large, so that work per chunk costs little per line. The memory of a chunk is
 never reused, so that several chunks can be processed at once. Lines are counted by the parser, not here.
 
 Every place between two lines has a `Position`, from which a later run can continue with exactly the same bytes. It contains a
@@ -17,7 +17,7 @@ import numpy as np
 
 from odca import _core
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
-from odca.stream.read.lines import Bytes, first_line_end, last_line_end, last_unquoted_line_end
+from odca.stream.read.lines import Bytes, first_line_end, last_line_end
 from odca.stream.read.peeking import Head, PeekableSource
 from odca.stream.read.positions import Position, can_be_reread, followed_by, former_digest, is_former, verified
 from odca.stream.read.sources import POLL, ByteSource, Closing, StopFlag, another_file, open_bytes
@@ -76,9 +76,8 @@ class Chunks(Closing):
                  slowly, in a pipe or in a followed file, are delivered after a twentieth of a second, however few there are.
     max_line:    the greatest length of a line in bytes, without its newline. A longer one is left out and gives a fault. Memory is
                  bounded by a few times the larger of `size` and this.
-    quoted:      a newline within double quotes does not end a line. A quote that is never closed would turn all the rest into
-                 one line; instead it gives a fault, only the line up to the next newline is left out, and
-                 what follows counts as unquoted.
+    delimiters:  those between which a field may be quoted, so that a newline in it does not end the line (see quotes.hpp); none if quotes
+                 mean nothing. A quoted field that would make its line longer than `max_line` is not closed: it ends with its line.
 
     The lines of a damaged file before the damage are delivered; then a StreamError is raised.
 
@@ -94,7 +93,7 @@ class Chunks(Closing):
         follow: bool = False,
         size: int = SIZE,
         max_line: int = LONGEST_LINE,
-        quoted: bool = False,
+        delimiters: str = "",
     ) -> None:
         if size < 1 or max_line < SHORTEST_LIMIT:
             raise ValueError(f"size must be >= 1 and max_line >= {SHORTEST_LIMIT}; got {size} and {max_line}.")
@@ -108,7 +107,7 @@ class Chunks(Closing):
         self._follow = follow
         self._size = size
         self._max_line = max_line
-        self._quoted = quoted
+        self._delimiters = delimiters
         self._stopped = StopFlag()
         sizes = [_size(path) for path in self._paths]
         known = [each or 0 for each in sizes]
@@ -126,15 +125,15 @@ class Chunks(Closing):
         return self._opened[1].head(size, lines)
 
     @property
-    def quoted(self) -> bool:
-        """Whether a newline within double quotes does not end a line. It may be set before the first chunk is taken."""
-        return self._quoted
+    def delimiters(self) -> str:
+        """The delimiters between which a field may be quoted. They may be set before the first chunk is taken."""
+        return self._delimiters
 
-    @quoted.setter
-    def quoted(self, quoted: bool) -> None:
-        self._quoted = quoted
+    @delimiters.setter
+    def delimiters(self, delimiters: str) -> None:
+        self._delimiters = delimiters
         if self._opened is not None:
-            self._opened[1].quote(quoted)
+            self._opened[1].quote(delimiters)
 
     @property
     def total(self) -> int | None:
@@ -191,7 +190,7 @@ class Chunks(Closing):
         self._earlier = self._earlier or verified(start, self._paths)
         follow = self._follow and file == len(self._paths) - 1
         source = open_bytes(self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped)
-        return source, _Cutter(source, file, start, self._size, self._max_line, self._quoted, self._earlier)
+        return source, _Cutter(source, file, start, self._size, self._max_line, self._delimiters, self._earlier)
 
 
 def _size(path: str) -> int | None:
@@ -202,7 +201,7 @@ class _Cutter:
     """Cuts the bytes of one file into chunks. It reads into a buffer; the rest that was not delivered begins the next buffer."""
 
     def __init__(
-        self, source: ByteSource, file: int, start: Position, size: int, max_line: int, quoted: bool, earlier: str
+        self, source: ByteSource, file: int, start: Position, size: int, max_line: int, delimiters: str, earlier: str
     ) -> None:
         self._source = PeekableSource(source)
         self._file = file
@@ -211,7 +210,7 @@ class _Cutter:
         self._largest = max_line + 1
         self._full_size = max(SHORTEST_LIMIT, min(size, self._largest))
         self._size = max(SHORTEST_LIMIT, self._full_size // START_SMALL)
-        self._quoted = quoted
+        self._delimiters = delimiters
         self._offset = start.offset  # of the buffer's first byte in the file
         self._earlier = earlier
         self.checksum = _core.Checksum()
@@ -219,7 +218,6 @@ class _Cutter:
         self._first = start.offset == 0
         self._mid_line = start.mid_line
         self._line_end = 0  # the end of the last whole line in the buffer
-        self._odd = False  # whether the number of quotes in the buffer is odd, so that its end is within quotes
         self._ended = False
         self._error: Exception | None = None
         self._begun = False
@@ -229,12 +227,12 @@ class _Cutter:
         """The first lines; see `Chunks.head`."""
         self._begin()
         read = self._buffer[: self._filled].tobytes()
-        return self._source.peek(read, size, lines, longest=self._largest, quoted=self._quoted)
+        return self._source.peek(read, size, lines, longest=self._largest, delimiters=self._delimiters)
 
-    def quote(self, quoted: bool) -> None:
-        """Set whether quotes matter, before the first chunk is taken."""
-        self._quoted = quoted
-        self._line_end, self._odd = 0, False
+    def quote(self, delimiters: str) -> None:
+        """Set the delimiters between which a field may be quoted, before the first chunk is taken."""
+        self._delimiters = delimiters
+        self._line_end = 0
         self._find_line_end(0)
 
     def _begin(self) -> None:
@@ -254,15 +252,16 @@ class _Cutter:
             if self._ended and self._source.interrupted:  # the last line may lack its end
                 yield self._deliver(self._line_end, last=True)
                 return
-            if self._ended and not self._odd:
+            if self._ended:
                 yield self._deliver(self._filled, last=True)
                 return
             if self._line_end and not self._begins_blank():
                 yield self._deliver(self._line_end)
             elif self._error is not None:
                 raise self._error
-            elif self._ended or self._filled == self._largest:
-                yield self._fault()
+            elif self._filled == self._largest:
+                first = first_line_end(self._buffer[: self._filled]) if self._delimiters else 0
+                yield self._deliver(first) if first else self._fault()
             elif self._filled == len(self._buffer):
                 self._grow()
 
@@ -312,13 +311,11 @@ class _Cutter:
         return bool(count)
 
     def _find_line_end(self, begin: int) -> None:
-        """Find the last line end from this place on."""
-        new = self._buffer[begin : self._filled]
-        if self._quoted:
-            end, self._odd = last_unquoted_line_end(new, self._odd)
-        else:
-            end = last_line_end(new)
-        if end:
+        """Find the last line end, where the bytes from this place on are new."""
+        if self._delimiters:
+            read = self._buffer.data[: self._filled]
+            self._line_end = _core.last_line_end(read, self._line_end, self._delimiters)
+        elif end := last_line_end(self._buffer[begin : self._filled]):
             self._line_end = begin + end
 
     def _fill(self) -> None:
@@ -347,25 +344,18 @@ class _Cutter:
         )
         self._size = min(2 * self._size, self._full_size)
         self._pass(length, reuse=few)
-        self._line_end = 0  # `_odd` stays valid: delivered lines hold an even number of quotes
-        self._first = False
+        self._line_end, self._first = 0, False
+        if self._filled:
+            self._find_line_end(0)
         return chunk
 
     def _fault(self) -> Chunk:
-        """Skip the buffer's first line, which is too long or has an open quote."""
-        line_end = first_line_end(self._buffer[: self._filled]) if self._quoted else 0
-        dropped = line_end or self._filled
-        if self._ended:
-            fault = "a double quote is opened in the line and never closed."
-        elif line_end:
-            fault = f"a double quote is opened in the line and not closed within {self._largest - 1} bytes."
-        else:
-            fault = f"the line has more than {self._largest - 1} bytes."
-        self._mid_line = not line_end and not self._ended
+        """Skip the buffer, whose line is too long."""
+        dropped = self._filled
+        self._mid_line = True
         begin, first = self._offset, self._first
         self._pass(dropped, reuse=False)
-        self._line_end, self._odd, self._first = 0, False, False
-        self._find_line_end(0)
+        self._line_end, self._first = 0, False
         return Chunk(
             b"",
             self._source.path,
@@ -373,7 +363,7 @@ class _Cutter:
             begin,
             first,
             last=False,
-            fault=fault,
+            fault=f"the line has more than {self._largest - 1} bytes.",
             dropped=dropped,
             mid_line=self._mid_line,
             before=self.checksum.copy(),
@@ -386,7 +376,7 @@ class _Cutter:
             line_end = first_line_end(self._buffer[: self._filled])
             self._pass(line_end or self._filled)
             self._mid_line = not line_end
-            self._line_end, self._odd = 0, False
+            self._line_end = 0
             self._find_line_end(0)
 
     def _pass(self, length: int, *, reuse: bool = True) -> None:

@@ -3,11 +3,9 @@
 import time
 from typing import NamedTuple
 
-import numpy as np
-
+from odca import _core
 from odca.stream.read.decompression import PIECE
 from odca.stream.read.errors import StreamError
-from odca.stream.read.lines import NEWLINE, unquoted_line_ends
 from odca.stream.read.sources import ByteSource
 
 TIMEOUT = 1.0  # seconds to wait for more of the first lines
@@ -31,15 +29,15 @@ class PeekableSource:
         self._ahead = memoryview(b"")
         self._end: Exception | bool = False  # whether the data ended after that, or the error
 
-    def peek(self, read: bytes, size: int, lines: int, *, longest: int, quoted: bool) -> Head:
+    def peek(self, read: bytes, size: int, lines: int, *, longest: int, delimiters: str) -> Head:
         """The first lines, of which the bytes `read` were read already: about `size` bytes or `lines` lines.
 
         If lines are long, they are 20 lines or `longest` bytes, or the first two lines, unless these are longer than `longest`. Fewer if
         they do not arrive soon, but at least one.
         """
         data, until = bytearray(read) + self._ahead, time.monotonic() + TIMEOUT
-        found = _Lines(lines, quoted)
-        found.add(data)
+        found = _Lines(lines, delimiters)
+        found.look_at(data)
         piece = memoryview(bytearray(PIECE))
         while not self._end and (
             (len(data) < size and found.count < lines)
@@ -54,7 +52,7 @@ class PeekableSource:
             except (StreamError, OSError) as failure:
                 count, self._end = 0, failure
             data += piece[:count]
-            found.add(piece[:count])
+            found.look_at(data)
         self._ahead = memoryview(data)[len(read) :]
         error = self._end if isinstance(self._end, Exception) else None
         if not found.count and not self._end:
@@ -86,22 +84,17 @@ class PeekableSource:
 class _Lines:
     """Counts whole lines, up to `most`, from the first one that is not blank. `end` is the place after the last of them."""
 
-    def __init__(self, most: int, quoted: bool) -> None:
-        self._most, self._quoted = most, quoted
-        self._seen = 0
-        self._odd = False  # whether the number of quotes so far is odd
-        self._begun = False
+    def __init__(self, most: int, delimiters: str) -> None:
+        self._most, self._delimiters = most, delimiters
+        self._begin = 0  # of the first line that is not blank
         self.count = self.end = 0
 
-    def add(self, piece: bytearray | memoryview) -> None:
-        blank = 0 if self._begun else len(piece) - len(bytes(piece).lstrip())
-        self._begun |= blank < len(piece)
-        data = np.frombuffer(piece, np.uint8)[blank:]
-        ends, self._odd = (
-            unquoted_line_ends(data, self._odd) if self._quoted else (np.flatnonzero(data == NEWLINE), False)
-        )
-        ends = ends[: self._most - self.count]
-        if len(ends):
-            self.count += len(ends)
-            self.end = self._seen + blank + int(ends[-1]) + 1
-        self._seen += len(piece)
+    def look_at(self, data: bytearray) -> None:
+        """Count the lines of data that go on where those before ended."""
+        if not self.count:
+            self._begin = len(data) - len(data[self._begin :].lstrip())
+        begin = self.end or self._begin
+        count, end = _core.whole_lines(data, begin, self._delimiters, self._most - self.count)
+        if count:
+            self.count += count
+            self.end = end

@@ -89,6 +89,8 @@ class Schema:
     delimiter: str = ","
     header: bool = True
     """Whether a file of CSV begins with the names of its columns."""
+    quoted: bool = True
+    """Whether fields of CSV may be in double quotes."""
     named: bool = False
     """Whether the numbers of libsvm's text are names, as they are to a model that has learned from text of another format."""
 
@@ -122,9 +124,9 @@ class Schema:
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Schema":
         """The reverse. ValueError (or the like) for what `as_options` cannot have made."""
-        if set(options) != {each.name for each in fields(cls)} or options["format"] not in FORMATS:
+        known = {"quoted": True, **options}  # older files do not say it
+        if set(known) != {each.name for each in fields(cls)} or options["format"] not in FORMATS:
             raise ValueError("its schema is not described as it should be.")
-        known = dict(options)
         known["features"] = Features.from_options(options["features"])
         known["roles"] = Roles(**options["roles"])
         known["columns"] = _columns_of(options["columns"])
@@ -135,8 +137,8 @@ class Schema:
             raise ValueError("the label of its schema, or the like, has no name.")
         if type(known["delimiter"]) is not str or len(known["delimiter"].encode()) != 1:
             raise ValueError("the delimiter of its schema is no character.")
-        if type(known["header"]) is not bool or type(known["named"]) is not bool:
-            raise ValueError("its schema does not say whether there is a header, or names.")
+        if not all(type(known[name]) is bool for name in ("header", "quoted", "named")):
+            raise ValueError("its schema does not say whether there is a header, or quotes, or names.")
         return cls(**known)
 
 
@@ -174,6 +176,7 @@ class Parser:
             data,
             columns=self._columns,
             delimiter=schema.delimiter,
+            quoted=schema.quoted,
             header=schema.header and first,
             features=self._features,
             skip_bad=self._skip_bad,
@@ -196,7 +199,7 @@ def native_columns(schema: Schema) -> list[NativeColumn]:
     return columns
 
 
-def recognise_format(path: str, head: bytes) -> Format:
+def recognise_format(path: str, head: bytes, *, quoted: bool = True) -> Format:
     """The format of a file, from its first bytes and its name. StreamError if they do not tell."""
     for magic, format_ in MAGIC.items():
         if head.startswith(magic):
@@ -215,7 +218,7 @@ def recognise_format(path: str, head: bytes) -> Format:
             return "libsvm"
         if all(_VW.match(line) for line in data):
             return "vw"
-        delimiter = _core.guess_delimiter(head)
+        delimiter = _core.guess_delimiter(head, quoted)
         if all(delimiter in line for line in data):
             return "csv"
     raise StreamError(
@@ -238,6 +241,7 @@ def table_schema(
     *,
     delimiter: str | None,
     header: bool | None,
+    quoted: bool,
     kinds: Mapping[str, Kind],
     split_dates: bool = True,
     optional: Collection[str] = (),
@@ -246,22 +250,22 @@ def table_schema(
 
     Of the roles, the `optional` ones may name columns that are not there.
     """
-    separator = delimiter or _core.guess_delimiter(sample)
+    separator = delimiter or _core.guess_delimiter(sample, quoted)
     try:
-        first = _core.csv_fields(sample, separator)
+        first = _core.csv_fields(sample, separator, quoted)
     except ValueError as error:
         raise StreamError(f"{error}.", path=path, line=1) from error
     if header is None:
         named = {*first}.intersection((*roles.by_name(), *kinds))
         is_name = (not re.fullmatch(r"-?\d+", name) for name in named)  # numbers are places, or values
-        header = any(is_name) or _core.guess_header(sample, separator)
+        header = any(is_name) or _core.guess_header(sample, separator, quoted)
     names = first if header else [str(number) for number in range(1, len(first) + 1)]
     fault = _core.header_fault(names)
     if fault:
         raise StreamError(fault, path=path, line=1)
     if header and len(names) > 1 and b'"' not in sample:  # within quotes a line may be anything
         _refuse_second_header(sample, path)
-    guessed: Sequence[Any] = _core.guess_kinds(sample, separator, len(names), header)
+    guessed: Sequence[Any] = _core.guess_kinds(sample, separator, quoted, len(names), header)
     roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
     said = {**features.kinds(), **kinds}
     columns = tuple(
@@ -274,6 +278,7 @@ def table_schema(
         columns=with_time(columns, roles),
         delimiter=separator,
         header=header,
+        quoted=quoted,
     )
 
 

@@ -13,6 +13,7 @@ from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, w
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks
 from odca.stream.read.errors import StreamError
+from odca.stream.read.findings import Findings
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
 from odca.stream.read.positions import Position
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
@@ -20,10 +21,13 @@ from odca.stream.read.sources import Closing, expand
 
 Path: TypeAlias = str | os.PathLike[str]
 OnError: TypeAlias = Literal["stop", "skip"]
+Quote: TypeAlias = Literal["double", "none"]
 
 SAMPLE_LINES = 1000
 SAMPLE_BYTES = 1 << 20
 MOST_SAMPLES = 10
+DELIMITERS = ",\t;|"
+"""Of CSV, as long as it is not known which one it is."""
 NOT_PREDICTED = ("label", "weight", "time", "group", "tag")
 """Roles that predictions do not need."""
 
@@ -54,12 +58,15 @@ class Stream(Closing):
         """The first events, for inspection. They are in the blocks as well."""
         self.bad = BadLines()
         """The lines that were skipped."""
+        self.findings = Findings()
+        """What was odd in the data, and how it was read all the same."""
         self.absent: tuple[str, ...] = ()
         """Columns that were features in the data of the given schema, and are missing here."""
         self._blocks = read_blocks(chunks, reading)
 
     def __iter__(self) -> Iterator[Block]:
         for block in self._blocks:
+            self.findings.add(block)
             if block.bad_count:
                 self.bad.add(block.bad_count, block.bad_lines())
             yield block
@@ -102,6 +109,7 @@ def open(
     features: Features = Features(),  # noqa: B008 - frozen
     delimiter: str | None = None,
     header: bool | None = None,
+    quote: Quote | None = None,
     split_dates: bool = True,
     schema: Schema | None = None,
     labelled: bool = True,
@@ -123,6 +131,7 @@ def open(
     features: which features an event has.
     delimiter, header: of CSV; None detects them from the first lines. The kinds of columns are detected too, unless `features` has
         them.
+    quote: "double" if fields of CSV may be in double quotes, as they usually are; "none" if quotes are ordinary characters.
     split_dates: whether the month, weekday and hour of dates are features, or each date as a category.
     schema: the schema of an earlier stream, whose roles and kinds of columns are used.
     labelled: False for data to predict: columns with a role in `schema` may be missing, except the offset.
@@ -134,6 +143,8 @@ def open(
     """
     if on_error not in {"stop", "skip"}:
         raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
+    if quote not in {None, "double", "none"}:
+        raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
     if format != "auto" and format not in FORMATS:
         raise ValueError(f"format must be 'auto' or one of {', '.join(FORMATS)}; got {format!r}.")
     found = expand(paths)
@@ -145,7 +156,9 @@ def open(
         }.items()
     })  # fmt: skip
     optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
-    wish = _Wish(features, roles, delimiter, header, split_dates, schema if begin.offset else None, schema, optional)
+    quoted = quote == "double" if quote else schema is None or schema.quoted
+    settled = schema if begin.offset else None
+    wish = _Wish(features, roles, delimiter, header, quoted, split_dates, settled, schema, optional)
     chunks: Chunks | Tables
     if tables := binary_format(found[begin.file], format):
         if follow:
@@ -192,6 +205,7 @@ class _Wish:
     roles: Roles
     delimiter: str | None
     header: bool | None
+    quoted: bool
     split_dates: bool
     settled: Schema | None
     known: Schema | None
@@ -242,17 +256,20 @@ def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
 
 def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Position, wish: _Wish) -> _Looked:
     schema = wish.settled
-    chunks.quoted = (format_ if schema is None else schema.format) == "csv"
+    delimiters = DELIMITERS if wish.delimiter is None else wish.delimiter
+    if (format_ if schema is None else schema.format) == "csv" and wish.quoted:
+        chunks.delimiters = delimiters if schema is None else schema.delimiter
     head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
     try:
         if schema is None:
-            kind = format_ if format_ != "auto" else recognise_format(found[0], head.data)
-            if kind == "csv" and not chunks.quoted:
-                chunks.quoted = True
+            kind = format_ if format_ != "auto" else recognise_format(found[0], head.data, quoted=wish.quoted)
+            if kind == "csv" and wish.quoted and not chunks.delimiters:
+                chunks.delimiters = delimiters
                 head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
             schema = _schema_of(kind, head.data, found[0], wish.completed())
     except ValueError as error:
         raise head.error or error from error
+    chunks.delimiters = schema.delimiter if schema.format == "csv" and schema.quoted else ""
     looked_at = Chunk(head.data, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
     return _Looked(schema, looked_at, head.error)
 
@@ -273,6 +290,7 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
             wish.roles,
             delimiter=wish.delimiter,
             header=wish.header,
+            quoted=wish.quoted,
             kinds=wish.kinds,
             split_dates=wish.split_dates,
             optional=wish.optional,
