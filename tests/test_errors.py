@@ -21,6 +21,7 @@ from odca.stream.model import StreamModel
 from odca.stream.read.refused_events import EventError
 
 SOURCES = Path(odca.__file__).parent
+CORE = Path(__file__).parents[1] / "cpp" / "odca"
 X = np.ones((4, 3))
 Y = np.array([1.0, -1.0, 1.0, -1.0])
 
@@ -151,6 +152,9 @@ def test_every_option_that_an_error_names_has_a_flag() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Remedy"
         for keyword in node.keywords
+        if keyword.arg is not None
     }
-    assert {"label", "classes", "scale"} <= named <= FLAGS.keys()
+    core = [path.read_text() for path in sorted(CORE.rglob("*.[ch]pp"))]
+    named |= {option for text in core for option in re.findall(r"\({([a-z_]+)}\)", text)}
+    assert {"label", "classes", "scale", "na_values", "day_first"} <= named <= FLAGS.keys()
     assert all(as_flag(str(option)).startswith("--") for option in named)

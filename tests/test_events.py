@@ -242,8 +242,8 @@ def test_a_name_with_an_equals_sign_is_not_a_category() -> None:
     model = a_model()
     model.learn_one({"a=b": 1.0, "a": "b", "c": ""}, 1.0)
     model.learn_one({"a": "b"}, -1.0)
-    assert model.features == ["a=b", ("a", "b"), ("c", "")]
-    assert list(model.weights()) == ["", "a=b", "a==b", "c="]
+    assert model.features == ["a=b", ("a", "b"), ("c", None)]
+    assert list(model.weights()) == ["", "a=b", "a==b", "c is missing"]
     assert list(model.explain_one({"a": "b"})) == ["", "a=b"]
     assert model.weights()["a=b"] != model.weights()["a==b"]
 
@@ -260,7 +260,7 @@ def test_predicting_ignores_unknown_names_and_does_not_add_them() -> None:
 
 
 def test_missing_values_are_ignored_indicated_or_refused() -> None:
-    for nothing in (None, math.nan):
+    for nothing in (None, math.nan, "", "NA", "nan", "null", "?"):
         model = a_model(missing="ignore")
         model.learn_one({"a": nothing, "b": 1.0}, 1.0)
         assert model.features == ["b"]
@@ -269,7 +269,7 @@ def test_missing_values_are_ignored_indicated_or_refused() -> None:
         model.learn_one({"a": "x"}, 1.0)
         assert model.features == [("a", None), "b", ("a", "x")]
         assert list(model.weights()) == ["", "a is missing", "b", "a=x"]
-        with pytest.raises(ValueError, match=r"'a' is missing.*choose missing="):
+        with pytest.raises(ValueError, match=r"'a' is missing. .*\(`missing`\)"):
             a_model(missing="error").learn_one({"a": nothing}, 1.0)
 
 
@@ -306,7 +306,12 @@ REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "a name that is no text": ({"new": 1.0, "\ud800": 1.0}, 1.0, ValueError, "UTF-8"),
     "a category that is no text": ({"new": "y", "b": "\ud800"}, 1.0, ValueError, "UTF-8"),
     "a label": ({"new": "y", "b": 1.0}, math.nan, ValueError, "label|finite|y"),
-    "a text as a label": ({"new": "y", "b": 1.0}, "1", TypeError, "number"),
+    "a text as a label": (
+        {"new": "y", "b": 1.0},
+        "late",
+        TypeError,
+        "a label must be a number; got 'late'. .*ODCAClassifier",
+    ),
     "no label": ({"new": "y", "b": 1.0}, None, TypeError, "number"),
     "no event": (["new"], 1.0, TypeError, "an event must be a dictionary"),
     "a text": ("new", 1.0, TypeError, "an event must be a dictionary"),

@@ -25,6 +25,14 @@ std::string below(std::string_view path, std::string_view key) {
 
 }  // namespace
 
+std::string in_words(const text::Fault& fault) {
+  std::string remedy = fault.remedy;
+  for (char& c : remedy)
+    if (c == '{' || c == '}') c = '`';
+  if (remedy.ends_with('.')) remedy.pop_back();
+  return remedy.empty() ? fault.message : fault.message + ". " + remedy;
+}
+
 void DictionaryVisitor::require_mapping(nb::handle event) {
   if (!nb::hasattr(event, "items"))
     throw nb::type_error(("an event must be a dictionary of names and values; got " + name_of_type(event) +
@@ -36,7 +44,8 @@ void DictionaryVisitor::require_mapping(nb::handle event) {
 void DictionaryVisitor::read_number(PyObject* key, PyObject* number) {
   const std::string_view path = utf8(key);
   text::Field field = builder_.described(path);
-  if (!field.is_plain_number() || (has_roles_ && roles_.role_of(path) != text::Role::feature))
+  if (!field.is_plain_number() || builder_.options().missing_values.has_numbers() ||
+      (has_roles_ && roles_.role_of(path) != text::Role::feature))
     return read_value(path, number, 0);
   builder_.number(field, PyFloat_AS_DOUBLE(number), {});
   if (field.index < remembered_below_) recent_.add(key, field);
@@ -90,17 +99,23 @@ void DictionaryVisitor::read_array(std::string_view path, nb::handle items, int 
 
 namespace {
 
-// The parts of a date are categories of these names.
-nb::dict parts_of(text::Moment moment) {
+// The parts of a date are categories of these names, but for the years of the trend, which are numbers.
+nb::dict parts_of(text::Moment moment, bool trend) {
   const text::CalendarParts parts = text::calendar(moment.seconds);
   nb::dict out;
   const auto add = [&](const char* name, int number) { out[name] = nb::str(std::to_string(number).c_str()); };
   if (moment.with_time) add("hour", parts.hour);
   add("weekday", parts.weekday), add("month", parts.month);
+  if (!trend) return out;
+  const text::YearPart part = text::year_part(moment.seconds);
+  nb::dict years;
+  years[std::to_string(part.year).c_str()] = nb::float_(1.0 - part.passed);
+  if (part.passed > 0.0) years[std::to_string(part.year + 1).c_str()] = nb::float_(part.passed);
+  out["trend"] = years;
   return out;
 }
 
-nb::object plain_scalar(const std::string& path, nb::handle item) {
+nb::object plain_scalar(const std::string& path, nb::handle item, const text::FeatureOptions& options) {
   if (path.empty()) throw InputError("an event has a feature without a name. Give it a name, or ignore it");
   nb::object kept;
   std::string digits;
@@ -109,7 +124,7 @@ nb::object plain_scalar(const std::string& path, nb::handle item) {
   switch (value.type) {
     case text::Value::Type::text: return kept;
     case text::Value::Type::boolean: return nb::bool_(value.number != 0.0);
-    case text::Value::Type::date: return parts_of(value.moment);
+    case text::Value::Type::date: return parts_of(value.moment, options.trend);
     default: break;
   }
   if (std::isinf(value.number)) throw InputError(text::shown(path) + " must be finite; got " + show(value.number));
@@ -118,25 +133,27 @@ nb::object plain_scalar(const std::string& path, nb::handle item) {
 
 }  // namespace
 
-nb::object DictionaryVisitor::plain_value(const std::string& path, nb::handle item, int depth) {
+nb::object DictionaryVisitor::plain_value(const std::string& path, nb::handle item, int depth,
+                                          const text::FeatureOptions& options) {
   require_depth(depth);
-  if (PyDict_Check(item.ptr())) return plain_fields(path + ".", item, depth + 1);
-  if (!is_array(item)) return plain_scalar(path, item);
+  if (PyDict_Check(item.ptr())) return plain_fields(path + ".", item, depth + 1, options);
+  if (!is_array(item)) return plain_scalar(path, item, options);
   const nb::object all = nb::steal(PySequence_Tuple(item.ptr()));
   if (!all.is_valid()) throw nb::python_error();
   nb::list out;
   for (std::size_t k = 0; k < nb::len(all); ++k)
-    out.append(plain_value(below(path, std::to_string(k)), nb::object(all[k]), depth + 1));
+    out.append(plain_value(below(path, std::to_string(k)), nb::object(all[k]), depth + 1, options));
   return out;
 }
 
-nb::dict DictionaryVisitor::plain_fields(const std::string& prefix, nb::handle fields, int depth) {
+nb::dict DictionaryVisitor::plain_fields(const std::string& prefix, nb::handle fields, int depth,
+                                         const text::FeatureOptions& options) {
   nb::dict out;
   each_item(fields, [&](PyObject* key, PyObject* item) {
     const nb::object held = nb::borrow(item), name = as_name(key);
     const std::string path = prefix + std::string(utf8(name));
     if (out.contains(name)) throw InputError(text::shown(path) + " is there twice");
-    out[name] = plain_value(path, held, depth);
+    out[name] = plain_value(path, held, depth, options);
   });
   return out;
 }

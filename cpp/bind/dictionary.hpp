@@ -20,6 +20,9 @@ namespace nb = nanobind;
 
 using EventList = nb::typed<nb::list, nb::any>;
 
+// What is wrong and what to do about it, with options as they are written in Python.
+std::string in_words(const text::Fault& fault);
+
 // Calls read(event) for `count` events. An error names the event that caused it.
 template <class Read>
 void read_many(const nb::list& events, std::size_t count, Read&& read) {
@@ -34,7 +37,7 @@ void read_many(const nb::list& events, std::size_t count, Read&& read) {
     } catch (const InputError& error) {
       throw event_at_fault(error.what());
     } catch (const text::Fault& fault) {
-      throw event_at_fault(fault.message);
+      throw event_at_fault(in_words(fault));
     } catch (const nb::builtin_exception& error) {
       throw nb::type_error(event_at_fault(error.what()).what());
     }
@@ -55,14 +58,16 @@ class DictionaryVisitor {
       feature ? builder_.add(*feature, number) : read_number(key, item);
     });
   } catch (const text::Fault& fault) {
-    throw InputError(fault.message);
+    throw InputError(in_words(fault));
   }
 
   // From now on, only features with smaller indices are cached.
   void remember_below(std::int64_t width) { remembered_below_ = width; }
 
   // The event as plain Python: strings, numbers, booleans, None, lists and dictionaries. Read again, it gives the same features.
-  static nb::dict plain(nb::handle event) { return plain_fields("", event, 0); }
+  static nb::dict plain(nb::handle event, const text::FeatureOptions& options) {
+    return plain_fields("", event, 0, options);
+  }
 
  private:
   template <class Visit>
@@ -85,8 +90,10 @@ class DictionaryVisitor {
     }
   }
   static void require_mapping(nb::handle event);
-  static nb::dict plain_fields(const std::string& prefix, nb::handle fields, int depth);
-  static nb::object plain_value(const std::string& path, nb::handle item, int depth);
+  static nb::dict plain_fields(const std::string& prefix, nb::handle fields, int depth,
+                               const text::FeatureOptions& options);
+  static nb::object plain_value(const std::string& path, nb::handle item, int depth,
+                                const text::FeatureOptions& options);
 
   void read_number(PyObject* key, PyObject* number);
   void read_item(PyObject* key, PyObject* item);

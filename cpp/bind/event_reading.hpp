@@ -46,7 +46,7 @@ class EventReading {
   }
 
   // The event as a dictionary of its own, of plain values.
-  Fields plain(nb::handle event) const { return Fields(DictionaryVisitor::plain(event)); }
+  Fields plain(nb::handle event) const { return Fields(DictionaryVisitor::plain(event, model_.space().options())); }
 
  protected:
   struct Reading {
@@ -71,7 +71,7 @@ class EventReading {
     void finish(Finish&& finish) try {
       finish();
     } catch (const text::Fault& fault) {
-      throw InputError(fault.message);
+      throw InputError(in_words(fault));
     }
   };
 

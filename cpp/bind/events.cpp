@@ -186,8 +186,14 @@ class EventCore : public EventReading {
 
   static double number_of(nb::handle y) {
     const double number = PyFloat_AsDouble(y.ptr());
-    if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
-    return number;
+    if (number != -1.0 || !PyErr_Occurred()) return number;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+    PyErr_Clear();
+    throw nb::type_error(
+        ("a label must be a number; got " + nb::cast<std::string>(nb::repr(y)) +
+         ". Make a number of it, such as -1 and 1 of two classes, or use odca.river.ODCAClassifier, which "
+         "takes any labels")
+            .c_str());
   }
 
   nb::object kept_;

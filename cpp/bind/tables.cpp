@@ -15,6 +15,7 @@
 #include "odca/features/vocabulary.hpp"
 #include "odca/ingest/csv/csv.hpp"
 #include "odca/ingest/csv/guess.hpp"
+#include "odca/ingest/json/guess.hpp"
 #include "odca/ingest/table/table.hpp"
 
 namespace odca::bind {
@@ -114,12 +115,60 @@ std::vector<std::string> csv_fields(nb::handle sample, const std::string& delimi
   }
 }
 
-std::vector<std::string> guess_kinds(nb::handle sample, const std::string& delimiter, bool quoted, std::size_t columns,
-                                     bool header) {
-  std::vector<std::string> out;
-  for (const Kind kind : text::guess_kinds(Bytes(sample).text(), form_of(delimiter, quoted), columns, header))
-    out.emplace_back(name_of(kind));
-  return out;
+const Kind& kind_of(const std::string& name) {
+  for (const auto& [known, kind] : kinds)
+    if (name == known) return kind;
+  throw InputError("there is no kind " + name);
+}
+
+std::vector<text::Tally> tally_csv(nb::handle sample, const std::string& delimiter, bool quoted, std::size_t columns,
+                                   bool header, const FeatureOptions& features) {
+  return text::tally_columns(Bytes(sample).text(), form_of(delimiter, quoted), columns, header,
+                             features.missing_values);
+}
+
+std::vector<std::pair<std::string, text::Tally>> tally_json(nb::handle sample, const FeatureOptions& features) {
+  return text::tally_keys(Bytes(sample).text(), features.missing_values);
+}
+
+nb::object decoded(const std::string& text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+void bind_tally(nb::module_& m) {
+  using text::Tally;
+  nb::class_<Tally>(m, "Tally")
+      .def(nb::init<>())
+      .def(
+          "add",
+          [](Tally& self, const nb::bytes& value, const FeatureOptions& features, bool is_string) {
+            self.add({value.c_str(), value.size()}, features.missing_values, is_string);
+          },
+          nb::arg("value"), nb::arg("features"), nb::arg("is_string"))
+      .def("add_missing", &Tally::add_missing)
+      .def(
+          "kind", [](const Tally& self, const std::string& name) { return name_of(self.kind(name)); }, nb::arg("name"))
+      .def(
+          "exceptions", [](const Tally& self, const std::string& kind) { return self.exceptions(kind_of(kind)); },
+          nb::arg("kind"))
+      .def(
+          "first_exception",
+          [](const Tally& self, const std::string& kind) { return decoded(self.first_exception(kind_of(kind))); },
+          nb::arg("kind"))
+      .def("tells", &Tally::tells, nb::arg("label"))
+      .def_prop_ro("count", &Tally::count)
+      .def_prop_ro("missing", &Tally::missing)
+      .def_prop_ro("distinct", &Tally::distinct)
+      .def_prop_ro("is_constant", &Tally::is_constant)
+      .def_prop_ro("counts_rows", &Tally::counts_rows)
+      .def_prop_ro("example", [](const Tally& self) { return decoded(self.example()); })
+      .def_prop_ro("orders", [](const Tally& self) {
+        const Tally::Orders& orders = self.orders();
+        return std::make_tuple(orders.day_first, orders.month_first, orders.either);
+      });
+  m.def("tally_csv", &tally_csv, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("columns"),
+        nb::arg("header"), nb::arg("features"));
+  m.def("tally_json", &tally_json, nb::arg("sample"), nb::arg("features"));
 }
 
 // The delimiters behind which a quote opens a field; none: quotes mean nothing.
@@ -164,17 +213,16 @@ void bind_tables(nb::module_& m) {
   m.def("csv_fields", &csv_fields, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"));
   m.def(
       "guess_header",
-      [](nb::handle sample, const std::string& delimiter, bool quoted) {
-        return text::guess_header(Bytes(sample).text(), form_of(delimiter, quoted));
+      [](nb::handle sample, const std::string& delimiter, bool quoted, const FeatureOptions& features) {
+        return text::guess_header(Bytes(sample).text(), form_of(delimiter, quoted), features.missing_values);
       },
-      nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"));
+      nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("features"));
   m.def("whole_lines", &whole_lines, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"), nb::arg("most"),
         "How many lines are whole, from `begin` on and up to `most`, and where the last of them ends.");
   m.def("last_line_end", &last_line_end, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"),
         "Where the last whole line ends, from the beginning of a line on; `begin` if none is whole.");
   m.def("header_fault", &text::header_fault, nb::arg("names"));
-  m.def("guess_kinds", &guess_kinds, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("columns"),
-        nb::arg("header"));
+  bind_tally(m);
 }
 
 }  // namespace odca::bind

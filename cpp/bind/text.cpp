@@ -38,7 +38,8 @@ Choice chosen(const char* what, const std::string& name,
 template <class T>
 using View = nb::ndarray<nb::numpy, const T, nb::ndim<1>>;
 using Names = nb::typed<nb::list, nb::bytes>;
-using BadLine = nb::typed<nb::tuple, std::uint32_t, std::int64_t, nb::bytes>;
+using BadLine = nb::typed<nb::tuple, std::uint32_t, std::int64_t, nb::bytes, nb::bytes, nb::bytes>;
+using Misfit = nb::typed<nb::tuple, nb::bytes, std::int64_t, std::uint32_t, nb::bytes>;
 
 // An array of a block's, which lives as long as the array does.
 template <class T>
@@ -63,7 +64,15 @@ Names tags_of(const Block& block) {
 
 nb::typed<nb::list, BadLine> bad_lines_of(const Block& block) {
   nb::list out;
-  for (const auto& bad : block.bad) out.append(nb::make_tuple(bad.line, bad.column, to_bytes(bad.message)));
+  for (const auto& bad : block.bad)
+    out.append(nb::make_tuple(bad.line, bad.column, to_bytes(bad.message), to_bytes(bad.remedy), to_bytes(bad.field)));
+  return out;
+}
+
+nb::typed<nb::list, Misfit> misfits_of(const Block& block) {
+  nb::list out;
+  for (const auto& each : block.misfits)
+    out.append(nb::make_tuple(to_bytes(each.field), each.count, each.line, to_bytes(each.text)));
   return out;
 }
 
@@ -173,6 +182,7 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("line", array(&Block::line))
       .def_prop_ro("tag", &tags_of)
       .def_prop_ro("bad", &bad_lines_of)
+      .def_prop_ro("misfits", &misfits_of)
       .def_prop_ro("bad_count", [](const Block& b) { return b.bad_count; })
       .def_prop_ro("stray_quotes", [](const Block& b) { return b.stray_quotes; })
       .def_prop_ro("first_stray_quote", [](const Block& b) { return b.first_stray_quote; })
@@ -219,7 +229,8 @@ void bind_text(nb::module_& m) {
       .def(nb::new_([](const std::string& space, int bits, const Fields& keep, const Fields& ignore,
                        std::vector<Fields> interactions, const Fields& text, const Fields& categorical,
                        const Fields& numeric, const Fields& dates, const Fields& booleans, int ngrams,
-                       const std::string& missing, bool nested) {
+                       const std::string& missing, bool nested, const Fields& guessed, bool day_first, bool trend,
+                       bool find_dates, const std::optional<Fields>& na_values) {
              FeatureOptions options;
              options.space = chosen<text::Space>(
                  "space", space,
@@ -230,6 +241,9 @@ void bind_text(nb::module_& m) {
              options.text = text, options.categorical = categorical, options.numeric = numeric;
              options.dates = dates, options.booleans = booleans;
              options.ngrams = ngrams, options.nested = nested;
+             options.guessed = guessed, options.day_first = day_first, options.trend = trend;
+             options.find_dates = find_dates;
+             if (na_values) options.missing_values = text::MissingValues(*na_values);
              options.missing = chosen<text::Missing>("missing", missing,
                                                      {{"ignore", text::Missing::ignore},
                                                       {"indicate", text::Missing::indicate},
@@ -238,7 +252,8 @@ void bind_text(nb::module_& m) {
            }),
            nb::kw_only(), nb::arg("space"), nb::arg("bits"), nb::arg("keep"), nb::arg("ignore"),
            nb::arg("interactions"), nb::arg("text"), nb::arg("categorical"), nb::arg("numeric"), nb::arg("dates"),
-           nb::arg("booleans"), nb::arg("ngrams"), nb::arg("missing"), nb::arg("nested"));
+           nb::arg("booleans"), nb::arg("ngrams"), nb::arg("missing"), nb::arg("nested"), nb::arg("guessed"),
+           nb::arg("day_first"), nb::arg("trend"), nb::arg("find_dates"), nb::arg("na_values").none());
   bind_block(m);
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def(nb::init<>())

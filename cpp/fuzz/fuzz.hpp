@@ -71,6 +71,10 @@ inline Case case_of(std::string_view input, bool with_indices) {
   if (second & 16) options.numeric = {"a.b"};
   out.cut = choices.byte();
   out.more = choices.byte();
+  if (out.more & 1) options.guessed = {"a", "b"};
+  if (out.more & 2) options.missing_values = text::MissingValues({"1", "c", "-0.5"});
+  options.trend = out.more & 4, options.find_dates = out.more & 8, options.day_first = out.more & 16;
+  if (out.more & 32) options.dates = {"b"};
   out.text = choices.rest();
   // As many products as the cube of a text's length would be a finding of their own.
   if (out.text.size() > 500) return out;

@@ -21,13 +21,23 @@ void check_sample(const Case& given) {
   const bool quoted = given.text.size() % 5 != 0;
   const odca::text::CsvForm form{odca::text::guess_delimiter(given.text, quoted), quoted};
   const std::vector<std::string> fields = fields_of(given.text, form);
-  const bool header = odca::text::guess_header(given.text, form);
-  const auto kinds = odca::text::guess_kinds(given.text, form, fields.size(), header);
-  check(kinds.size() == fields.size(), "each column has a kind");
+  const odca::text::MissingValues& missing = given.options.missing_values;
+  const bool header = odca::text::guess_header(given.text, form, missing);
+  const auto tallies = odca::text::tally_columns(given.text, form, fields.size(), header, missing);
+  check(tallies.size() == fields.size(), "each column has a kind");
   if (fields.empty() || !odca::text::header_fault(fields).empty()) return;
   std::vector<odca::text::TableColumn> columns;
-  for (std::size_t k = 0; k < fields.size(); ++k)
-    columns.push_back({fields[k], odca::text::Role::feature, kinds[k], false});
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    const odca::text::Tally& tally = tallies[k];
+    const odca::text::Kind kind = tally.kind(fields[k]);
+    check(tally.exceptions(kind) >= 0 && tally.exceptions(kind) <= tally.count() - tally.missing(),
+          "exceptions are values");
+    check((tally.exceptions(kind) == 0) == tally.first_exception(kind).empty(), "an exception is shown");
+    check(tally.distinct() <= tally.count() - tally.missing(), "different values are values");
+    check(tally.count() == tallies[0].count(), "columns are equally long");
+    tally.tells(tallies[0]);
+    columns.push_back({fields[k], odca::text::Role::feature, kind, false});
+  }
   Block block;
   odca::text::read_csv(given.text, columns, form, true, given.options, given.skip_bad, block);
   check_events(block, given.options.space);

@@ -107,6 +107,45 @@ TEST_CASE("empty cells and the usual markers are missing values, quoted or not")
   CHECK(holds(fault("1,,a\n", plain, options).message, "'x' is missing"));
 }
 
+TEST_CASE("what stands for a missing value can be said, and may be a number") {
+  FeatureOptions options;
+  options.missing_values = MissingValues({"-200", "none"});
+  CHECK(events("1,-200,none\n-2e2,-200.0,NA\n1,5,-200\n", plain, options) ==
+        Strings{"1 | c is missing:1 | x is missing:1", " | c=NA:1 | x is missing:1", "1 | c is missing:1 | x:5"});
+}
+
+TEST_CASE("a value that does not fit is missing and counted, where the kind was guessed") {
+  FeatureOptions options;
+  options.guessed = {"x"};
+  const Block block = read("1,2,a\n1,abc,a\n1,inf,a\n1,1e999,b\n", plain, options);
+  CHECK(events_of(block) == Strings{"1 | c=a:1 | x:2", "1 | c=a:1 | x is missing:1", "1 | c=a:1 | x is missing:1",
+                                    "1 | c=b:1 | x is missing:1"});
+  REQUIRE(block.misfits.size() == 1);
+  CHECK(block.misfits[0].field == "x");
+  CHECK(block.misfits[0].count == 3);
+  CHECK(block.misfits[0].line == 1);
+  CHECK(block.misfits[0].text == "abc");
+  CHECK(read("1,abc,a,b\n1,abc\n", plain, options, true).misfits.empty());
+  options.missing = Missing::error;
+  CHECK(holds(fault("1,abc,a\n", plain, options).message, "must be a number"));
+  options.guessed = {"v"}, options.missing = Missing::indicate;
+  CHECK(events("soon\n2024-02-30\n7\n", one(Kind::date), options) ==
+        Strings{" | v is missing:1", " | v is missing:1", " | v is missing:1"});
+}
+
+TEST_CASE("an infinite label is no name of a class") {
+  CHECK(holds(fault("inf\n", one(Kind::any, Role::label)).message, "the label in 'v' must be finite; got 'inf'"));
+}
+
+TEST_CASE("a date has a trend between two years") {
+  FeatureOptions options;
+  options.trend = true, options.ignore = {"v.month", "v.weekday", "v.hour"};
+  CHECK(events("2023-07-02T12:00\n2023-01-01\n", one(Kind::date), options) ==
+        Strings{" | v.trend.2023:0.5 | v.trend.2024:0.5", " | v.trend.2023:1"});
+  options.ignore = {"v.trend", "v.weekday"};
+  CHECK(events("2023-07-02\n", one(Kind::date), options) == Strings{" | v.month=7:1"});
+}
+
 TEST_CASE("a column's kind says what its cells become") {
   CHECK(events("007\n7\n", one(Kind::category)) == Strings{" | v=007:1", " | v=7:1"});
   CHECK(events("7\nx7\n", one(Kind::any)) == Strings{" | v:7", " | v=x7:1"});
@@ -172,7 +211,9 @@ TEST_CASE("a row with too few or too many cells says how many") {
 
 TEST_CASE("an error says what is wrong with a cell, and where") {
   const auto number = fault("1,abc,a\n", plain);
-  CHECK(number.message == "'x' must be a number; got 'abc'. If it is a category, name it among the categorical ones");
+  CHECK(number.message == "'x' must be a number; got 'abc'");
+  CHECK(holds(number.remedy, "{categorical}"));
+  CHECK(number.field == "x");
   CHECK(number.column == 3);
   CHECK(holds(fault("1,1.5x,a\n", plain).message, "got '1.5x'"));
   CHECK(holds(fault("1,1e999,a\n", plain).message, "'x' must be finite"));

@@ -24,7 +24,7 @@ class Gathered {
     bool operator==(const Bad&) const = default;
   };
   std::vector<Bad> bad;
-  std::int64_t bad_count = 0, lines = 0, bytes = 0, width = 0;
+  std::int64_t bad_count = 0, lines = 0, bytes = 0, width = 0, misfits = 0, stray_quotes = 0;
   bool stopped = false;
 
   bool operator==(const Gathered&) const = default;
@@ -62,8 +62,10 @@ class Gatherer {
     block.tag.resize(rows);
     out_.tag.insert(out_.tag.end(), block.tag.begin(), block.tag.end());
     for (const std::uint32_t line : block.line) out_.line.push_back(out_.lines + line);
-    for (const auto& [line, column, message] : block.bad)
-      if (out_.bad.size() < 10) out_.bad.push_back({out_.lines + line, column, message});
+    for (const auto& bad : block.bad)
+      if (out_.bad.size() < 10) out_.bad.push_back({out_.lines + bad.line, bad.column, bad.message});
+    for (const text::Misfits& each : block.misfits) out_.misfits += each.count;
+    out_.stray_quotes += block.stray_quotes;
     out_.bad_count += block.bad_count, out_.lines += block.lines, out_.bytes += block.bytes;
     out_.width = std::max(out_.width, block.width);
     out_.stopped = block.stopped;

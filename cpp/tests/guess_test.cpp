@@ -34,17 +34,17 @@ TEST_CASE("the delimiter is the one that gives all lines the same number of cell
 }
 
 TEST_CASE("a header is a line of words above a column of numbers or dates") {
-  CHECK(guess_header("a,b\n1,x\n", {','}));
-  CHECK(guess_header("\na,b\n2024-01-01,x\n", {','}));
-  CHECK(guess_header(",a\n0,1\n", {','}));  // a name is missing: `header_fault` says so
-  CHECK(guess_header("a,b\nNA,x\n1,y\n", {','}));
-  CHECK_FALSE(guess_header("1,x\n2,y\n", {','}));
-  CHECK_FALSE(guess_header("2024-01-01,x\n2024-01-02,y\n", {','}));
-  CHECK_FALSE(guess_header("a,b\nx,y\n", {','}));
-  CHECK_FALSE(guess_header("a,b\n", {','}));
-  CHECK_FALSE(guess_header("", {','}));
-  CHECK_FALSE(guess_header(",\n1,2\n", {','}));
-  CHECK(guess_header("a\"b,c\n1,2\n", {','}));
+  CHECK(guess_header("a,b\n1,x\n", {','}, {}));
+  CHECK(guess_header("\na,b\n2024-01-01,x\n", {','}, {}));
+  CHECK(guess_header(",a\n0,1\n", {','}, {}));  // a name is missing: `header_fault` says so
+  CHECK(guess_header("a,b\nNA,x\n1,y\n", {','}, {}));
+  CHECK_FALSE(guess_header("1,x\n2,y\n", {','}, {}));
+  CHECK_FALSE(guess_header("2024-01-01,x\n2024-01-02,y\n", {','}, {}));
+  CHECK_FALSE(guess_header("a,b\nx,y\n", {','}, {}));
+  CHECK_FALSE(guess_header("a,b\n", {','}, {}));
+  CHECK_FALSE(guess_header("", {','}, {}));
+  CHECK_FALSE(guess_header(",\n1,2\n", {','}, {}));
+  CHECK(guess_header("a\"b,c\n1,2\n", {','}, {}));
 }
 
 TEST_CASE("a header with an empty or a repeated name is an error") {
@@ -53,9 +53,11 @@ TEST_CASE("a header with an empty or a repeated name is an error") {
   CHECK(holds(header_fault({"a", "b", "a"}), "columns 1 and 3 of the header are both named 'a'"));
 }
 
-TEST_CASE("the kind of a column is that of all its values") {
-  const auto kinds = [](std::string_view sample, std::size_t columns) {
-    return guess_kinds(sample, {','}, columns, false);
+TEST_CASE("the majority decides what a column holds") {
+  const auto kinds = [](std::string_view sample, std::size_t columns, bool header = false) {
+    std::vector<Kind> out;
+    for (const Tally& each : tally_columns(sample, {','}, columns, header, {})) out.push_back(each.kind("v"));
+    return out;
   };
   using Kinds = std::vector<Kind>;
   CHECK(kinds("1,x,2024-01-01,,2\nNA,3,2024/01/02T10:00,?,\n", 5) ==
@@ -63,8 +65,57 @@ TEST_CASE("the kind of a column is that of all its values") {
   CHECK(kinds("2024-01-01\n7\n", 1) == Kinds{Kind::category});
   CHECK(kinds("2023-02-30\n2023-02-01\n", 1) == Kinds{Kind::date});
   CHECK(kinds("1.5\n-inf\n1e999\n", 1) == Kinds{Kind::number});
+  CHECK(kinds("inf\n", 1) == Kinds{Kind::category});
   CHECK(kinds("a long text of many words\nanother one that is as long\n", 1) == Kinds{Kind::category});
   CHECK(kinds("1,2\n1,2,x\nx\n\n\"x,3\n", 2) == Kinds{Kind::number, Kind::number});  // bad lines are ignored
-  CHECK(guess_kinds("\na,b\n1,x\n", {','}, 2, true) == Kinds{Kind::number, Kind::category});
+  CHECK(kinds("\na,b\n1,x\n", 2, true) == Kinds{Kind::number, Kind::category});
   CHECK(kinds("", 2) == Kinds{Kind::any, Kind::any});
+  const auto repeated = [](const char* line, int count) {
+    std::string out;
+    for (int k = 0; k < count; ++k) out += line;
+    return out;
+  };
+  CHECK(kinds(repeated("1\n", 9) + "word\n", 1) == Kinds{Kind::number});
+  CHECK(kinds(repeated("1\n", 8) + "word\nword\n", 1) == Kinds{Kind::category});
+  CHECK(kinds(repeated("1\n", 18) + "V5\n", 1) == Kinds{Kind::category});
+  CHECK(kinds(repeated("1\n", 19) + "V5\n", 1) == Kinds{Kind::number});
+  CHECK(kinds(repeated("1\n", 40) + "V5\nV6\n", 1) == Kinds{Kind::category});
+  CHECK(kinds(repeated("1\n", 198) + "V5\nV6\n", 1) == Kinds{Kind::number});
+  CHECK(kinds(repeated("true\n", 9) + "word\n", 1) == Kinds{Kind::boolean});
+  CHECK(kinds("true\n1\n", 1) == Kinds{Kind::category});
+}
+
+TEST_CASE("numbers are dates if they can be and the column's name says so") {
+  const auto kind = [](const char* name, std::string_view sample) {
+    return tally_columns(sample, {','}, 1, false, {})[0].kind(name);
+  };
+  for (const char* name : {"timestamp", "created_at", "pickupTime", "Date", "unix time", "event.ts"})
+    CHECK(kind(name, "1700000000\n1700000060\n") == Kind::date);
+  for (const char* name : {"amount", "attempts", "stats", "times_seen_by", "updates"})
+    CHECK(kind(name, "1700000000\n1700000060\n") == Kind::number);
+  CHECK(kind("date", "20240101\n20240229\n") == Kind::date);
+  CHECK(kind("date", "20240101\n20240230\n") == Kind::number);
+  CHECK(kind("time", "0\n60\n") == Kind::number);
+  CHECK(kind("ts", "1700000000000\nNA\n") == Kind::date);
+}
+
+TEST_CASE("a tally knows what is odd about a column") {
+  const auto of = [](std::string_view sample) { return tally_columns(sample, {','}, 2, false, {}); };
+  const auto both = of("1,x\n2,x\nNA,x\n3,x\n");
+  CHECK(both[0].count() == 4);
+  CHECK(both[0].missing() == 1);
+  CHECK(both[0].distinct() == 3);
+  CHECK(both[0].example() == "1");
+  CHECK_FALSE(both[0].is_constant());
+  CHECK(both[1].is_constant());
+  CHECK(of("4,a\n5,b\n6,c\n")[0].counts_rows());
+  CHECK_FALSE(of("4,a\n6,b\n7,c\n")[0].counts_rows());
+  std::string text;
+  for (int k = 0; k < 60; ++k) text += std::to_string(k % 2) + (k % 2 ? ",yes\n" : ",no\n");
+  CHECK(of(text)[1].tells(of(text)[0]));
+  CHECK_FALSE(of(text + "1,no\n")[1].tells(of(text + "1,no\n")[0]));
+  const Tally dates = of("13/1/2004,a\n1/13/2004,b\n1/2/2004,c\n1.2.2004,d\n")[0];
+  CHECK(dates.orders().day_first == 1);
+  CHECK(dates.orders().month_first == 1);
+  CHECK(dates.orders().either == 1);
 }

@@ -54,8 +54,8 @@ inline Lines features(const Block& block) {
 // "line:column message" of every line that could not be read.
 inline Lines faults(const Block& block) {
   Lines out;
-  for (const auto& [line, column, message] : block.bad)
-    out.push_back(std::to_string(line) + ":" + std::to_string(column) + " " + message);
+  for (const auto& bad : block.bad)
+    out.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + " " + bad.message);
   return out;
 }
 

@@ -116,15 +116,13 @@ def test_unknown_classes_count_as_wrong_in_a_three_class_model(evaluate, tmp_pat
     assert summary["predictions"]["accuracy"] > 0.2  # it has learned them
 
 
-def test_events_without_labels_follow_on_error(evaluate, model: str, tmp_path: Path) -> None:
+def test_events_without_labels_are_counted_and_not_judged(evaluate, model: str, tmp_path: Path) -> None:
     rows = events(20, 2)
     data = write(tmp_path / "test.vw", [vw(each) for each in rows[:10]] + [vw(rows[10], label="")] + [vw(rows[11])])
-    code, _, _, told = evaluate(model, data)
-    assert code == cli.REFUSED
-    assert "test.vw, line 11: the event has no label." in told
-    code, summary, told, _ = evaluate(model, data, "--on-error", "skip")
-    assert (code, summary["evaluated"]["events"]) == (0, 11)
-    assert any("line 11: the event has no label" in each.get("text", "") for each in told)
+    for how in ([], ["--on-error", "skip"], ["--progressive"]):
+        code, summary, told, _ = evaluate(model, data, *how)
+        assert (code, summary["evaluated"]["events"], summary["evaluated"]["unlabelled"]) == (0, 11, 1)
+        assert not [each for each in told if each["event"] == "warning"]
 
 
 def test_regression_reports_errors_beside_those_of_the_mean(evaluate, tmp_path: Path) -> None:

@@ -218,7 +218,18 @@ def test_feature_options_mean_what_they_mean_to_an_event_learner() -> None:
         {"a": 1.0, "b": 5.0, "c": "x", "t": "red car", "m": None, "n": "2", "d": "2024-07-31", "s": "true"}, True
     )
     assert set(model.weights) == {
-        "", "a=1", "c=x", "t=red", "t=car", "t=red car", "n", "d.month=7", "d.weekday=2", "s", "a=1 * c=x",
+        "", "a=1", "c=x", "t=red", "t=car", "t=red car", "n", "d.month=7", "d.weekday=2", "d.trend.2024", "d.trend.2025", "s", "a=1 * c=x",
     }  # fmt: skip
     with pytest.raises(TypeError, match="nonsense"):
         river.ODCAClassifier(nonsense=1)
+
+
+def test_an_explanation_of_two_classes_is_one_number_for_each_feature() -> None:
+    model = river.ODCAClassifier()
+    for k in range(20):
+        model.learn_one({"a": float(k % 3), "b": "x"}, ("no", "yes")[k % 2])
+    parts = model.explain_one({"a": 1.0, "b": "x"})
+    assert all(isinstance(part, float) for part in parts.values())
+    assert all(isinstance(weight, float) for weight in model.weights.values())
+    model.learn_one({"a": 1.0}, "perhaps")
+    assert all(len(part) == 3 for part in model.explain_one({"a": 1.0}).values())

@@ -130,13 +130,13 @@ def _rivers(kind: Any, y: Callable[[Events], Any], *, many: bool) -> dict[str, A
 def _blocks(events: Events) -> Any:
     """A file of these events, read whole."""
     lines = [
-        f"{d['a']},{d['b']},{d['c']},k{n},{label}"
+        f"{d['a']},{d['b']},{d['c']},k{n},{label},1"
         for d, n, label in zip(events.dictionaries, events.numbers, events.labels, strict=True)
     ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "events.csv")
-        path.write_text("a,b,c,key,label\n" + "\n".join(lines) + "\n")
-        with files.open(path, label="label") as opened:
+        path.write_text("a,b,c,key,label,weight\n" + "\n".join(lines) + "\n")
+        with files.open(path, label="label", weight="weight") as opened:
             return opened.schema, opened.sample, list(opened)
 
 
@@ -148,12 +148,14 @@ def _new_stream(**options: Any) -> Callable[[], StreamModel]:
     return make
 
 
-def _read(model: StreamModel, events: Events, *, grow: bool, label: str | None = "") -> Any:
+def _read(model: StreamModel, events: Events, *, grow: bool, refused: bool = False) -> Any:
     """A block of these events, as one of the model's stream."""
     rows = [
-        {"a": d["a"], "b": d["b"], "c": d["c"], "key": f"k{number}", "label": own if label == "" else label}
-        for d, own, number in zip(events.dictionaries, events.labels, events.numbers, strict=True)
+        {"a": d["a"], "b": d["b"], "c": d["c"], "key": f"k{number}", "label": label, "weight": 1.0}
+        for d, label, number in zip(events.dictionaries, events.labels, events.numbers, strict=True)
     ]
+    if refused:
+        rows[-1] |= {"label": "of its own", "weight": -1.0}
     block = read_events(rows, model.schema, None)
     block.rows.resolve(model.vocabulary.absorb(block.rows, grow), len(model.vocabulary))
     return block
@@ -163,7 +165,7 @@ def _streams(**options: Any) -> dict[str, Any]:
     return {
         "make": _new_stream(**options),
         "learn": lambda model, events: model.learn(_read(model, events, grow=True)),
-        "refuse": lambda model, events: model.learn(_read(model, events, grow=True, label=None)),
+        "refuse": lambda model, events: model.learn(_read(model, events, grow=True, refused=True)),
         "predict": lambda model, events: model.predict(_read(model, events, grow=False), "probabilities"),
         "learner": lambda model: model.learner,
     }

@@ -131,10 +131,7 @@ def model_of(path: Path, features: Features) -> StreamModel:
 def test_every_file_has_the_same_features(name: str, tmp_path: Path) -> None:
     table = rows()
     options = TEXT | {"categorical": ("rooms",)} | OPTIONS[name]
-    found = {
-        each: read(write(table, tmp_path / f"a.{each}"), Features(**options, dates=DATES if each == "jsonl" else ()))
-        for each, write in FILES.items()
-    }
+    found = {each: read(write(table, tmp_path / f"a.{each}"), Features(**options)) for each, write in FILES.items()}
     assert len(found["csv"]) == len(table)
     for events in found.values():
         assert events == found["csv"]
@@ -160,8 +157,7 @@ def test_events_that_are_dictionaries_have_the_features_of_the_file(interface: s
 @pytest.mark.parametrize("bits", [None, 12])
 def test_a_model_of_one_file_predicts_all_forms_alike(kind: str, bits: int | None, tmp_path: Path) -> None:
     table = rows()
-    dates = DATES if kind == "jsonl" else ()
-    features = Features(**TEXT, bits=bits, interactions=(("kind", "at"),), categorical=("rooms",), dates=dates)
+    features = Features(**TEXT, bits=bits, interactions=(("kind", "at"),), categorical=("rooms",))
     model = model_of(FILES[kind](table, tmp_path / f"a.{kind}"), features)
     expected = model.predict_file(tmp_path / f"a.{kind}", "margins").tolist()
     assert len(set(expected)) > 50

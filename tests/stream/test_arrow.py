@@ -304,9 +304,13 @@ def test_a_later_file_that_lacks_a_column_is_named(tmp_path: Path) -> None:
 
 def test_a_bad_row_is_named_or_skipped(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", pa.table({"y": [1, 0, 1], "x": [1.0, float("inf"), 2.0]}))
-    with stream.open(path, label="y") as opened, pytest.raises(stream.StreamError, match=r"line 2: .*finite"):
+    features = stream.Features(numeric=("x",))
+    with (
+        stream.open(path, label="y", features=features) as opened,
+        pytest.raises(stream.StreamError, match=r"line 2: .*finite"),
+    ):
         list(opened)
-    with stream.open(path, label="y", on_error="skip") as opened:
+    with stream.open(path, label="y", on_error="skip", features=features) as opened:
         assert sum(map(len, opened)) == 2
         assert opened.bad.count == 1
 

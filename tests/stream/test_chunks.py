@@ -52,9 +52,9 @@ def chunks_of(folder: Path, *contents: bytes, **options: Any) -> list[Chunk]:
 
 # The laws
 
-texts = st.lists(st.sampled_from([b"\n", b'"', b",", b" ", b"a", b"bc", b"\r\n", b"\0", b"\xff", b"0123456789"]), max_size=60).map(
-    b"".join
-)
+texts = st.lists(
+    st.sampled_from([b"\n", b'"', b",", b" ", b"a", b"bc", b"\r\n", b"\0", b"\xff", b"0123456789"]), max_size=60
+).map(b"".join)
 files = st.lists(st.one_of(texts, st.binary(max_size=50)), min_size=1, max_size=3)
 
 

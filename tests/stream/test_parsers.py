@@ -228,6 +228,8 @@ def flattened(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
     elif isinstance(value, list):
         for place, inner in enumerate(value):
             yield from flattened(inner, path if isinstance(inner, str) else f"{path}.{place}")
+    elif value == "":
+        yield f"{path}\udcfe", 1.0
     elif isinstance(value, str):
         yield f"{path}\udcff{value}", 1.0
     else:

@@ -8,7 +8,9 @@ import pytest
 from odca import stream
 from odca.features import Features
 
-STRAY = 'ham\tsay "hi" to her\nham\t"Hello there\nspam\t12" pipes, "cheap"\nham\t"Wow" he said\nspam\twin now "\nham\tbye\n'
+STRAY = (
+    'ham\tsay "hi" to her\nham\t"Hello there\nspam\t12" pipes, "cheap"\nham\t"Wow" he said\nspam\twin now "\nham\tbye\n'
+)
 MESSAGES = ['say "hi" to her', "Hello there", '12" pipes, "cheap"', "Wow he said", 'win now "', "bye"]
 
 
@@ -47,7 +49,7 @@ def test_quoted_fields_may_have_several_lines(tmp_path: Path, chunk_size: int) -
 
 
 def test_a_row_that_lacks_cells_because_of_a_quote_says_so(tmp_path: Path) -> None:
-    with pytest.raises(stream.StreamError, match="has 2 fields, expected 3. A quote in it is not closed"):
+    with pytest.raises(stream.StreamError, match=r"has 2 fields, expected 3. A quote in it is not closed"):
         read(tmp_path / "a.csv", 'y,a,b\n1,"x,1\n0,y,2\n', label="y")
 
 

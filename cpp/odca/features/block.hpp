@@ -16,7 +16,17 @@ namespace odca::text {
 // A line that cannot be read: what was expected and what was found. Thrown by parsers, caught by `read_lines`.
 struct Fault {
   std::string message;
-  std::string_view where;  // the part of the line that is at fault
+  std::string_view where;   // the part of the line that is at fault
+  const char* remedy = "";  // a sentence with the option that would help in braces
+  std::string field = {};   // the field that the option is about
+};
+
+// Values of a field that are not what its other values are, and were taken for missing.
+struct Misfits {
+  std::string field;
+  std::int64_t count = 0;
+  std::uint32_t line = 0;  // of the first
+  std::string text;        // that it holds
 };
 
 // A number per event that not every event has: weights, offsets, times. Events without one have `otherwise`. Empty if none has one.
@@ -66,16 +76,17 @@ struct Block {
   struct BadLine {
     std::uint32_t line;
     std::int64_t column;  // a character, from 1; 0 if it is the line as a whole
-    std::string message;
+    std::string message, remedy, field;
   };
   std::vector<BadLine> bad;    // the first few
   std::int64_t bad_count = 0;  // all
   // Cells of CSV whose quote is not closed, or is closed before the cell ends: how many, and the line of the first.
   std::int64_t stray_quotes = 0;
   std::uint32_t first_stray_quote = 0;
-  bool stopped = false;     // at the first bad line: what follows was not read
-  std::uint32_t lines = 0;  // that were read, the bad one not included where it stopped
-  std::int64_t bytes = 0;   // the same, in bytes
+  std::vector<Misfits> misfits;  // by field
+  bool stopped = false;          // at the first bad line: what follows was not read
+  std::uint32_t lines = 0;       // that were read, the bad one not included where it stopped
+  std::int64_t bytes = 0;        // the same, in bytes
 
   std::int64_t size() const { return rows.size(); }
   std::int32_t n_known() const { return known ? known->size() : 0; }

@@ -18,6 +18,11 @@ bool is_date_part(std::string_view name, std::string_view date) {
          std::find(date_part_names.begin(), date_part_names.end(), name.substr(date.size())) != date_part_names.end();
 }
 
+// A year of a date's trend.
+bool is_trend(std::string_view name, std::string_view date) {
+  return name.starts_with(date) && name.substr(date.size()).starts_with(".trend.");
+}
+
 }  // namespace
 
 Builder::Builder(const FeatureOptions& options, Block& block, bool paths, std::int32_t first)
@@ -72,8 +77,12 @@ void Builder::describe(Field& field, std::string_view whole) const {
   declare(options_.dates, Kind::date);
   declare(options_.booleans, Kind::boolean);
   // An event may name the parts of a date itself: what makes "when" a date makes "when.hour" a category.
-  if (field.kind == Kind::date && is_date_part(name, options_.dates[meant(options_.dates, name, field.hash, {})]))
-    field.kind = Kind::category;
+  if (field.kind == Kind::date) {
+    const std::string_view date = options_.dates[meant(options_.dates, name, field.hash, {})];
+    if (is_date_part(name, date)) field.kind = Kind::category;
+    if (is_trend(name, date)) field.kind = Kind::number;
+  }
+  field.guessed = meant(options_.guessed, name, field.hash, whole) >= 0;
   field.kept = is_kept(field, whole);
   if (const std::int32_t found = meant(crossed_, name, field.hash, whole); field.kept) field.slot = found;
 }
@@ -123,9 +132,8 @@ void Builder::category(const NamedField& field, std::string_view name, std::stri
 void Builder::missing(const Field& field, std::string_view where) {
   if (options_.missing == Missing::ignore) return;
   if (options_.missing == Missing::error)
-    throw Fault{
-        shown(field.name) + " is missing. Leave such events out, or choose missing='ignore' or missing='indicate'",
-        where};
+    throw Fault{shown(field.name) + " is missing", where,
+                "Leave such events out, or say what a missing value means ({missing}).", ""};
   FeatureHash hash = field.hash;
   hash.add(static_cast<unsigned char>(missing_mark));
   key_ = field.name;
@@ -144,6 +152,11 @@ void Builder::words(const Field& field, std::string_view text, std::string_view 
       category(field, series, where);
     }
   }
+}
+
+Fault infinite_label(const std::string& what, std::string_view label, std::string_view where) {
+  return {what + " must be finite; got " + shown(label), where,
+          "If it stands for a missing value, say so ({na_values}).", std::string(label)};
 }
 
 void Builder::label(std::string_view text, std::string_view where) {
@@ -245,11 +258,25 @@ void Builder::finish(std::string_view line) {
   block_.label.push_back(label_);
   block_.label_text.push_back(label_text_);
   block_.line.push_back(block_.lines);
+  for (Misfits& each : misfits_) count_misfit(std::move(each));
+  misfits_.clear();
   label_ = Block::none, label_text_ = -1;
   label_names_before_ = block_.label_names.size();
 }
 
+void Builder::count_misfit(Misfits misfit) {
+  const auto same = std::find_if(block_.misfits.begin(), block_.misfits.end(),
+                                 [&](const Misfits& each) { return each.field == misfit.field; });
+  if (same != block_.misfits.end()) {
+    ++same->count;
+    return;
+  }
+  misfit.line = block_.lines;
+  block_.misfits.push_back(std::move(misfit));
+}
+
 void Builder::forget() {
+  misfits_.clear();
   pending_.clear();
   long_names_ = false;
   block_.rows.forget();
@@ -267,6 +294,7 @@ void Builder::find_index(Field& field, std::string_view where) {
 }
 
 void Builder::restart() {
+  misfits_.clear();
   block_.rows.clear();
   new_from_ = first_ + block_.n_known();
   if (block_.names.size() == 0) return;

@@ -3,7 +3,8 @@
 //   number 3.2 in "price"        feature price             3.2
 //   string NZ in "country"       feature country=NZ        1
 //   true in "new"                feature new               1; 0 for false
-//   a date in "when"             features when.month=7, when.weekday=2 (0 is Monday), and when.hour=13 if the time is known
+//   a date in "when"             features when.month=7, when.weekday=2 (0 is Monday), and when.hour=13 if the time is known;
+//                                and when.trend.2024 and when.trend.2025, how near these years are: a line that bends at New Year
 //   no value in "price"          feature price is missing  1, or nothing, or a fault
 //   name:0.5 in namespace "ad"   feature ad^name           0.5
 //   name:red in namespace "ad"   feature ad^name=red       1
@@ -28,9 +29,12 @@
 namespace odca::text {
 
 // What a date's parts are called behind its own name; they are in the order of `DateParts`.
-inline constexpr std::array<const char*, 3> date_part_names = {".hour", ".weekday", ".month"};
+inline constexpr std::array<const char*, 4> date_part_names = {".hour", ".weekday", ".month", ".trend"};
 
 struct NamedField;
+
+// What is wrong with a label that is infinite.
+Fault infinite_label(const std::string& what, std::string_view label, std::string_view where);
 
 // What it takes to add a feature to an event, and to multiply it with others.
 struct Feature {
@@ -43,14 +47,17 @@ struct Feature {
 struct Field : Feature {
   // The fields that a date is split into.
   struct DateParts {
-    NamedField *hour, *weekday, *month;
+    NamedField *hour, *weekday, *month, *trend;
+    int year = 0;  // the last one, and the fields of its beginning and its end
+    NamedField *begin = nullptr, *end = nullptr;
   };
 
   std::string_view name;
   Kind kind = Kind::any;
-  bool kept = true;                  // else nothing of it becomes a feature
-  bool lasting = false;              // whether it lies with the builder
-  const DateParts* parts = nullptr;  // once they were needed
+  bool kept = true;            // else nothing of it becomes a feature
+  bool lasting = false;        // whether it lies with the builder
+  bool guessed = false;        // its kind was found from a sample: what does not fit is missing
+  DateParts* parts = nullptr;  // once they were needed
 
   // Whether a number in it is a feature, and there is nothing else to find out about it.
   bool is_plain_number() const {
@@ -90,6 +97,7 @@ class Builder {
   }
 
   std::size_t named_fields() const { return fields_.size(); }
+  const FeatureOptions& options() const { return options_; }
 
   // A value of the event at hand becomes features, as the kind of its field says: the one way that all values of tables, JSON
   // and dictionaries go through.
@@ -204,7 +212,10 @@ class Builder {
   std::int32_t meant(const FieldNames& names, std::string_view field, FeatureHash hash, std::string_view whole) const;
   void text_value(Field& field, const Value& value);
   void date(Field& field, const Value& value);
-  const Field::DateParts& parts_of(Field& field);
+  void count_misfit(Misfits misfit);
+  void misfit(const Field& field, const Value& value, Fault fault);
+  Field::DateParts& parts_of(Field& field);
+  void add_trend(Field::DateParts& parts, double seconds, std::string_view where);
   void find_index(Field& field, std::string_view where);
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
@@ -228,6 +239,7 @@ class Builder {
   std::size_t numbered_before_ = 0;  // the event
   std::deque<Field::DateParts> parts_;
   std::string key_, word_;
+  std::vector<Misfits> misfits_;     // of the event at hand
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   bool long_names_ = false;          // whether one of them does not fit into its slot
   std::vector<std::string> recent_;  // words

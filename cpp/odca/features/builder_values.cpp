@@ -9,7 +9,7 @@ namespace odca::text {
 
 namespace {
 
-constexpr const char* if_category = ". If it is a category, name it among the categorical ones";
+constexpr const char* if_category = "If it is a category, name it ({categorical}).";
 
 }  // namespace
 
@@ -22,25 +22,31 @@ bool Builder::belongs_to_array(const Field& array, const Value& element) {
 
 void Builder::value(Field& field, const Value& value) {
   using Type = Value::Type;
-  if (value.type == Type::date && !value.is_missing() && (field.kind == Kind::any || field.kind == Kind::date))
+  const MissingValues& missing_values = options_.missing_values;
+  const bool is_missing = value.is_missing() || (value.type == Type::text && missing_values.has(value.text)) ||
+                          (value.type == Type::number && missing_values.has(value.number));
+  if (!is_missing && (field.kind == Kind::date || (field.kind == Kind::any && value.type == Type::date)))
     return date(field, value);
+  if (!is_missing && field.kind == Kind::any && value.type == Type::text && options_.find_dates &&
+      is_iso_date(value.text))
+    if (Moment moment; read_date(value.text, moment) == DateCheck::date)
+      return date(field, Value::of_date(moment, value.where));
   if (!field.kept) return;
   if (field.name.empty())
     throw Fault{"an event has a feature without a name. Give it a name, or ignore it", value.where};
-  if (value.is_missing()) return missing(field, value.where);
+  if (is_missing) return missing(field, value.where);
   switch (value.type) {
     case Type::text: return text_value(field, value);
     case Type::date:
-      throw Fault{shown(field.name) + " is a date. Leave it out, or make a number or a string of it", value.where};
+      throw Fault{shown(field.name) + " is a date. Leave it out, or make a number or a string of it", value.where,
+                  "Leave it out with {ignore}.", std::string(field.name)};
     default: break;
   }
   if (!std::isfinite(value.number))
-    throw Fault{shown(field.name) + " must be finite; got " + show(value.number), value.where};
+    return misfit(field, value, {shown(field.name) + " must be finite; got " + show(value.number), value.where});
   switch (field.kind) {
     case Kind::category: return category(field, category_of(value), value.where);
     case Kind::text: return words(field, category_of(value), value.where);
-    case Kind::date:
-      return date(field, Value::of_text(category_of(value), value.where));  // it is none, and the fault says so
     default: return number(field, value.number, value.where);
   }
 }
@@ -53,21 +59,37 @@ void Builder::text_value(Field& field, const Value& value) {
     case Kind::text: return words(field, value.text, value.where);
     default: break;
   }
-  if (is_missing_word(value.text)) return missing(field, value.where);
-  if (field.kind == Kind::date) return date(field, value);
   const std::string_view seen = value.where.empty() ? value.text : value.where;
   if (!is_number(value.text, read) && !(field.kind == Kind::boolean && read_boolean(value.text, read)))
-    throw Fault{shown(field.name) + (field.kind == Kind::boolean ? " must be true or false" : " must be a number") +
-                    "; got " + shown(value.text) + if_category,
-                value.where};
-  if (!std::isfinite(read)) throw Fault{shown(field.name) + " must be finite; got " + shown(seen), value.where};
+    return misfit(field, value,
+                  {shown(field.name) + (field.kind == Kind::boolean ? " must be true or false" : " must be a number") +
+                       "; got " + shown(value.text),
+                   value.where, if_category, std::string(field.name)});
+  if (!std::isfinite(read))
+    return misfit(field, value, {shown(field.name) + " must be finite; got " + shown(seen), value.where});
   number(field, read, value.where);
+}
+
+// A value that is not what its field holds: missing, and counted, if nobody has said what the field holds.
+void Builder::misfit(const Field& field, const Value& value, Fault fault) {
+  if (!field.guessed || options_.missing == Missing::error) throw fault;
+  const std::string text = value.type == Value::Type::text ? std::string(value.text) : category_of(value);
+  misfits_.push_back({std::string(field.name), 1, 0, text});
+  missing(field, value.where);
 }
 
 void Builder::date(Field& field, const Value& value) {
   if (field.name.empty())
     throw Fault{"an event has a feature without a name. Give it a name, or ignore it", value.where};
-  const Moment moment = read_moment(shown(field.name), if_category, value);
+  Moment moment;
+  if (moment_of(value, options_.day_first, moment) != DateCheck::date) {
+    if (field.guessed && options_.missing != Missing::error && !field.kept) return;
+    try {
+      read_moment(shown(field.name), value, options_.day_first, if_category, field.name);
+    } catch (const Fault& fault) {
+      return misfit(field, value, fault);
+    }
+  }
   const CalendarParts calendar_parts = calendar(moment.seconds);
   const auto add_part = [&](const NamedField& part, int number) {
     if (!part.kept) return;
@@ -75,17 +97,34 @@ void Builder::date(Field& field, const Value& value) {
     const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
     category(part, {digits, static_cast<std::size_t>(end - digits)}, value.where);
   };
-  const Field::DateParts& parts = parts_of(field);
+  Field::DateParts& parts = parts_of(field);
   if (moment.with_time) add_part(*parts.hour, calendar_parts.hour);
   add_part(*parts.weekday, calendar_parts.weekday);
   add_part(*parts.month, calendar_parts.month);
+  if (options_.trend && parts.trend->kept) add_trend(parts, moment.seconds, value.where);
 }
 
-const Field::DateParts& Builder::parts_of(Field& field) {
+// A line between the values of two years: nothing has to be known of the others, and no date is far from zero.
+void Builder::add_trend(Field::DateParts& parts, double seconds, std::string_view where) {
+  const YearPart part = year_part(seconds);
+  if (!parts.begin || part.year != parts.year) {
+    const auto field_of = [&](int year) {
+      NamedField& field = this->field(parts.trend->text + "." + std::to_string(year));
+      field.slot = parts.trend->slot;
+      return &field;
+    };
+    parts.year = part.year, parts.begin = field_of(part.year), parts.end = field_of(part.year + 1);
+  }
+  number(*parts.begin, 1.0 - part.passed, where);
+  if (part.passed > 0.0) number(*parts.end, part.passed, where);
+}
+
+Field::DateParts& Builder::parts_of(Field& field) {
   if (field.parts) return *field.parts;
   const std::string name(field.name);
   const auto part = [&](const char* which) { return &this->field(name + which, name); };
-  parts_.push_back({part(date_part_names[0]), part(date_part_names[1]), part(date_part_names[2])});
+  parts_.push_back(
+      {part(date_part_names[0]), part(date_part_names[1]), part(date_part_names[2]), part(date_part_names[3])});
   field.parts = &parts_.back();
   return *field.parts;
 }

@@ -9,8 +9,6 @@ namespace odca::text {
 
 namespace {
 
-constexpr const char* if_category = ". If it is a category, name it among the categorical ones";
-
 const char* role_name(Role role) {
   switch (role) {
     case Role::label: return "the label";
@@ -34,8 +32,9 @@ double finite(const TableColumn& column, double number, std::string_view where) 
   return number;
 }
 
-Moment moment_of(const TableColumn& column, const Value& value) {
-  return read_moment(subject(column), column.role == Role::feature ? if_category : "", value);
+// The seconds of a date.
+double seconds_of(const TableColumn& column, const Value& value, const FeatureOptions& options) {
+  return read_moment(subject(column), value, options.day_first).seconds;
 }
 
 void check_roles(const std::vector<TableColumn>& columns) {
@@ -72,15 +71,17 @@ void Cells::plan(const TableColumn& column) {
   }
   const Role role = made.column.role;
   const bool numeric = column.kind == Kind::number || column.kind == Kind::any || column.kind == Kind::boolean;
-  made.is_feature = role == Role::feature && made.field && numeric && !made.is_time;
+  made.is_feature = role == Role::feature && made.field && numeric && !made.is_time &&
+                    !builder_.options().missing_values.has_numbers();
   made.is_number = role == Role::feature ? numeric : role != Role::tag && role != Role::ignored;
 }
 
 void Cells::value(const CellPlan& plan, double value) {
   const std::string_view where = plan.column.name;
   if (std::isnan(value)) return missing(plan, where);
-  if (!std::isfinite(value) && plan.column.role != Role::ignored)
+  if (!std::isfinite(value) && plan.column.role != Role::ignored && !plan.field)
     throw Fault{subject(plan.column) + " must be finite; got " + show(value), where};
+  if (!std::isfinite(value) && plan.field) return builder_.value(*plan.field, Value::of_number(value, where));
   number(plan, value, where);
 }
 
@@ -89,13 +90,14 @@ void Cells::date_value(const CellPlan& plan, Moment moment) {
   const Value value = Value::of_date(moment, column.name);
   if (value.is_missing()) return missing(plan, value.where);
   if (column.role == Role::ignored) return;
-  if (plan.is_time) builder_.time(moment_of(column, value).seconds);
+  if (plan.is_time) builder_.time(seconds_of(column, value, builder_.options()));
   if (column.role != Role::feature && column.role != Role::time)
     throw Fault{subject(column) + " is a date. Leave the column out, or make numbers or strings of it", value.where};
   if (plan.field) builder_.value(*plan.field, value);
 }
 
 void Cells::other_number(const CellPlan& plan, double value, std::string_view where) {
+  if (builder_.options().missing_values.has(value)) return missing(plan, where);
   switch (plan.column.role) {
     case Role::label: return builder_.label(value);
     case Role::weight: return builder_.weight(value);
@@ -106,14 +108,16 @@ void Cells::other_number(const CellPlan& plan, double value, std::string_view wh
     case Role::time:
     case Role::feature: break;
   }
+  const Value number = Value::of_number(value, where);
+  if (plan.column.role == Role::feature && plan.column.kind == Kind::date) return date_feature(plan, number);
   if (plan.is_time) builder_.time(value);
-  if (plan.field) builder_.value(*plan.field, Value::of_number(value, where));
+  if (plan.field) builder_.value(*plan.field, number);
 }
 
 void Cells::string(const CellPlan& plan, std::string_view cell, std::string_view where) {
   const TableColumn& column = plan.column;
   if (column.role == Role::ignored) return;
-  if (is_missing_word(cell)) return missing(plan, where);
+  if (builder_.options().missing_values.has(cell)) return missing(plan, where);
   double value = 0.0;
   switch (column.role) {
     case Role::tag: return builder_.tag(cell, where);
@@ -121,26 +125,40 @@ void Cells::string(const CellPlan& plan, std::string_view cell, std::string_view
     default: break;
   }
   if (is_number(cell, value)) return number(plan, finite(column, value, where), where);
-  if (column.role == Role::label) return builder_.label(cell, where);
-  if (column.role == Role::time) return builder_.time(moment_of(column, Value::of_text(cell, where)).seconds);
+  if (column.role == Role::label) return label_text(plan, cell, where);
+  if (column.role == Role::time)
+    return builder_.time(seconds_of(column, Value::of_text(cell, where), builder_.options()));
   throw Fault{subject(column) + " must be a number; got " + shown(cell), where};
 }
 
 void Cells::feature_string(const CellPlan& plan, const Value& cell) {
   const TableColumn& column = plan.column;
-  if (column.kind == Kind::date) {
-    const Moment moment = moment_of(column, cell);
-    if (plan.is_time) builder_.time(moment.seconds);
-    if (plan.field) builder_.value(*plan.field, Value::of_date(moment, cell.where));
-    return;
-  }
+  if (column.kind == Kind::date) return date_feature(plan, cell);
   double number = 0.0;
   const bool is_value = (column.kind == Kind::any || plan.is_time) && is_number(cell.text, number);
-  if (is_value) finite(column, number, cell.where);
-  if (plan.is_time) builder_.time(is_value ? number : moment_of(column, cell).seconds);
+  if (is_value && plan.is_time) finite(column, number, cell.where);
+  if (plan.is_time) builder_.time(is_value ? number : seconds_of(column, cell, builder_.options()));
   if (!plan.field) return;
-  if (is_value && column.kind == Kind::any) return builder_.number(*plan.field, number, cell.where);
-  builder_.value(*plan.field, cell);
+  const bool is_number = is_value && column.kind == Kind::any;
+  builder_.value(*plan.field, is_number ? Value::of_number(number, cell.where) : cell);
+}
+
+void Cells::label_text(const CellPlan& plan, std::string_view cell, std::string_view where) {
+  if (is_infinity(cell)) throw infinite_label(subject(plan.column), cell, where);
+  builder_.label(cell, where);
+}
+
+void Cells::date_feature(const CellPlan& plan, const Value& cell) {
+  Moment moment;
+  const FeatureOptions& options = builder_.options();
+  if (moment_of(cell, options.day_first, moment) == DateCheck::date) {
+    if (plan.is_time) builder_.time(moment.seconds);
+    if (plan.field) builder_.value(*plan.field, Value::of_date(moment, cell.where));
+  } else if (plan.field) {
+    builder_.value(*plan.field, cell);  // which says what is wrong with it
+  } else {
+    seconds_of(plan.column, cell, options);
+  }
 }
 
 void Cells::missing(const CellPlan& plan, std::string_view where) {

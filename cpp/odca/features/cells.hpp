@@ -1,6 +1,6 @@
 // A cell of a table, whether it comes from CSV or from memory, to its part of an event.
 //
-// Missing is a cell that is empty, and one that holds one of the usual words (see `is_missing_word`), in quotes or not, in every
+// Missing is a cell that is empty, and one that holds what stands for a missing value (see `MissingValues`), in quotes or not, in every
 // column. Of a feature it is what the options say. A label that is missing makes an event without one, a tag none. Weight, offset,
 // time and group have no meaning without a value: there it is a fault.
 #pragma once
@@ -51,6 +51,8 @@ class Cells {
   void plan(const TableColumn& column);
   void other_number(const CellPlan& plan, double value, std::string_view where);
   void feature_string(const CellPlan& plan, const Value& cell);
+  void date_feature(const CellPlan& plan, const Value& cell);
+  void label_text(const CellPlan& plan, std::string_view cell, std::string_view where);
 
   Builder builder_;
   std::vector<CellPlan> plans_;

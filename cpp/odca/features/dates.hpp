@@ -1,4 +1,10 @@
-// Dates and times of day in ISO 8601, and what the calendar says of them. The calendar is the Gregorian one; all is UTC.
+// Dates and times of day as files have them, and what the calendar says of them. The calendar is the Gregorian one; all is UTC.
+//
+//   2024-07-31, 2024/7/31, 20240731T130500Z          ISO 8601, and what is near to it
+//   31/7/2024, 7/31/2024, 7/31/24, 31-7-2024         day and month in the order that is said
+//   31.7.2024                                        always the day first
+//   2024-07-31T13:05:00.25+02:00, 7/31/2024 1:05 PM  with a time of day, and perhaps a zone
+//   1722430800, 1722430800000                        seconds, milli-, micro- or nanoseconds since 1970, by their size; 20240731
 #pragma once
 
 #include <chrono>
@@ -40,6 +46,25 @@ constexpr CalendarParts calendar(double seconds) {
           static_cast<int>(std::chrono::weekday{day}.iso_encoding()) - 1, static_cast<int>(in_day / 3600)};
 }
 
+struct YearPart {
+  int year;
+  double passed;  // how much of it, from 0 to 1
+};
+
+// The same.
+constexpr YearPart year_part(double seconds) {
+  auto whole = static_cast<std::int64_t>(seconds);
+  whole -= static_cast<double>(whole) > seconds;
+  constexpr std::int64_t day_seconds = 86'400;
+  const std::int64_t in_day = ((whole % day_seconds) + day_seconds) % day_seconds;
+  const std::chrono::sys_days day{std::chrono::days{(whole - in_day) / day_seconds}};
+  const std::chrono::year year = std::chrono::year_month_day{day}.year();
+  const std::chrono::sys_days begin{year / 1 / 1}, end{(year + std::chrono::years{1}) / 1 / 1};
+  const auto days = static_cast<double>((end - begin).count());
+  const double passed = static_cast<double>((day - begin).count()) + static_cast<double>(in_day) / 86'400.0;
+  return {static_cast<int>(year), passed / days};
+}
+
 // What is left of a date's text.
 class DateText {
  public:
@@ -61,6 +86,26 @@ class DateText {
       out = out * 10 + (rest_[k] - '0');
     }
     rest_.remove_prefix(digits);
+    return true;
+  }
+  // How many digits come next.
+  constexpr std::size_t digits() const {
+    std::size_t count = 0;
+    while (count < rest_.size() && is_digit(rest_[count])) ++count;
+    return count;
+  }
+  // One digit or two.
+  constexpr bool one_or_two(int& out) { return number(digits() == 1 ? 1 : 2, out); }
+  // One of these characters; which one.
+  constexpr bool skip_any(std::string_view characters, char& which) {
+    if (rest_.empty() || characters.find(rest_.front()) == std::string_view::npos) return false;
+    which = rest_.front();
+    rest_.remove_prefix(1);
+    return true;
+  }
+  constexpr bool skip_word(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
     return true;
   }
   // What follows the point of a second, as over / under. More digits than a double tells apart are skipped.
@@ -89,44 +134,98 @@ struct TimeOfDay {
   constexpr int zone_seconds() const { return (west ? -1 : 1) * (zone_hour * 3600 + zone_minute * 60); }
 };
 
-// HH:MM[:SS[.fff]], then Z, +hh:mm, +hhmm, +hh (or with -), or nothing.
+// H:MM[:SS[.fff]] or HHMM[SS], perhaps with AM or PM; then Z, UTC, +hh:mm, +hhmm, +hh (or with -), or nothing.
 constexpr bool read_time_of_day(DateText& text, TimeOfDay& out) {
-  if (!text.number(2, out.hour) || !text.skip(':') || !text.number(2, out.minute)) return false;
-  if (text.skip(':')) {
+  const bool compact = text.digits() >= 4;
+  if (!text.one_or_two(out.hour) || !(compact || text.skip(':')) || !text.number(2, out.minute)) return false;
+  if (compact ? text.at_digit() : text.skip(':')) {
     if (!text.number(2, out.second)) return false;
     if (text.skip('.')) {
       if (!text.at_digit()) return false;
       text.fraction(out.over, out.under);
     }
   }
-  if (text.skip('Z') || text.skip('z')) return true;
+  text.skip(' ');
+  char half = 0;
+  if (text.skip_any("AaPp", half)) {
+    if (!(text.skip('M') || text.skip('m')) || out.hour < 1 || out.hour > 12) return false;
+    out.hour = out.hour % 12 + (half == 'P' || half == 'p' ? 12 : 0);
+    text.skip(' ');
+  }
+  if (text.skip('Z') || text.skip('z') || text.skip_word("UTC") || text.skip_word("GMT")) return true;
   out.west = text.skip('-');
   if (!out.west && !text.skip('+')) return true;
   if (!text.number(2, out.zone_hour)) return false;
   return text.at_end() || ((text.skip(':') || true) && text.number(2, out.zone_minute));
 }
 
-// YYYY-MM-DD or YYYY/MM/DD, alone or with a T or a blank and the time of day.
-constexpr DateCheck read_date(std::string_view from, Moment& out) {
-  DateText text(from);
+struct Day {
   int year = 0, month = 0, day = 0;
-  if (!text.number(4, year)) return DateCheck::other;
-  const char between = text.skip('/') ? '/' : '-';
-  if (between == '-' && !text.skip('-')) return DateCheck::other;
-  if (!text.number(2, month) || !text.skip(between) || !text.number(2, day)) return DateCheck::other;
+};
+
+// The day with which a text begins. `day_first` says in which order the numbers of 7/8/2024 come.
+constexpr bool read_day(DateText& text, bool day_first, Day& out) {
+  char between = 0;
+  const std::size_t digits = text.digits();
+  if (digits == 8) return text.number(4, out.year) && text.number(2, out.month) && text.number(2, out.day);
+  if (digits == 4)
+    return text.number(4, out.year) && text.skip_any("-/", between) && text.one_or_two(out.month) &&
+           text.skip(between) && text.one_or_two(out.day);
+  if (digits != 1 && digits != 2) return false;
+  int first = 0, second = 0;
+  if (!text.one_or_two(first) || !text.skip_any("/.-", between) || !text.one_or_two(second) || !text.skip(between))
+    return false;
+  const bool short_year = text.digits() == 2 && between == '/';  // elsewhere it would make dates of other numbers
+  if (!text.number(short_year ? 2 : 4, out.year)) return false;
+  if (short_year) out.year += out.year < 69 ? 2000 : 1900;
+  day_first |= between == '.';
+  out.day = day_first ? first : second, out.month = day_first ? second : first;
+  return true;
+}
+
+// A day, alone or with a T or a blank and the time of day. (Eight digits alone are a number.)
+constexpr DateCheck read_date(std::string_view from, Moment& out, bool day_first = false) {
+  DateText text(from);
+  Day day;
+  if (from.size() < 6 || !is_digit(from.front())) return DateCheck::other;
+  const bool compact = text.digits() == 8;
+  if (!read_day(text, day_first, day) || (compact && text.at_end())) return DateCheck::other;
   TimeOfDay time;
   out.with_time = !text.at_end();
   if (out.with_time && !((text.skip('T') || text.skip('t') || text.skip(' ')) && read_time_of_day(text, time)))
     return DateCheck::other;
   if (!text.at_end()) return DateCheck::other;
-  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
-                                         std::chrono::day{static_cast<unsigned>(day)}};
+  const std::chrono::year_month_day date{std::chrono::year{day.year},
+                                         std::chrono::month{static_cast<unsigned>(day.month)},
+                                         std::chrono::day{static_cast<unsigned>(day.day)}};
   if (!date.ok() || !time.possible()) return DateCheck::impossible;
   const std::int64_t whole = std::chrono::sys_days{date}.time_since_epoch().count() * std::int64_t{86'400} +
                              time.hour * 3600 + time.minute * 60 + time.second - time.zone_seconds();
   // One division, so that microseconds come out as they do from a table's timestamps.
   out.seconds = (static_cast<double>(whole) * time.under + time.over) / time.under;
   return out.seconds >= first_moment && out.seconds < behind_last_moment ? DateCheck::date : DateCheck::impossible;
+}
+
+// Whether a text looks as dates of ISO 8601 do, so that nothing else is meant by it.
+constexpr bool is_iso_date(std::string_view text) {
+  return text.size() >= 10 && is_digit(text[0]) && is_digit(text[1]) && is_digit(text[2]) && is_digit(text[3]) &&
+         text[4] == '-' && is_digit(text[5]) && is_digit(text[6]) && text[7] == '-';
+}
+
+// A number that stands for a date: the day 20240731, or what has passed since 1970, from 1973 on.
+constexpr DateCheck date_of_number(double number, Moment& out) {
+  if (number >= 1e7 && number < 1e8) {
+    const auto whole = static_cast<std::int64_t>(number);
+    const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(whole / 10'000)},
+                                           std::chrono::month{static_cast<unsigned>(whole / 100 % 100)},
+                                           std::chrono::day{static_cast<unsigned>(whole % 100)}};
+    if (static_cast<double>(whole) != number || !date.ok()) return DateCheck::other;
+    out = {static_cast<double>(std::chrono::sys_days{date}.time_since_epoch().count() * std::int64_t{86'400}), false};
+    return DateCheck::date;
+  }
+  if (!(number >= 1e8 && number < 1e20)) return DateCheck::other;
+  out = {number < 1e11 ? number : number < 1e14 ? number / 1e3 : number < 1e17 ? number / 1e6 : number / 1e9, true};
+  return DateCheck::date;
 }
 
 }  // namespace odca::text

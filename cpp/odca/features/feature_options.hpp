@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "odca/features/field_names.hpp"
+#include "odca/features/missing_values.hpp"
 
 namespace odca::text {
 
@@ -29,6 +30,11 @@ struct FeatureOptions {
   FieldNames dates;                                    // fields that hold dates
   FieldNames booleans;                                 // fields that hold true and false
   int ngrams = 1;                                      // the largest number of consecutive words that are one feature
+  FieldNames guessed;            // fields whose kind was guessed from a sample: values that do not fit are missing
+  bool day_first = false;        // in dates such as 7/8/2024
+  bool trend = false;            // of dates, as a feature
+  bool find_dates = false;       // texts in ISO 8601 are dates, where no kind is given
+  MissingValues missing_values;  // what stands for a missing value
   Missing missing = Missing::indicate;
   // Whether an option for "user" also applies to "user.age", as in JSON and dictionaries but not in tables.
   bool nested = true;
@@ -36,7 +42,7 @@ struct FeatureOptions {
   // Whether there are no options for single fields.
   bool treats_all_alike() const {
     return keep.empty() && ignore.empty() && interactions.empty() && text.empty() && categorical.empty() &&
-           numeric.empty() && dates.empty() && booleans.empty();
+           numeric.empty() && dates.empty() && booleans.empty() && guessed.empty();
   }
 };
 

@@ -12,16 +12,8 @@ std::string came(const Value& value) {
   return value.type == Value::Type::text ? shown(value.text) : shown(category_of(value));
 }
 
-double seconds_of(std::string_view path, const Value& value) {
-  Moment moment = value.moment;
-  if (value.type == Value::Type::date) return read_moment(shown(path), "", value).seconds;
-  const DateCheck found = read_date(value.text, moment);
-  if (found == DateCheck::impossible)
-    throw Fault{shown(path) + " is no date that there is: " + came(value), value.where};
-  if (found == DateCheck::other)
-    throw Fault{shown(path) + " must be a number or a date such as 2024-07-31T13:05:00; got " + came(value),
-                value.where};
-  return moment.seconds;
+double seconds_of(const Builder& builder, std::string_view path, const Value& value) {
+  return read_moment(shown(path), value, builder.options().day_first).seconds;
 }
 
 std::string tag_of(const Value& value) {
@@ -33,11 +25,16 @@ std::string tag_of(const Value& value) {
 
 void set_role(Builder& builder, Role role, std::string_view path, const Value& value) {
   using Type = Value::Type;
-  if (value.is_missing()) return;
+  const MissingValues& missing_values = builder.options().missing_values;
+  if (value.is_missing() || (value.type == Type::text && missing_values.has(value.text)) ||
+      (value.type == Type::number && missing_values.has(value.number)))
+    return;
   const bool written = value.type == Type::text || value.type == Type::date;
-  if (role == Role::time && written) return builder.time(seconds_of(path, value));
+  if (role == Role::time && written) return builder.time(seconds_of(builder, path, value));
   if (value.type == Type::date) throw Fault{shown(path) + " is a date. Make a number or a string of it", value.where};
   if (role == Role::tag) return builder.tag(tag_of(value), value.where);
+  if (role == Role::label && written && is_infinity(value.text))
+    throw infinite_label(shown(path), value.text, value.where);
   if (role == Role::label && written) return builder.label(value.text, value.where);
   if (role != Role::label && value.type != Type::number)
     throw Fault{shown(path) + " must be a number; got " + came(value), value.where};

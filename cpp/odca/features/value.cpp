@@ -1,8 +1,5 @@
 #include "odca/features/value.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "odca/features/block.hpp"
 #include "odca/features/quoting.hpp"
 
@@ -19,31 +16,42 @@ std::string category_of(const Value& value) {
   return value.text.empty() ? category_of(value.number) : std::string(value.text);
 }
 
-bool is_missing_word(std::string_view cell) {
-  static constexpr std::string_view words[] = {"NA",  "NaN",      "nan",    "?",       "null",    "NULL",    "None",
-                                               "N/A", "n/a",      "#N/A",   "<NA>",    "NaT",     "-nan",    "-NaN",
-                                               "#NA", "#N/A N/A", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"};
-  if (cell.empty()) return true;
-  constexpr std::size_t longest = 8;
-  if (cell.size() > longest || !std::strchr("Nn?#<-1", cell.front())) return false;
-  return std::find(std::begin(words), std::end(words), cell) != std::end(words);
+bool is_infinity(std::string_view text) {
+  if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
+  for (const std::string_view word : {"inf", "Inf", "INF", "infinity", "Infinity", "INFINITY"})
+    if (text == word) return true;
+  return false;
 }
 
-Moment read_moment(const std::string& what, const std::string& hint, const Value& value) {
-  Moment moment = value.moment;
-  if (value.type == Value::Type::text) switch (read_date(value.text, moment)) {
-      case DateCheck::date: return moment;
-      case DateCheck::impossible:
-        throw Fault{"there is no such date in " + what + ": " + shown(value.text), value.where};
-      default:
-        throw Fault{what + " must be a date such as 2024-07-31 or 2024-07-31T13:05:00; got " + shown(value.text) + hint,
-                    value.where};
-    }
-  if (!(moment.seconds >= first_moment && moment.seconds < behind_last_moment))
-    throw Fault{"there is no such date in " + what + ": " + show(moment.seconds) +
-                    " seconds since 1970 are not in the years 0 to 9999",
-                value.where};
-  return moment;
+DateCheck moment_of(const Value& value, bool day_first, Moment& out) {
+  double number = value.number;
+  switch (value.type) {
+    case Value::Type::date:
+      out = value.moment;
+      return out.seconds >= first_moment && out.seconds < behind_last_moment ? DateCheck::date : DateCheck::impossible;
+    case Value::Type::text:
+      if (!is_number(value.text, number)) return read_date(value.text, out, day_first);
+      return date_of_number(number, out);
+    case Value::Type::number: return date_of_number(number, out);
+    default: return DateCheck::other;
+  }
+}
+
+Moment read_moment(const std::string& what, const Value& value, bool day_first, const char* remedy,
+                   std::string_view field) {
+  Moment moment;
+  const DateCheck found = moment_of(value, day_first, moment);
+  if (found == DateCheck::date) return moment;
+  const std::string written = value.type == Value::Type::text ? std::string(value.text) : category_of(value);
+  if (found == DateCheck::other)
+    throw Fault{what + " must be a date such as 2024-07-31 or 2024-07-31T13:05:00; got " + shown(written), value.where,
+                remedy, std::string(field)};
+  if (value.type != Value::Type::date)
+    throw Fault{"there is no such date in " + what + ": " + shown(written), value.where,
+                written.find('/') == std::string::npos ? "" : "Say whether the day comes first ({day_first}).", ""};
+  throw Fault{"there is no such date in " + what + ": " + show(value.moment.seconds) +
+                  " seconds since 1970 are not in the years 0 to 9999",
+              value.where};
 }
 
 }  // namespace odca::text

@@ -59,10 +59,13 @@ inline bool is_number(std::string_view text, double& out) {
   return !text.empty() && read_number(text.data(), end, out) == end;
 }
 
-// Whether a cell of a table is empty, or one of the words that pandas takes for missing values, NaT, or the question mark of the UCI's files.
-bool is_missing_word(std::string_view cell);
+// Whether a text says that a number is infinite. A model cannot use it; it is no name of a class either.
+bool is_infinity(std::string_view text);
 
-// A date, or a text that is to be one; a Fault that speaks of `what` if it is none.
-Moment read_moment(const std::string& what, const std::string& hint, const Value& value);
+// A date, or a text or a number that is to be one. `day_first` is the order of 7/8/2024.
+DateCheck moment_of(const Value& value, bool day_first, Moment& out);
+// The same; a Fault that speaks of `what`, with this remedy for the `field`, if there is none.
+Moment read_moment(const std::string& what, const Value& value, bool day_first, const char* remedy = "",
+                   std::string_view field = {});
 
 }  // namespace odca::text

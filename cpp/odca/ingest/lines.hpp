@@ -42,7 +42,8 @@ bool attempt(std::string_view line, bool skip_bad, Block& block, Read&& read, Fo
     // A column is a character; bytes that go on with one are not counted.
     const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
     if (block.bad.size() < most_bad_lines_kept)
-      block.bad.push_back({block.lines, placed ? std::count_if(line.data(), at, begins) + 1 : 0, fault.message});
+      block.bad.push_back({block.lines, placed ? std::count_if(line.data(), at, begins) + 1 : 0, fault.message,
+                           fault.remedy, fault.field});
     block.stopped = !skip_bad;
     return skip_bad;
   }

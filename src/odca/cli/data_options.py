@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.flag_spelling import explain
+from odca.cli.flag_spelling import as_flag, explain
 from odca.cli.option_types import reads_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ROLES = ("label", "weight", "offset", "time", "group", "tag")
 FORMATS = ("auto", "libsvm", "vw", "csv", "jsonl", "arrow", "parquet")
+MOST_MISFITS = 10
 COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 
 
@@ -94,7 +95,7 @@ FIELD_OPTIONS = {
     "text": "fields that hold text: each lower-cased word is a feature",
     "categorical": "fields whose numbers are codes of categories",
     "numeric": "fields that must hold numbers",
-    "dates": "fields that hold dates, such as 2024-07-31: their month, weekday and hour become categories",
+    "dates": "fields that hold dates: their month, weekday and hour become categories, their trend a number",
     "booleans": "fields that hold true or false, also where they are text",
 }
 
@@ -121,6 +122,17 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
     for option, what in FIELD_OPTIONS.items():
         group.add_argument(f"--{option}", nargs="+", action="extend", default=[], metavar="FIELD", help=what)
     group.add_argument(
+        "--day-first",
+        action=argparse.BooleanOptionalAction,
+        help="whether 7/8/2024 is the 7th of August (default: decided by the first lines; where they do not tell, the 8th of July)",
+    )
+    group.add_argument(
+        "--na-values",
+        nargs="*",
+        metavar="TEXT",
+        help="what stands for a missing value, beside nothing at all (default: NA, NaN, null, None, N/A, ? and the like)",
+    )
+    group.add_argument(
         "--ngrams",
         type=whole_number(1),
         default=1,
@@ -140,12 +152,15 @@ def features_of(arguments: argparse.Namespace) -> "Features":
     from odca.stream import Features  # noqa: PLC0415 - after parsing
 
     try:
+        fields: dict[str, Any] = {option: tuple(getattr(arguments, option)) for option in FIELD_OPTIONS}
         return Features(
             bits=arguments.bits,
             interactions=tuple(tuple(each) for each in arguments.interact),
             ngrams=arguments.ngrams,
             missing=arguments.missing,
-            **{option: tuple(getattr(arguments, option)) for option in FIELD_OPTIONS},
+            na_values=None if arguments.na_values is None else tuple(arguments.na_values),
+            day_first=arguments.day_first,
+            **fields,
         )
     except ValueError as error:
         raise argparse.ArgumentTypeError(explain(error)) from error
@@ -248,6 +263,16 @@ def _warn_about_findings(output: Output, findings: "Findings") -> None:
             f"{fields} begin with a quote that is not closed in the same field, first in {shown(path)}, line {line}. A field whose "
             "quote is never closed ends with its line. If quotes are characters like others in these data, use --quote none."
         )
+
+    for name, misfit in list(findings.misfits.items())[:MOST_MISFITS]:
+        values = formatting.plural(misfit.count, "value")
+        output.warn(
+            f"{values} of {name!r} {'is' if misfit.count == 1 else 'are'} not of the kind of the others and "
+            f"{'counts' if misfit.count == 1 else 'count'} as missing, first {misfit.text!r} in {shown(misfit.path)}, line {misfit.line}. "
+            f"If {name!r} is a category, use {as_flag('categorical', [name])}."
+        )
+    if len(findings.misfits) > MOST_MISFITS:
+        output.warn(f"... and values of {len(findings.misfits) - MOST_MISFITS:,} other fields.")
 
 
 def _warn_about_bad_lines(output: Output, bad: "BadLines", before: int) -> None:

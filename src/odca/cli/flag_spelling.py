@@ -9,10 +9,17 @@ FLAGS = {
     "answer": "--answer",
     "auto": "--auto",
     "bits": "--bits",
+    "categorical": "--categorical",
     "classes": "--classes",
+    "day_first": "--day-first",
     "ignore": "--ignore",
     "label": "--label",
     "loss": "--loss",
+    "max_line": "--max-line",
+    "missing": "--missing",
+    "na_values": "--na-values",
+    "on_error": "--on-error",
+    "quote": "--quote",
     "scale": "--scale",
     "start": "--resume",
     "task": "--task",
@@ -21,6 +28,7 @@ FLAGS = {
 """The flags of the options that errors may name."""
 FLAGS_OF_VALUES = {
     ("auto", "events"): "--memory events",
+    ("day_first", True): "--day-first",
     ("scale", False): "--no-scale",
     ("scale", True): "--scale",
 }

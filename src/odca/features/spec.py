@@ -37,6 +37,10 @@ class FeatureOptions(TypedDict, total=False):
     dates: Sequence[str]
     booleans: Sequence[str]
     missing: Missing
+    na_values: Sequence[str] | None
+    day_first: bool | None
+    trend: bool
+    find_dates: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +53,16 @@ class Features:
         field may be multiplied with itself.
     text: fields whose strings are split into lower-case words; ngrams: the largest number of consecutive words that are one feature.
     categorical: fields whose numbers are codes of categories. numeric: fields whose values must be numbers.
-    dates: fields that hold dates (ISO 8601, if they are text): their month, weekday and hour are categories.
+    dates: fields that hold dates, as text, as numbers (20240731, or seconds or milliseconds since 1970) or as objects: their month,
+        weekday and hour are categories, and their trend is a number.
     booleans: fields that hold true or false, also as text; they are the numbers 1 and 0.
     missing: what a missing value means: nothing ("ignore"), a feature of its own ("indicate"), or an "error".
+    na_values: texts and numbers that mean that a value is missing, in addition to an empty text; None for the usual words: NA, NaN,
+        nan, null, NULL, None, N/A, n/a, #N/A, <NA>, NaT, ? and similar ones.
+    day_first: whether 7/8/2024 is the 7th of August; None if this is not known, and then it is the 8th of July.
+    trend: whether dates have a trend, a line that bends at every New Year: 80 % of a date in March 2024 are the feature at.trend.2024,
+        and 20 % at.trend.2025.
+    find_dates: whether text in ISO 8601 is a date in fields whose kind no option says.
     """
 
     bits: int | None = None
@@ -65,6 +76,10 @@ class Features:
     dates: tuple[str, ...] = ()
     booleans: tuple[str, ...] = ()
     missing: Missing = "indicate"
+    na_values: tuple[str, ...] | None = None
+    day_first: bool | None = None
+    trend: bool = True
+    find_dates: bool = True
 
     def __post_init__(self) -> None:
         for name in LISTS:
@@ -83,6 +98,11 @@ class Features:
                 raise ValueError(
                     f"an interaction needs at least two fields; got {each!r}. Name one twice to square it."
                 )
+        if self.na_values is not None:
+            object.__setattr__(self, "na_values", _strings("na_values", self.na_values))
+        for name in ("day_first", "trend", "find_dates"):
+            if type(getattr(self, name)) is not bool and (name, self.day_first) != ("day_first", None):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
         both = sorted({*self.keep} & {*self.ignore})
         if both:
             raise ValueError(f"{both[0]!r} is in both keep and ignore. Remove it from one of them.")
@@ -91,11 +111,12 @@ class Features:
         if twice:
             raise ValueError(f"{twice[0]!r} has two kinds; a field can be in only one of {', '.join(KINDS.values())}.")
 
-    def native(self, *, indices: bool = False, nested: bool = True) -> _core.TextFeatures:
+    def native(self, *, indices: bool = False, nested: bool = True, guessed: Sequence[str] = ()) -> _core.TextFeatures:
         """The options in the form of the core.
 
         indices: whether the names of features are numbers, which are used as their indices.
         nested: whether an option for "user" also applies to "user.age", as in JSON and dictionaries.
+        guessed: fields whose kind was detected from a sample; a value of another kind counts as missing.
         """
         space: Space = "hashed" if self.bits is not None else "indices" if indices else "names"
         return _core.TextFeatures(
@@ -112,6 +133,11 @@ class Features:
             ngrams=self.ngrams,
             missing=self.missing,
             nested=nested,
+            guessed=list(guessed),
+            day_first=bool(self.day_first),
+            trend=self.trend,
+            find_dates=self.find_dates,
+            na_values=None if self.na_values is None else list(self.na_values),
         )
 
     def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
@@ -137,11 +163,15 @@ class Features:
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Features":
         """The options from a model file. ValueError if they are invalid."""
-        known = {"dates": [], "booleans": [], **options}  # files of the first version have none of these
+        known = {"dates": [], "booleans": [], **OLDER, **options}  # files of the first version have none of these
         if set(known) != {each.name for each in fields(cls)}:
             raise ValueError("its description of features is incomplete.")
         known["interactions"] = tuple(tuple(each) for each in options["interactions"])
         return cls(**known)
+
+
+OLDER: Mapping[str, Any] = {"na_values": None, "day_first": None, "trend": False, "find_dates": False}
+"""What files mean that do not say it."""
 
 
 def _strings(what: str, names: Any) -> tuple[str, ...]:

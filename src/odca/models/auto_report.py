@@ -45,6 +45,8 @@ class AutoReport:
     """The kind of loss in the history."""
     size: float
     """The mean number of features of an event, each scaled."""
+    in_seconds: bool = False
+    """Whether the times of events are known to be in seconds."""
 
     @classmethod
     def of(cls, core: _core.Experts, task: str) -> "AutoReport":
@@ -140,7 +142,9 @@ class AutoReport:
         times, events = self.history[:, TIME], self.history[:, 0]
         passed = float(times[-1] - times[0]) / float(events[-1] - events[0]) if len(times) > 1 else 0.0
         count = max(round(typical), 1)
-        span = f" (about {_plain(typical * passed)} in the unit of the event times)" if passed > 0.0 else ""
+        time = typical * passed
+        shown = _duration(time) if self.in_seconds else f"{_plain(time)} in the unit of the event times"
+        span = f" (about {shown})" if passed > 0.0 else ""
         remembered = "the last event" if count == 1 else f"the last {count:,} events"
         return f" Those with a short memory remember about {remembered}{span}."
 
@@ -202,6 +206,18 @@ SHOWN = 0.0005  # smaller weights would be shown as 0.0 %
 def _plain(number: float) -> str:
     """A number without an exponent: 1,920, 31.4, 0.05."""
     return f"{number:,.0f}" if number >= 100.0 else f"{number:.3g}"
+
+
+def _duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> _duration(1920.0), _duration(1.0), _duration(200_000.0)
+    ('32 minutes', '1 second', '2.3 days')
+    """
+    units = {"day": 86_400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
+    name, size = next(((name, size) for name, size in units.items() if seconds >= size), ("second", 1.0))
+    number = f"{seconds / size:.2g}" if seconds < 10.0 * size else _plain(round(seconds / size))
+    return f"{number} {name}" if number == "1" else f"{number} {name}s"
 
 
 # The picture

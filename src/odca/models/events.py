@@ -12,7 +12,7 @@ import numpy.typing as npt
 from odca import _core
 from odca.features import spec
 from odca.features.records import as_events
-from odca.features.spec import FeatureOptions, Features, feature_names
+from odca.features.spec import OLDER, FeatureOptions, Features, feature_names
 from odca.io import container, model_file
 from odca.learner import Learner, filed, saved_options
 from odca.learner_options import Numbers
@@ -59,7 +59,8 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
     n_features: with KL, the largest number of names.
     intercept: adds a constant feature.
     scale: standardises features; "auto" does so unless the penalty is KL, because the values of events have units.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: options of `Features`, which
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+        day_first, trend, find_dates: options of `Features`, which
         describe the features of an event. The same events have the same features if they come from a file. With `bits`, memory is
         fixed: names are hashed (in the same way on every machine) instead of stored, and names with the same hash share a weight.
     max_pending: the largest number of events that wait for their labels; the oldest is dropped when there are more.
@@ -256,7 +257,7 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
         arrays = {name: array for name, array in saved.arrays.items() if not name.startswith(_PREFIX)}
         ours = {name.removeprefix(_PREFIX): array for name, array in saved.arrays.items() if name not in arrays}
         _require_names(saved.options)
-        options, state = saved_options(saved.options, arrays, loss)
+        options, state = saved_options({**OLDER, **saved.options}, arrays, loss)
         learner = cls.of(options, state, Names.from_arrays(ours))
         pending = container.from_json(ours["pending"].astype(np.uint8).tobytes())
         learner._shelve(pending, int(ours["dropped"].item()))  # noqa: SLF001 - of its own class

@@ -61,7 +61,8 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
     Labels may be of any kind and number, and new ones may appear at any time.
 
     max_pending: the largest number of events that wait for their labels, as for `EventLearner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: which features an event has, as for
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+        day_first, trend, find_dates: which features an event has, as for
         `EventLearner`.
 
     >>> from river import datasets, evaluate, metrics

@@ -40,7 +40,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     prior_strength: a constant strength in addition to that of rho, which limits the first updates; "auto" derives it from the first
         event, and is 0 with rho="auto".
     max_pending: the largest number of events that wait for their labels.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: which features an event has, as for
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+        day_first, trend, find_dates: which features an event has, as for
         `EventLearner`.
 
     >>> from river import datasets, evaluate, metrics
@@ -203,9 +204,11 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         return self._of_classes(super().weights)
 
     def _of_classes(self, parts: dict[str, Any]) -> dict[str, Any]:
-        """The same without the spare lane."""
-        has_spare = self._model is not None and self._model.layout.spare
-        return {name: part[:-1] for name, part in parts.items()} if has_spare else parts
+        """Without the lane that waits for a new class. Two classes have one lane, whose part is a number."""
+        if self._model is None or not self._model.layout.spare:
+            return parts
+        of_classes = {name: part[:-1] for name, part in parts.items()}
+        return {name: float(part[0]) if len(part) == 1 else part for name, part in of_classes.items()}
 
     # Files
 

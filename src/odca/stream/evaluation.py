@@ -18,6 +18,8 @@ class Evaluation:
         self._model, self._answer = model, answer
         self.metrics = model.new_metrics()
         """The metrics of the events so far."""
+        self.unlabelled = 0
+        """The number of events without a label, which are not evaluated."""
         self.unknown: dict[Label, int] = {}
         """The classes that the model does not know, and their numbers of events."""
 
@@ -29,14 +31,17 @@ class Evaluation:
     def add(self, block: Block) -> list[ProgressRow]:
         """Evaluate the events of a block; return the rows of the progress table that are due among them.
 
-        EventError, without counting any event, if one of them cannot be evaluated.
+        Events without a label are removed from the block. EventError, without counting any event, if another one cannot be evaluated.
         """
+        block.drop_unlabelled()
         self._model.require_learnable(block, learning=False)
         predictions = self._model.predict_raw(block, answer=self._answer)
-        return self._model.score(self.metrics, block, predictions, self._labels_of(block))
+        rows = self._model.score(self.metrics, block, predictions, self._labels_of(block))
+        self.unlabelled += block.dropped_unlabelled
+        return rows
 
     def drop_faulty(self, block: Block, bad: BadLines) -> None:
-        """Remove the events of a block that cannot be evaluated, because their label is missing or invalid; count them as bad."""
+        """Remove the events of a block that cannot be evaluated, because their label is invalid; count them as bad."""
         self._model.drop_faulty(block, bad, learning=False)
 
     def _labels_of(self, block: Block) -> Labels:

@@ -1,26 +1,27 @@
 """What the first events of a stream decide: the task, the classes, and all options that are "auto"."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from odca.errors import InputError, Remedy
 from odca.losses import MARGIN_LOSSES
-from odca.models.options import Label, ModelOptions, Task, default_loss, label_text, numbers_first, require_loss_for
+from odca.models.options import ModelOptions, Task, default_loss, label_text, numbers_first, require_loss_for
 from odca.stream.read.blocks import Block
 from odca.stream.read.errors import StreamError, listed
 from odca.stream.read.schema import Schema
 
 TABLES = ("csv", "jsonl", "arrow", "parquet")
 """Formats whose numbers have units, so that "auto" scales them."""
+FEW_TEXTS = 20
+"""One label in this many may be a text among numbers."""
 
 
 def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptions:
     """The options without any "auto". StreamError if no model can be made for the first events."""
     _require_labels(options, schema, sample)
     labels = sorted(set(sample.y[~sample.is_unlabelled].tolist()), key=numbers_first)
-    task = options.task or ("classes" if options.classes else _task_of(options.loss, labels))
+    task = options.task or ("classes" if options.classes else _task_of(options.loss, sample))
     classes = options.classes or (tuple(labels) if task == "classes" else ())
     if task == "classes" and len(classes) < 2:
         shown = f"only {label_text(classes[0])}" if classes else "none"
@@ -50,7 +51,7 @@ def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> Non
         raise StreamError(_which_label(schema), path=sample.path, remedy=Remedy("Name it with {label}.", label=None))
     if not len(sample):
         if sample.bad_count:
-            raise sample.bad_lines()[0]
+            raise sample.bad_lines(can_be_skipped=True)[0]
         raise StreamError("there are no events.", path=sample.path)
     endless = [each for each in options.classes if isinstance(each, float) and not np.isfinite(each)]
     if endless:
@@ -60,13 +61,19 @@ def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> Non
             f"classes must be two or more, each named once; got {', '.join(label_text(each) for each in options.classes)}."
         )
     if sample.is_unlabelled.all():
-        raise StreamError(_without_labels(schema, len(sample)), path=sample.path)
+        remedy = Remedy("Name the column that holds it ({label}).", label=None) if schema.format in TABLES else None
+        raise StreamError(_without_labels(schema, len(sample)), path=sample.path, remedy=remedy)
 
 
-def _task_of(loss: object | None, labels: Sequence[Label]) -> Task:
+def _task_of(loss: object | None, sample: Block) -> Task:
+    """Two numbers are classes, and so are texts; but a few texts among many numbers are exceptions, which are refused one by one."""
     if loss is not None:
         return "classes" if isinstance(loss, MARGIN_LOSSES) else "numbers"
-    return "classes" if len(labels) == 2 or any(isinstance(label, str) for label in labels) else "numbers"
+    texts = int((sample.rows.label_text >= 0).sum())
+    labelled = int((~sample.is_unlabelled).sum())
+    numbers = len(np.unique(sample.rows.label[~np.isnan(sample.rows.label)]))
+    few_texts = texts * FEW_TEXTS <= labelled and numbers > 2
+    return "classes" if numbers == 2 or (texts and not few_texts) else "numbers"
 
 
 def _which_label(schema: Schema) -> str:

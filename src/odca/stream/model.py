@@ -63,6 +63,8 @@ class StreamModel(TakesTurns):
         self.vocabulary = _core.Vocabulary() if schema.has_names else None
         self.n_names = 0
         """The number of names in the events learned so far. The vocabulary may hold more: it is a few blocks ahead."""
+        self.unlabelled = 0
+        """The number of events without a label, which were not learned."""
         self._codes = _ClassCodes(self.classes)
         self._loss = as_native(options.loss)
 
@@ -114,7 +116,7 @@ class StreamModel(TakesTurns):
         """Which memories and experts of an automatic model have the most weight."""
         if not isinstance(self.learner, AutoLearner):
             raise ValueError("only an automatic model has a report.")  # noqa: TRY004 - the model's fault, not the type's
-        return self.learner.report()
+        return replace(self.learner.report(), in_seconds=True)
 
     def freeze(self) -> Self:
         """The steady answer of an automatic model as one linear model, whose file is small. See `AutoLearner.freeze`."""
@@ -142,8 +144,10 @@ class StreamModel(TakesTurns):
     def learn(self, block: Block) -> list[ProgressRow]:
         """Learn from the events of a block, in order; return the rows of the progress table that are due among them.
 
-        EventError, without learning any event, if one of them cannot be learned.
+        Events without a label are removed from the block and counted in `unlabelled`: they are there to be predicted. EventError,
+        without learning any event, if another one cannot be learned.
         """
+        block.drop_unlabelled()
         self.require_learnable(block)
         how: dict[str, Any] = {
             "sample_weight": block.weight,
@@ -158,6 +162,7 @@ class StreamModel(TakesTurns):
                 rows = self.model.learn(block.rows, *self._codes_and_classes(block), **how)
         except ValueError as error:
             raise self._located(error, block) from error
+        self.unlabelled += block.dropped_unlabelled
         if self.vocabulary is not None:
             self.n_names = max(self.n_names, block.rows.width)  # blocks may be learned in any order
         return rows
@@ -221,18 +226,20 @@ class StreamModel(TakesTurns):
         return self.codes_of(block)[1] == 0
 
     def _faulty(self, block: Block, learning: bool) -> npt.NDArray[np.bool_]:
-        """Which events have no label or no time, or an invalid label."""
-        bad = block.is_unlabelled.copy()
+        """Which events have no time, or an invalid label."""
+        labelled = ~block.is_unlabelled
+        bad = np.zeros(len(block), dtype=bool)
         if self.task == "numbers":
             labels = block.rows.label
             bad |= block.rows.label_text >= 0
-            bad[~bad] |= ~np.asarray(self._loss.valid(labels[~bad]), dtype=bool)
+            judged = labelled & ~bad
+            bad[judged] |= ~np.asarray(self._loss.valid(labels[judged]), dtype=bool)
         elif learning and not self._has_room:
-            bad |= self.codes_of(block)[0] < 0
+            bad |= labelled & (self.codes_of(block)[0] < 0)
         if block.weight is not None:
             bad |= ~(block.weight >= 0.0)
         if learning and self.options.uses_time:
-            bad |= True if block.time is None else np.isnan(block.time)
+            bad |= labelled & (True if block.time is None else np.isnan(block.time))
         return bad
 
     def _fault_of(self, block: Block, row: int) -> EventError:
@@ -241,10 +248,9 @@ class StreamModel(TakesTurns):
 
     def _what_is_wrong(self, block: Block, row: int) -> tuple[str, Remedy | None]:
         label = block.y[row]
-        if block.is_unlabelled[row]:
-            return "the event has no label.", None
         if block.weight is not None and not block.weight[row] >= 0.0:
-            return f"the weight {block.weight[row]:g} is negative.", None
+            remedy = Remedy("Leave such lines out with {on_error}.", on_error="skip")
+            return f"the weight {block.weight[row]:g} is negative.", remedy
         if self.options.uses_time and (block.time is None or np.isnan(block.time[row])):
             remedy = Remedy("Name the column that holds it ({time}).", time=None)
             if self.options.auto:
@@ -260,9 +266,16 @@ class StreamModel(TakesTurns):
             remedy = Remedy("Name them all before learning ({classes}).", classes=None)
             return f"the label {label_text(label)} is new; the classes are {known}.", remedy
         if isinstance(label, str):
-            remedy = Remedy("Say that labels are classes, if they are ({task}).", task="classes")
+            remedy = Remedy(
+                "If it means that the label is missing, say so ({na_values}). If labels are classes, say that ({task}). Skip such lines with "
+                "{on_error}.",
+                task="classes",
+                na_values=[label],
+                on_error="skip",
+            )
             return f"the label {label!r} is not a number.", remedy
-        return f"the label {label_text(label)} is not valid for {self.options.loss!r}.", None
+        remedy = Remedy("Skip such lines with {on_error}, or choose another loss ({loss}).", on_error="skip", loss=None)
+        return f"the label {label_text(label)} is not valid for {self.options.loss!r}.", remedy
 
     @staticmethod
     def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
@@ -378,6 +391,7 @@ class StreamModel(TakesTurns):
             vocabulary, places = merging.united_names(self.names, other.names)
         merged = type(self)(self.options, schema, merging.merged_model(self.model, other.model, places))
         merged.options = replace(self.options, classes=merged.classes)
+        merged.unlabelled = self.unlabelled + other.unlabelled
         if vocabulary is not None:
             merged.vocabulary, merged.n_names = vocabulary, len(vocabulary)
         return merged
@@ -398,6 +412,7 @@ class StreamModel(TakesTurns):
         options = {
             "problem": {**self.options.as_options(), "classes": self.classes},
             "schema": self.schema.as_options(),
+            "unlabelled": self.unlabelled,
         }
         return ModelFile(self.kind, options, arrays, parts)
 
@@ -423,6 +438,7 @@ class StreamModel(TakesTurns):
             model.model.restore_calibration(saved.parts)
             model.model.require_consistent()
         model.model.restore_metrics(saved.arrays)
+        model.unlabelled = int(saved.options.get("unlabelled", 0))
         return model
 
     @property

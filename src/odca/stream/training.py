@@ -139,7 +139,7 @@ def begin(
     except BaseException as error:
         stream.close()
         if isinstance(error, ValueError) and stream.sample.bad_count and on_error == "stop":
-            raise stream.sample.bad_lines()[0] from error  # a bad line may be the cause
+            raise stream.sample.bad_lines(can_be_skipped=True)[0] from error  # a bad line may be the cause
         raise
     if stream.vocabulary is not None:
         model.vocabulary = stream.vocabulary

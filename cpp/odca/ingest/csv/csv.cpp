@@ -94,7 +94,8 @@ class Reader {
       throw Fault{"the row has " + std::to_string(count) + (count == 1 ? " field" : " fields") + ", expected " +
                       std::to_string(cells_.plans().size()) +
                       (stray_quotes ? ". A quote in it is not closed, or is closed before its field ends" : ""),
-                  {}};
+                  {},
+                  stray_quotes ? "If quotes are characters like others there, say so ({quote})." : ""};
   }
 
   std::size_t text_size_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "odca/features/cells.hpp"
 #include "odca/features/field_names.hpp"
 #include "odca/features/unicode.hpp"
 #include "odca/ingest/csv/cell.hpp"
@@ -11,25 +10,6 @@
 namespace odca::text {
 
 namespace {
-
-enum class Cell { missing, number, date, boolean, other };
-
-// An infinite number is none that a model can use, but a column that has one is a column of numbers: to read it is a fault.
-bool is_infinity(std::string_view cell) {
-  if (cell.front() == '+' || cell.front() == '-') cell.remove_prefix(1);
-  for (const std::string_view word : {"inf", "Inf", "INF", "infinity", "Infinity", "INFINITY"})
-    if (cell == word) return true;
-  return false;
-}
-
-Cell look_at(std::string_view cell) {
-  double number = 0.0;
-  Moment moment;
-  if (is_missing_word(cell)) return Cell::missing;
-  if (is_number(cell, number) || is_infinity(cell)) return Cell::number;
-  if (read_boolean(cell, number)) return Cell::boolean;
-  return read_date(cell, moment) == DateCheck::other ? Cell::other : Cell::date;
-}
 
 // Calls visit(line) for each line that is not blank.
 template <class Visit>
@@ -41,22 +21,6 @@ void each_line(std::string_view text, CsvForm form, Visit&& visit) {
     if (!is_blank_line(line, form.delimiter)) visit(line);
   }
 }
-
-std::vector<Cell> look_at_line(std::string_view line, CsvForm form) {
-  std::vector<Cell> out;
-  each_csv_cell(line, form, [&](std::string_view cell) { out.push_back(look_at(cell)); });
-  return out;
-}
-
-// What the cells of a column are that are not missing.
-struct Seen {
-  bool number = false, date = false, boolean = false, other = false;
-
-  Kind kind() const {
-    if (other || number + date + boolean > 1) return Kind::category;
-    return number ? Kind::number : date ? Kind::date : boolean ? Kind::boolean : Kind::any;
-  }
-};
 
 // How many lines have as many cells as the first, and how many that are.
 struct Cut {
@@ -100,12 +64,20 @@ char guess_delimiter(std::string_view sample, bool quoted) {
   return best;
 }
 
-bool guess_header(std::string_view sample, CsvForm form) {
-  const std::vector<Cell> cells = look_at_line(first_csv_line(sample, form).line, form);
-  const auto has = [&](Cell kind) { return std::find(cells.begin(), cells.end(), kind) != cells.end(); };
-  if (has(Cell::number) || has(Cell::date) || !(has(Cell::other) || has(Cell::boolean))) return false;
-  const std::vector<Kind> below = guess_kinds(sample, form, cells.size(), true);
-  return std::any_of(below.begin(), below.end(), [](Kind kind) { return kind == Kind::number || kind == Kind::date; });
+bool guess_header(std::string_view sample, CsvForm form, const MissingValues& missing) {
+  Tally first;
+  std::size_t columns = 0;
+  each_csv_cell(first_csv_line(sample, form).line, form, [&](std::string_view cell) {
+    first.add(cell, missing);
+    ++columns;
+  });
+  if (first.has_numbers_or_dates() || first.missing() == first.count()) return false;
+  std::size_t place = 0;
+  const std::vector<Tally> below = tally_columns(sample, form, columns, true, missing);
+  return std::any_of(below.begin(), below.end(), [&](const Tally& each) {
+    const Kind kind = each.kind("column " + std::to_string(place++));
+    return kind == Kind::number || kind == Kind::date;
+  });
 }
 
 std::string header_fault(const std::vector<std::string>& names) {
@@ -121,22 +93,21 @@ std::string header_fault(const std::vector<std::string>& names) {
   return {};
 }
 
-std::vector<Kind> guess_kinds(std::string_view sample, CsvForm form, std::size_t columns, bool header) {
-  std::vector<Seen> seen(columns);
+std::vector<Tally> tally_columns(std::string_view sample, CsvForm form, std::size_t columns, bool header,
+                                 const MissingValues& missing) {
+  std::vector<Tally> tallies(columns);
+  std::vector<std::string> cells;
   each_line(sample, form, [&](std::string_view line) {
     if (std::exchange(header, false)) return;
-    const std::vector<Cell> cells = look_at_line(line, form);
-    if (cells.size() != columns) return;
-    for (std::size_t k = 0; k < columns; ++k) {
-      seen[k].number |= cells[k] == Cell::number;
-      seen[k].date |= cells[k] == Cell::date;
-      seen[k].boolean |= cells[k] == Cell::boolean;
-      seen[k].other |= cells[k] == Cell::other;
-    }
+    std::size_t count = 0;
+    each_csv_cell(line, form, [&](std::string_view cell) {
+      if (count == cells.size()) cells.emplace_back();
+      cells[count++] = cell;
+    });
+    if (count != columns) return;
+    for (std::size_t k = 0; k < columns; ++k) tallies[k].add(cells[k], missing);
   });
-  std::vector<Kind> kinds;
-  for (const Seen& each : seen) kinds.push_back(each.kind());
-  return kinds;
+  return tallies;
 }
 
 }  // namespace odca::text

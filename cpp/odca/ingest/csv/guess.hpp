@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "odca/features/columns.hpp"
+#include "odca/features/tally.hpp"
 #include "odca/ingest/csv/cell.hpp"
 
 namespace odca::text {
@@ -18,21 +18,16 @@ std::vector<std::string> csv_fields(std::string_view text, CsvForm form);
 // most cells. A comma if none cuts the first.
 char guess_delimiter(std::string_view sample, bool quoted);
 
-// Whether no cell of the first line is a number or a date, while below it a column holds nothing else. A table that is strings all
-// over does not tell: false.
-bool guess_header(std::string_view sample, CsvForm form);
+// Whether no cell of the first line is a number or a date, while a column below it is of these. A table that is strings all over does not
+// tell: false.
+bool guess_header(std::string_view sample, CsvForm form, const MissingValues& missing);
 
 // What is wrong with the names of a header: one is empty, or there twice. Nothing if all is well.
 std::string header_fault(const std::vector<std::string>& names);
 
-// What each of so many columns holds, below the header if there is one:
-//
-//   number    cells that are numbers, whole ones too: a code that looks like a number must be named among the categorical ones
-//   date      cells that are dates (impossible ones too: they are faults, not categories)
-//   category  any other, long strings too: a text must be named as one, since its words are many features
-//   any       nothing but missing values
-//
-// Lines that do not have so many cells say nothing here; to read them is a fault.
-std::vector<Kind> guess_kinds(std::string_view sample, CsvForm form, std::size_t columns, bool header);
+// The cells of each of so many columns, below the header if there is one. Lines that do not have so many cells say nothing here; to read
+// them is a fault.
+std::vector<Tally> tally_columns(std::string_view sample, CsvForm form, std::size_t columns, bool header,
+                                 const MissingValues& missing);
 
 }  // namespace odca::text

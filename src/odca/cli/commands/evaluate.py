@@ -16,6 +16,7 @@ from odca.cli.views.metrics import (
     WITHOUT_LEARNING,
     metrics_facts,
     row_values,
+    unlabelled_facts,
     what_it_loses_to,
 )
 
@@ -76,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         _write_curve(arguments.curve, rows)
     facts = [
         Fact("events", evaluator.metrics.events, formatting.count),
+        *unlabelled_facts(evaluator.unlabelled),
         Fact("time", time.monotonic() - started, formatting.duration, "seconds"),
         Fact("model", arguments.model),
     ]
@@ -131,6 +133,11 @@ class _Plain:
         """The classes, in the order of their codes."""
         return self._evaluation.classes
 
+    @property
+    def unlabelled(self) -> int:
+        """How many events had no label."""
+        return self._evaluation.unlabelled
+
     def show_warnings(self, output: Output) -> None:
         """Report events of unknown classes."""
         from odca.models.options import label_text  # noqa: PLC0415 - after parsing
@@ -151,6 +158,7 @@ class _Progressive:
     def __init__(self, model: "StreamModel") -> None:
         self.model = model
         self.metrics = model.metrics = model.new_metrics()
+        self._before = model.unlabelled
         self.add = model.learn
         self.drop_faulty = model.drop_faulty
 
@@ -158,6 +166,11 @@ class _Progressive:
     def classes(self) -> Any:
         """The classes, in the order of their codes."""
         return self.model.classes
+
+    @property
+    def unlabelled(self) -> int:
+        """How many events had no label."""
+        return self.model.unlabelled - self._before
 
     def show_warnings(self, output: Output) -> None:
         """There are none: new classes are learned."""

@@ -18,7 +18,7 @@ from odca.cli.option_types import reads_file, writes_file
 from odca.cli.shared_options import add_model_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
-from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, what_it_loses_to
+from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
 
 if TYPE_CHECKING:
     from odca.errors import InputError
@@ -240,6 +240,7 @@ class _Training:
         learned = metrics.events - self._events_before
         facts = [
             Fact("events", metrics.events, formatting.count),
+            *unlabelled_facts(self.model.unlabelled),
             Fact("features", self.model.learner.n_features, formatting.count),
             Fact("mode", self._mode),
             Fact("loss", repr(self.model.options.loss), name="loss_name"),

@@ -58,6 +58,11 @@ def _class(classes: "Sequence[Label]", code: int) -> str:
     return label_text(classes[code]) if code >= 0 else "-"
 
 
+def unlabelled_facts(count: int) -> list[Fact]:
+    """How many events had no label, if any."""
+    return [Fact("without a label", count, formatting.count, "unlabelled")] if count else []
+
+
 def metrics_facts(
     model: "StreamModel", metrics: "ClassMetrics | NumberMetrics", title: str = BEFORE_LEARNING
 ) -> dict[str, list[Fact]]:

@@ -10,7 +10,7 @@ so that a later change of the file does not affect what was validated.
 import sys
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from odca.errors import Remedy
 from odca.features.spec import Features, Kind
 from odca.stream.read.chunks import SIZE, Chunk
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
+from odca.stream.read.guessing import FITTING, dated, whole_date
 from odca.stream.read.positions import Position, digest_of_file, followed_by, former_digest, is_former, verified
 from odca.stream.read.schema import (
     MAGIC,
@@ -33,7 +34,6 @@ from odca.stream.read.schema import (
     Schema,
     found_roles,
     native_columns,
-    whole_date,
     with_time,
 )
 from odca.stream.read.sources import another_file
@@ -344,13 +344,52 @@ def kind_of(type_: Any) -> Kind | None:
     return "any" if types.is_null(type_) else None
 
 
+def column_tallies(schema: Schema, head: Batch) -> dict[str, _core.Tally]:
+    """What the columns hold in the first rows."""
+    pa, features = pyarrow(), schema.features.native()
+    tallies = {}
+    for name in wanted(schema):
+        array = head.data.column(name)
+        is_string = kind_of(array.type) == "category"
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        tally = tallies[name] = _core.Tally()
+        for value in array.cast(pa.string()).to_pylist():
+            if value is None:
+                tally.add_missing()
+            else:
+                tally.add(value.encode(), features, is_string)
+    return tallies
+
+
+def with_guessed(schema: Schema, tallies: Mapping[str, _core.Tally], *, split_dates: bool) -> Schema:
+    """With the strings and numbers that are dates. The other types say what the columns hold."""
+    said, taken = schema.features.kinds(), schema.roles.by_name()
+    dates = {
+        column.name
+        for column in schema.columns
+        if column.name in tallies
+        and column.name not in said
+        and column.name not in taken
+        and column.kind in {"category", "number"}
+        and split_dates
+        and tallies[column.name].kind(column.name) == "date"
+    }
+    columns = tuple(replace(each, kind="date") if each.name in dates else each for each in schema.columns)
+    all_dates = {each.name: tallies[each.name] for each in columns if each.kind == "date" and each.name in tallies}
+    features = dated(schema.features, all_dates)
+    fitting = tuple(each.name for each in columns if each.kind in FITTING and each.name not in said)
+    without = tuple(replace(each, is_time=False) for each in columns)
+    return replace(schema, columns=with_time(without, schema.roles), features=features, guessed=fitting)
+
+
 class TableParser:
     """Parses batches by a schema. Any number of threads may call it."""
 
     def __init__(self, schema: Schema, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> None:
         self._columns = [column for column in native_columns(schema) if column[1] != "ignored"]
         self._native = _core.TableColumns(self._columns)
-        self._features = schema.features.native(indices=False)
+        self._features = schema.native_features()
         self._skip_bad, self._vocabulary = skip_bad, vocabulary
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:

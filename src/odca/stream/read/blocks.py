@@ -1,5 +1,6 @@
 """Blocks of consecutive events of a stream."""
 
+import re
 from functools import cached_property
 from typing import Any
 
@@ -7,10 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import Remedy
 from odca.stream.read.chunks import Chunk
 from odca.stream.read.errors import StreamError
 from odca.stream.read.positions import Position
 from odca.validation.arrays import Array
+
+
+def remedy_of(sentence: str, field: str, *, can_be_skipped: bool) -> Remedy | None:
+    """What to do about a bad line: what the core says of a field, and how to leave such lines out."""
+    values: dict[str, Any] = {"quote": "none", "day_first": True, "on_error": "skip"}
+    values |= {name: [field] for name in ("categorical", "ignore", "na_values")}
+    sentences = [sentence] if sentence else []
+    if can_be_skipped:
+        sentences.append("Leave such lines out with {on_error}.")
+    options = re.findall(r"{(\w+)}", " ".join(sentences))
+    return Remedy(" ".join(sentences), **{name: values.get(name) for name in options}) if sentences else None
 
 
 class Block:
@@ -29,6 +42,8 @@ class Block:
         self.lines = int(rows.lines) + bool(chunk.fault)
         """The number of lines, including those without an event."""
         self._chunk = chunk
+        self.dropped_unlabelled = 0
+        """How many events without a label were removed from the block."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -97,18 +112,20 @@ class Block:
         """The number of lines that could not be read."""
         return int(self.rows.bad_count) + bool(self._chunk.fault)
 
-    def bad_lines(self) -> list[StreamError]:
-        """The errors of the first few lines that could not be read."""
+    def bad_lines(self, *, can_be_skipped: bool = False) -> list[StreamError]:
+        """The errors of the first few lines that could not be read. If they can be skipped, they say how."""
         if self._chunk.fault:
-            return [StreamError(self._chunk.fault, path=self.path, line=self._lines_before + 1)]
+            remedy = remedy_of("Allow longer lines ({max_line}).", "", can_be_skipped=can_be_skipped)
+            return [StreamError(self._chunk.fault, path=self.path, line=self._lines_before + 1, remedy=remedy)]
         return [
             StreamError(
                 message.decode(errors="replace") + ".",
                 path=self.path,
                 line=self.file_line(line),
                 column=column or None,
+                remedy=remedy_of(remedy.decode(), field.decode(errors="replace"), can_be_skipped=can_be_skipped),
             )
-            for line, column, message in self.rows.bad
+            for line, column, message, remedy, field in self.rows.bad
         ]
 
     def drop(self, rows: npt.NDArray[np.bool_]) -> None:
@@ -116,6 +133,13 @@ class Block:
         self.rows.keep((~rows).astype(np.uint8))
         for name in ("X", "y", "tag", "is_unlabelled"):
             self.__dict__.pop(name, None)
+
+    def drop_unlabelled(self) -> None:
+        """Remove the events without a label, and count them."""
+        unlabelled = self.is_unlabelled
+        if unlabelled.any():
+            self.dropped_unlabelled += int(unlabelled.sum())
+            self.drop(unlabelled)
 
     @cached_property
     def is_unlabelled(self) -> npt.NDArray[np.bool_]:

@@ -169,4 +169,4 @@ class _OrderedBlocks(Iterable[Block]):
             translated = self._pool.submit(block.rows.resolve, places, len(vocabulary))
         self._waiting.append((block, translated))
         if block.bad_count and not self._reading.skip_bad:
-            self._ended, self._error = True, block.bad_lines()[0]
+            self._ended, self._error = True, block.bad_lines(can_be_skipped=True)[0]

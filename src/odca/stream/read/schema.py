@@ -13,6 +13,7 @@ from odca import _core
 from odca.features.spec import Features, Kind, require_unicode
 from odca.stream.read.chunks import Chunk
 from odca.stream.read.errors import StreamError, listed
+from odca.stream.read.guessing import guess
 
 Format: TypeAlias = Literal["libsvm", "vw", "csv", "jsonl", "arrow", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -33,6 +34,7 @@ SUFFIXES: Mapping[str, Format] = {
     ".feather": "arrow",
 }
 COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
+DATE_PARTS = ("hour", "weekday", "month", "trend")
 LONG_LINE = 1 << 16  # characters
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
 
@@ -93,6 +95,8 @@ class Schema:
     """Whether fields of CSV may be in double quotes."""
     named: bool = False
     """Whether the numbers of libsvm's text are names, as they are to a model that has learned from text of another format."""
+    guessed: tuple[str, ...] = ()
+    """Fields whose kind was found from a sample. A value of another kind counts as missing there."""
 
     @property
     def has_names(self) -> bool:
@@ -102,7 +106,12 @@ class Schema:
     @property
     def has_indices(self) -> bool:
         """Whether features are numbers in the text, and those are their indices."""
-        return self.format == "libsvm" and not self.named and self.features == Features(missing=self.features.missing)
+        plain = Features(missing=self.features.missing, find_dates=self.features.find_dates)
+        return self.format == "libsvm" and not self.named and self.features == plain
+
+    def native_features(self, *, nested: bool = True) -> _core.TextFeatures:
+        """What becomes a feature, for the core."""
+        return self.features.native(indices=self.has_indices, nested=nested, guessed=self.guessed)
 
     def parser(self, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> "Parser":
         """What reads chunks by this schema, on any thread; quicker if most names are in a vocabulary."""
@@ -124,7 +133,7 @@ class Schema:
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Schema":
         """The reverse. ValueError (or the like) for what `as_options` cannot have made."""
-        known = {"quoted": True, **options}  # older files do not say it
+        known = {"quoted": True, "guessed": (), **options}  # older files do not say it
         if set(known) != {each.name for each in fields(cls)} or options["format"] not in FORMATS:
             raise ValueError("its schema is not described as it should be.")
         known["features"] = Features.from_options(options["features"])
@@ -137,6 +146,8 @@ class Schema:
             raise ValueError("the label of its schema, or the like, has no name.")
         if type(known["delimiter"]) is not str or len(known["delimiter"].encode()) != 1:
             raise ValueError("the delimiter of its schema is no character.")
+        if not all(isinstance(name, str) for name in known["guessed"]):
+            raise ValueError("the columns of its schema that were guessed have no names.")
         if not all(type(known[name]) is bool for name in ("header", "quoted", "named")):
             raise ValueError("its schema does not say whether there is a header, or quotes, or names.")
         return cls(**known)
@@ -156,7 +167,7 @@ class Parser:
 
     def __init__(self, schema: Schema, skip_bad: bool, vocabulary: _core.Vocabulary | None) -> None:
         self._schema, self._skip_bad, self._vocabulary = schema, skip_bad, vocabulary
-        self._features = schema.features.native(indices=schema.has_indices)
+        self._features = schema.native_features()
         self._columns = _core.TableColumns(native_columns(schema))
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:
@@ -193,7 +204,8 @@ def native_columns(schema: Schema) -> list[NativeColumn]:
     roles, ignored, kept = schema.roles.by_name(), {*schema.features.ignore}, {*schema.features.keep}
     columns: list[NativeColumn] = []
     for column in schema.columns:
-        is_kept = column.name not in ignored and (not kept or column.name in kept)
+        parts = {f"{column.name}.{part}" for part in DATE_PARTS} if column.kind == "date" else set()
+        is_kept = column.name not in ignored and (not kept or bool({column.name, *parts} & kept))
         role = roles.get(column.name) or ("feature" if is_kept else "time" if column.is_time else "ignored")
         columns.append((column.name, role, column.kind, column.is_time and role == "feature"))
     return columns
@@ -245,10 +257,12 @@ def table_schema(
     kinds: Mapping[str, Kind],
     split_dates: bool = True,
     optional: Collection[str] = (),
-) -> Schema:
-    """The schema of CSV, from its first lines. What `kinds` says of a column comes before what its cells look like.
+    known: bool = False,
+) -> tuple[Schema, dict[str, _core.Tally]]:
+    """The schema of CSV, from its first lines, and what the columns hold there.
 
-    Of the roles, the `optional` ones may name columns that are not there.
+    What `kinds` says of a column comes before what its cells look like. Of the roles, the `optional` ones may name columns that are not
+    there. If the features are `known`, from earlier data, they stay as they are.
     """
     separator = delimiter or _core.guess_delimiter(sample, quoted)
     try:
@@ -258,28 +272,28 @@ def table_schema(
     if header is None:
         named = {*first}.intersection((*roles.by_name(), *kinds))
         is_name = (not re.fullmatch(r"-?\d+", name) for name in named)  # numbers are places, or values
-        header = any(is_name) or _core.guess_header(sample, separator, quoted)
+        header = any(is_name) or _core.guess_header(sample, separator, quoted, features.native())
     names = first if header else [str(number) for number in range(1, len(first) + 1)]
     fault = _core.header_fault(names)
     if fault:
         raise StreamError(fault, path=path, line=1)
     if header and len(names) > 1 and b'"' not in sample:  # within quotes a line may be anything
         _refuse_second_header(sample, path)
-    guessed: Sequence[Any] = _core.guess_kinds(sample, separator, quoted, len(names), header)
+    counted = _core.tally_csv(sample, separator, quoted, len(names), header, features.native())
+    tallies = dict(zip(names, counted, strict=True))
     roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
-    said = {**features.kinds(), **kinds}
-    columns = tuple(
-        Column(name, said.get(name) or whole_date(kind, split_dates)) for name, kind in zip(names, guessed, strict=True)
-    )
-    return Schema(
+    found = guess(tallies, {**features.kinds(), **kinds}, features, split_dates=split_dates)
+    schema = Schema(
         format="csv",
-        features=features,
+        features=features if known else found.features,
         roles=roles,
-        columns=with_time(columns, roles),
+        columns=with_time(tuple(Column(name, found.kinds[name]) for name in names), roles),
         delimiter=separator,
         header=header,
         quoted=quoted,
+        guessed=found.guessed,
     )
+    return schema, tallies
 
 
 def _refuse_second_header(sample: bytes, path: str) -> None:
@@ -292,11 +306,6 @@ def _refuse_second_header(sample: bytes, path: str) -> None:
             path=path,
             line=sample.count(b"\n", 0, begin) + lines.index(lines[0], 1) + 1,
         )
-
-
-def whole_date(kind: Kind, split_dates: bool) -> Kind:
-    """The kind of a column by itself: dates are categories, as they are written, unless they are to be split."""
-    return "category" if kind == "date" and not split_dates else kind
 
 
 def with_time(columns: tuple[Column, ...], roles: Roles) -> tuple[Column, ...]:

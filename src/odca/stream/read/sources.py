@@ -51,6 +51,10 @@ def expand(paths: AnyPath | Sequence[AnyPath]) -> tuple[str, ...]:
     "-" is standard input. A path that exists is that file, even if it looks like a pattern. Directories that match a
     pattern are left out.
     """
+    if hasattr(paths, "columns"):
+        raise TypeError(
+            f"files are named by paths; got a {type(paths).__name__}. A model predicts one by `predict_events`."
+        )
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("no files were given. Name at least one file, or '-' for standard input.")

@@ -1,7 +1,7 @@
 """Opening a stream: finding out its format and how to read it."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeAlias, cast
 from odca import _core
 from odca.features.records import as_events
 from odca.features.spec import Features, Kind
-from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, wanted
+from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, column_tallies, wanted, with_guessed
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks
 from odca.stream.read.errors import StreamError
 from odca.stream.read.findings import Findings
+from odca.stream.read.guessing import dated, key_tallies
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
 from odca.stream.read.positions import Position
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
@@ -60,6 +61,8 @@ class Stream(Closing):
         """The lines that were skipped."""
         self.findings = Findings()
         """What was odd in the data, and how it was read all the same."""
+        self.tallies: Mapping[str, _core.Tally] = {}
+        """The values of each field in the first events, counted; empty for formats without fields and if the schema was given."""
         self.absent: tuple[str, ...] = ()
         """Columns that were features in the data of the given schema, and are missing here."""
         self._blocks = read_blocks(chunks, reading)
@@ -156,6 +159,8 @@ def open(
         }.items()
     })  # fmt: skip
     optional = () if schema is None or labelled else {role for role in NOT_PREDICTED if role not in _given(roles)}
+    if not split_dates:
+        features = replace(features, find_dates=False)
     quoted = quote == "double" if quote else schema is None or schema.quoted
     settled = schema if begin.offset else None
     wish = _Wish(features, roles, delimiter, header, quoted, split_dates, settled, schema, optional)
@@ -193,6 +198,7 @@ def open(
         chunks.close()
         raise
     stream = Stream(chunks, schema, reading, events)
+    stream.tallies = looked.tallies
     stream.absent = _absent(wish.known, schema)
     return stream
 
@@ -238,6 +244,8 @@ class _Looked:
     head: Chunk
     error: Exception | None = None
     """The error that ended the data after that."""
+    tallies: Mapping[str, _core.Tally] = field(default_factory=dict)
+    """The values of each field in the first lines, counted, if no schema was given."""
 
 
 def parser_of(schema: Schema) -> Callable[..., Parse]:
@@ -251,11 +259,16 @@ def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
         wish.features, wish.roles, wish.kinds, split_dates=wish.split_dates, optional=wish.optional
     )
     tables.read_only(wanted(schema))
-    return _Looked(schema, tables.head(SAMPLE_LINES))
+    head = tables.head(SAMPLE_LINES)
+    if wish.known is not None or wish.settled is not None:
+        return _Looked(schema, head)
+    tallies = column_tallies(schema, head)
+    return _Looked(with_guessed(schema, tallies, split_dates=wish.split_dates), head, tallies=tallies)
 
 
 def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Position, wish: _Wish) -> _Looked:
     schema = wish.settled
+    tallies: dict[str, _core.Tally] = {}
     delimiters = DELIMITERS if wish.delimiter is None else wish.delimiter
     if (format_ if schema is None else schema.format) == "csv" and wish.quoted:
         chunks.delimiters = delimiters if schema is None else schema.delimiter
@@ -266,16 +279,19 @@ def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Pos
             if kind == "csv" and wish.quoted and not chunks.delimiters:
                 chunks.delimiters = delimiters
                 head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
-            schema = _schema_of(kind, head.data, found[0], wish.completed())
+            schema, tallies = _schema_of(kind, head.data, found[0], wish.completed())
     except ValueError as error:
         raise head.error or error from error
     chunks.delimiters = schema.delimiter if schema.format == "csv" and schema.quoted else ""
     looked_at = Chunk(head.data, found[begin.file], begin.file, begin.offset, first=not begin.offset, last=False)
-    return _Looked(schema, looked_at, head.error)
+    return _Looked(schema, looked_at, head.error, tallies)
 
 
-def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
-    """The schema of text that begins with the sample, with everything from a known schema that does not depend on the format."""
+def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> tuple[Schema, dict[str, _core.Tally]]:
+    """The schema of text that begins with the sample, with everything from a known schema that does not depend on the format.
+
+    Also the values of each field, counted.
+    """
     known, features = wish.known, wish.features
     if known is not None and known.has_indices and kind != "libsvm":
         raise StreamError(
@@ -283,7 +299,7 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
             path=path,
         )
     if kind == "csv":
-        found = table_schema(
+        found, tallies = table_schema(
             sample,
             path,
             features,
@@ -294,16 +310,24 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> Schema:
             kinds=wish.kinds,
             split_dates=wish.split_dates,
             optional=wish.optional,
+            known=known is not None,
         )
-        return found if known is None else _as_known(found, known, path)
-    if kind == "jsonl":
+        return (found, tallies) if known is None else (_as_known(found, known, path), {})
+    tallies, guessed = {}, () if known is None else known.guessed
+    if kind == "jsonl" and known is not None:
         features = features.of_kinds(wish.kinds)
+    elif kind == "jsonl":
+        tallies, dates = key_tallies(sample, features, wish.roles.by_name())
+        if wish.split_dates:
+            features, guessed = dated(features.of_kinds(dict.fromkeys(dates, "date")), dates), tuple(dates)
     named = known is not None and known.has_names
-    return Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named)
+    schema = Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named, guessed=guessed)
+    return schema, tallies
 
 
 def _as_known(found: Schema, known: Schema, path: str) -> Schema:
     """The schema of a table for a model that has learned from other data. StreamError if its columns cannot be identified."""
+    found = replace(found, guessed=known.guessed)
     if known.format == "jsonl":  # where dates are text, unless an option says otherwise
         texts = {each.name for each in found.columns if each.kind == "date"} - {*known.features.dates}
         columns = (replace(each, kind="category") if each.name in texts else each for each in found.columns)
@@ -346,7 +370,7 @@ def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None
     if schema.has_indices:
         raise ValueError("the model's features are libsvm's indices, but features of events have names.")
     columns = {column.name: column.kind for column in schema.columns}
-    features = schema.features.of_kinds(columns).native(nested=not columns)
+    features = schema.features.of_kinds(columns).native(nested=not columns, guessed=schema.guessed)
     rows = _core.read_events(as_events(events), schema.roles.native(), features, vocabulary)
     if vocabulary is not None:
         rows.resolve(vocabulary.absorb(rows, False), len(vocabulary))
