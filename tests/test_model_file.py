@@ -156,7 +156,7 @@ def with_options(header: dict[str, Any], **changes: Any) -> None:
 
 
 CRAFTED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "a newer version": (lambda h: h["__metadata__"].update(version="3"), "version '3' of the format.*newer odca"),
+    "a newer version": (lambda h: h["__metadata__"].update(version="4"), "version '4' of the format.*newer odca"),
     "another format": (lambda h: h["__metadata__"].update(format="other"), "of another kind"),
     "no metadata": (lambda h: h["__metadata__"].clear(), "of another kind"),
     "another kind": (lambda h: h["__metadata__"].update(kind="Forest"), "it holds a Forest"),

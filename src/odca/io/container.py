@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 VERSION = 2
-READABLE = ("1", "2")
+READABLE = ("1", "2", "3")
 LONGEST_HEADER = 16_000_000
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -58,7 +58,7 @@ class Header:
             raise ValueError("it is of another kind, or damaged.")
         version, checksum = texts.get("version"), texts.get("checksum")
         if version not in READABLE:
-            known = " and ".join(READABLE)
+            known = ", ".join(READABLE)
             raise ValueError(
                 f"it has version {version!r} of the format; this odca reads {known}. A newer odca may read it."
             )

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from odca.io import container
+from odca.io import container, sparse
 from odca.io.atomic import replacing
 from odca.losses import LOSSES, Loss
 from odca.penalties import PENALTIES
@@ -30,6 +30,8 @@ from odca.windows import WINDOWS, Automatic
 LONGEST_IN_HEADER = 100_000
 LONGEST_DESCRIPTION = 1_000_000_000
 DESCRIPTION = "description"
+SPARSE_VERSION = "3"
+"""The version of files in which an array is stored by what is not zero; earlier versions of odca refuse it."""
 VOCABULARY: dict[str, Any] = {kind.__name__: kind for kind in (*LOSSES, *PENALTIES, *WINDOWS, Automatic)}
 OF_THE_USER = "a loss of the user's own"
 FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
@@ -173,6 +175,9 @@ def to_chunks(model: ModelFile) -> list[container.Bytes]:
             text = "{" + ", ".join(f'"{name}": {text}' for name, text in texts.items()) + "}"
             arrays, texts = {DESCRIPTION: np.frombuffer(text.encode(), np.uint8), **arrays}, {"kind": kind}
             _require_readable(arrays[DESCRIPTION])
+        arrays, shapes = sparse.condensed(arrays)
+        if shapes:
+            texts |= {"sparse": json.dumps(shapes), "version": SPARSE_VERSION}
         return container.pack(texts, arrays)
     except ValueError as error:
         raise ValueError(f"the model cannot be saved: {error} {_largest_of(model)}") from error
@@ -218,6 +223,8 @@ def from_bytes(data: bytes, name: str) -> ModelFile:
 def _read(file: BinaryIO, size: int, name: str) -> ModelFile:
     try:
         texts, arrays = container.unpack(file, size)
+        if "sparse" in texts:
+            arrays = sparse.expanded(arrays, container.from_json(texts["sparse"]))
         about: dict[str, Any] = {
             part: container.from_json(texts[part]) for part in ("options", "parts") if part in texts
         }

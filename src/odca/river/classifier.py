@@ -191,9 +191,9 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
 
     @at_one_moment
     def explain_one(self, x: Event) -> dict[str, Any]:
-        """What each named feature adds to the margin: a number for True and False, otherwise one number per class.
+        """What each named feature adds to the margin: a number if there are two classes, for the second; otherwise an array, by class.
 
-        If there are two other classes, only the second has a margin. See `EventLearner.explain_one`.
+        See `EventLearner.explain_one`.
         """
         return self._of_classes(super().explain_one(x))
 
