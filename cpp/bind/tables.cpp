@@ -1,7 +1,9 @@
 // Tables to events: CSV, and columns in memory; and what a sample of CSV tells of its columns.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -131,8 +133,8 @@ std::vector<std::pair<std::string, text::Tally>> tally_json(nb::handle sample, c
   return text::tally_keys(Bytes(sample).text(), features.missing_values);
 }
 
-nb::object decoded(const std::string& text) {
-  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+nb::str decoded(const std::string& text) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
 void bind_tally(nb::module_& m) {
@@ -141,11 +143,16 @@ void bind_tally(nb::module_& m) {
       .def(nb::init<>())
       .def(
           "add",
-          [](Tally& self, const nb::bytes& value, const FeatureOptions& features, bool is_string) {
-            self.add({value.c_str(), value.size()}, features.missing_values, is_string);
+          [](Tally& self, const nb::typed<nb::list, std::optional<nb::str>>& values, const FeatureOptions& features,
+             bool is_string) {
+            for (const nb::handle value : values) {
+              if (value.is_none())
+                self.add_missing();
+              else
+                self.add(nb::cast<std::string_view>(value), features.missing_values, is_string);
+            }
           },
-          nb::arg("value"), nb::arg("features"), nb::arg("is_string"))
-      .def("add_missing", &Tally::add_missing)
+          nb::arg("values"), nb::arg("features"), nb::arg("is_string"), "Count values of a column; None is missing.")
       .def(
           "kind", [](const Tally& self, const std::string& name) { return name_of(self.kind(name)); }, nb::arg("name"))
       .def(

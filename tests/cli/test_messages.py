@@ -110,7 +110,7 @@ def test_the_table_stays_aligned_with_large_losses_and_long_labels(
     names.write_text("a,y\n" + "".join(f"{n % 7},{'a.rather.long.name' if n % 2 else 'b'}\n" for n in range(64)))
     for path in (numbers, names):
         assert main(["train", str(path), "--label", "y", "-o", str(tmp_path / "model")]) == 0
-        rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
+        rows = capsys.readouterr().out.split("\n\n")[1].splitlines()
         assert {len(row) for row in rows} == {len(rows[0])}
 
 

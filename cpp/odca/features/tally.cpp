@@ -115,11 +115,13 @@ bool Tally::tells(const Tally& label) const {
   if (hashes_ == label.hashes_) return true;
   if (different * rows_per_value > values()) return false;
   std::unordered_map<std::uint64_t, std::uint64_t> labels;
+  bool are_different = false;
   for (std::size_t k = 0; k < hashes_.size(); ++k) {
     if (!hashes_[k] || !label.hashes_[k]) continue;
     if (labels.emplace(hashes_[k], label.hashes_[k]).first->second != label.hashes_[k]) return false;
+    are_different |= label.hashes_[k] != labels.begin()->second;
   }
-  return true;
+  return are_different;
 }
 
 // Exceptions are at most one in ten, or a single one in four. Those with digits are at most one in a hundred, or a single one in twenty.

@@ -1,6 +1,7 @@
 """The options that say where the data are and how to read them. Several commands share them."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.flag_spelling import as_flag, explain
@@ -181,14 +182,23 @@ def open_stream(
     """The stream that the arguments name."""
     from odca import _core, stream  # noqa: PLC0415 - after parsing
     from odca.stream.read.errors import listed  # noqa: PLC0415 - the same
+    from odca.stream.read.profile import profiles  # noqa: PLC0415 - the same
+    from odca.stream.read.schema_file import read_schema, write_schema  # noqa: PLC0415 - the same
 
     _core.keep_freed_memory()
+    schema_file = Path(arguments.schema) if features is not None and getattr(arguments, "schema", None) else None
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii()):
         raise argparse.ArgumentTypeError(f"argument --delimiter: must be one character; got {arguments.delimiter!r}")
+    header, quote, format_ = arguments.header, arguments.quote, arguments.format
+    if schema_file is not None and schema_file.exists() and features is not None:
+        schema = read_schema(schema_file, features)
+        delimiter = delimiter or schema.delimiter
+        header = schema.header if header is None else header
+        format_ = schema.format if format_ == "auto" else format_
     opened = stream.open(
         arguments.data,
-        format=arguments.format,
+        format=format_,
         compression=arguments.compression,
         label=arguments.label,
         weight=arguments.weight,
@@ -197,8 +207,8 @@ def open_stream(
         tag=arguments.tag,
         features=features or stream.Features(),
         delimiter=delimiter,
-        header=arguments.header,
-        quote=arguments.quote,
+        header=header,
+        quote=quote,
         split_dates=split_dates,
         schema=schema,
         labelled=labelled,
@@ -216,6 +226,8 @@ def open_stream(
         except BaseException:
             opened.close()
             raise
+    if schema_file is not None and not schema_file.exists():
+        write_schema(schema_file, opened.schema, [(each.name, each.use) for each in profiles(opened)])
     if opened.absent:
         Output.of(arguments).warn(
             f"the model was trained on columns that are missing from these data: {listed(opened.absent)}."

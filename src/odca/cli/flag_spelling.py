@@ -23,6 +23,7 @@ FLAGS = {
     "scale": "--scale",
     "start": "--resume",
     "task": "--task",
+    "text": "--text",
     "time": "--time",
 }
 """The flags of the options that errors may name."""

@@ -19,6 +19,7 @@ from odca.cli.shared_options import add_model_output_option, add_printing_option
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
+from odca.cli.views.reading import show_reading
 
 if TYPE_CHECKING:
     from odca.errors import InputError
@@ -97,6 +98,13 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     add_learning_options(parser)
     add_feature_options(parser)
+    writes_file(
+        parser.add_argument(
+            "--schema",
+            metavar="FILE",
+            help="write how each field is read to this file (JSON); if it exists, read the data as it says",
+        )
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -178,7 +186,8 @@ class _Training:
 
     def _begun(self) -> "tuple[StreamModel, Stream]":
         """A new model, and the stream that it will learn from."""
-        from odca.stream.training import begin  # noqa: PLC0415 - after parsing
+        from odca.stream.read.profile import profiles  # noqa: PLC0415 - after parsing
+        from odca.stream.training import begin  # noqa: PLC0415 - the same
 
         arguments, plain = self._arguments, _why_plain(self._arguments)
         problem = _problem(arguments)
@@ -188,6 +197,7 @@ class _Training:
             self._mode = f"one linear model ({plain or 'the events have offsets'})"
         else:
             self._mode = "automatic"
+        show_reading(self._output, profiles(stream), quiet=arguments.quiet)
         for remark in remarks:
             self._output.warn(explain(remark))
         return model, stream

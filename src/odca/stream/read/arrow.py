@@ -353,12 +353,8 @@ def column_tallies(schema: Schema, head: Batch) -> dict[str, _core.Tally]:
         is_string = kind_of(array.type) == "category"
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
-        tally = tallies[name] = _core.Tally()
-        for value in array.cast(pa.string()).to_pylist():
-            if value is None:
-                tally.add_missing()
-            else:
-                tally.add(value.encode(), features, is_string)
+        tallies[name] = _core.Tally()
+        tallies[name].add(array.cast(pa.string()).to_pylist(), features, is_string)
     return tallies
 
 

@@ -62,7 +62,7 @@ class Stream(Closing):
         self.findings = Findings()
         """What was odd in the data, and how it was read all the same."""
         self.tallies: Mapping[str, _core.Tally] = {}
-        """The values of each field in the first events, counted; empty for formats without fields and if the schema was given."""
+        """The values of each field in the first events, counted; empty for formats without fields."""
         self.absent: tuple[str, ...] = ()
         """Columns that were features in the data of the given schema, and are missing here."""
         self._blocks = read_blocks(chunks, reading)
@@ -245,7 +245,7 @@ class _Looked:
     error: Exception | None = None
     """The error that ended the data after that."""
     tallies: Mapping[str, _core.Tally] = field(default_factory=dict)
-    """The values of each field in the first lines, counted, if no schema was given."""
+    """The values of each field in the first lines, counted."""
 
 
 def parser_of(schema: Schema) -> Callable[..., Parse]:
@@ -260,8 +260,10 @@ def _look_at_table(tables: Tables, wish: _Wish) -> _Looked:
     )
     tables.read_only(wanted(schema))
     head = tables.head(SAMPLE_LINES)
-    if wish.known is not None or wish.settled is not None:
+    if wish.settled is not None:
         return _Looked(schema, head)
+    if wish.known is not None:
+        return _Looked(replace(schema, guessed=wish.known.guessed), head)
     tallies = column_tallies(schema, head)
     return _Looked(with_guessed(schema, tallies, split_dates=wish.split_dates), head, tallies=tallies)
 
@@ -312,13 +314,13 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> tuple[Schema
             optional=wish.optional,
             known=known is not None,
         )
-        return (found, tallies) if known is None else (_as_known(found, known, path), {})
+        return (found if known is None else _as_known(found, known, path)), tallies
     tallies, guessed = {}, () if known is None else known.guessed
-    if kind == "jsonl" and known is not None:
-        features = features.of_kinds(wish.kinds)
-    elif kind == "jsonl":
+    if kind == "jsonl":
         tallies, dates = key_tallies(sample, features, wish.roles.by_name())
-        if wish.split_dates:
+        if known is not None:
+            features = features.of_kinds(wish.kinds)
+        elif wish.split_dates:
             features, guessed = dated(features.of_kinds(dict.fromkeys(dates, "date")), dates), tuple(dates)
     named = known is not None and known.has_names
     schema = Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named, guessed=guessed)
