@@ -159,7 +159,7 @@ def test_every_interface_of_the_automatic_mode_gives_the_answer_of_the_table(cel
 
 def test_a_word_is_that_of_its_row_except_where_the_page_says_why() -> None:
     other = {
-        ("intercept", "fit_intercept"), ("intercept", "no_intercept"), ("interactions", "interact"), ("seed", "random_state"),
+        ("intercept", "fit_intercept"), ("intercept", "no_intercept"), ("interactions", "interact"), ("interactions", "pairs"), ("seed", "random_state"),
     }  # fmt: skip
     for cell in cells(LEARNING, FEATURES):
         word = re.sub(r"^\w+\(", "", cell.code).removeprefix("--").replace("-", "_")

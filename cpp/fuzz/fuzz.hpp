@@ -80,6 +80,8 @@ inline Case case_of(std::string_view input, bool with_indices) {
   if (out.text.size() > 500) return out;
   if (second & 32) options.interactions.push_back({"a", "c"});
   if (second & 64) options.interactions.push_back({"a", "a"});
+  if (out.more & 64) options.interactions.push_back({"a", "*"});
+  if (out.more & 128) options.interactions.push_back({"*", "*"});
   if (second & 128) options.interactions.push_back({"a", "a.b", "c"});
   return out;
 }

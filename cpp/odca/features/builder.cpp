@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "odca/errors.hpp"
 #include "odca/features/quoting.hpp"
 #include "odca/features/unicode.hpp"
 
 namespace odca::text {
 
 namespace {
+
+// Stands for every field in an interaction.
+constexpr std::string_view any_field = "*";
 
 // Far more than anyone means; below it an event fits into memory.
 constexpr std::size_t most_features_of_an_event = 1 << 24;
@@ -28,6 +32,13 @@ bool is_trend(std::string_view name, std::string_view date) {
 Builder::Builder(const FeatureOptions& options, Block& block, bool paths, std::int32_t first)
     : options_(options), block_(block), paths_(paths), alike_(options.treats_all_alike()), first_(first) {
   for (const auto& interaction : options.interactions) {
+    const auto stars = std::count(interaction.begin(), interaction.end(), any_field);
+    if (stars > 0 && interaction.size() != 2) throw InputError("'*' can be one or both fields of a pair only");
+    all_pairs_ |= stars == 2;
+    if (stars == 1)
+      paired_with_all_.push_back(
+          static_cast<std::size_t>(crossed_.add(interaction[interaction[0] == any_field ? 1 : 0])));
+    if (stars > 0) continue;
     auto& slots = interactions_.emplace_back();
     for (const std::string& name : interaction) slots.push_back(static_cast<std::size_t>(crossed_.add(name)));
     std::sort(slots.begin(), slots.end());  // a field that is crossed with itself stands beside itself
@@ -64,7 +75,7 @@ bool Builder::is_kept(const Field& field, std::string_view whole) const {
 }
 
 // By what the options say of it.
-void Builder::describe(Field& field, std::string_view whole) const {
+void Builder::describe(Field& field, std::string_view whole) {
   const std::string_view name = field.name;
   std::size_t most = 0;
   const auto declare = [&](const FieldNames& names, Kind kind) {
@@ -84,7 +95,20 @@ void Builder::describe(Field& field, std::string_view whole) const {
   }
   field.guessed = meant(options_.guessed, name, field.hash, whole) >= 0;
   field.kept = is_kept(field, whole);
-  if (const std::int32_t found = meant(crossed_, name, field.hash, whole); field.kept) field.slot = found;
+  if (!field.kept) return;
+  field.slot = meant(crossed_, name, field.hash, whole);
+  if (field.slot < 0 && pairs_fields()) field.slot = paired_slot(name);
+}
+
+int Builder::paired_slot(std::string_view name) {
+  const auto slot = static_cast<std::size_t>(crossed_.size() + paired_.add(name));
+  if (factors_.size() <= slot) factors_.resize(slot + 1);
+  return static_cast<int>(slot);
+}
+
+std::string_view Builder::name_of_slot(std::size_t slot) const {
+  const auto number = static_cast<std::int32_t>(slot);
+  return number < crossed_.size() ? crossed_[number] : paired_[number - crossed_.size()];
 }
 
 NamedField& Builder::field(std::string_view name, std::string_view whole) {
@@ -198,6 +222,33 @@ void Builder::look_up_names() {
   long_names_ = false;
 }
 
+// Whether a star pairs these; not if the pair is named as well.
+bool Builder::are_paired(std::size_t left, std::size_t right) const {
+  const auto with_all = [&](std::size_t slot) {
+    return std::find(paired_with_all_.begin(), paired_with_all_.end(), slot) != paired_with_all_.end();
+  };
+  if (!all_pairs_ && !with_all(left) && !with_all(right)) return false;
+  if (interactions_.empty()) return true;
+  const std::vector<std::size_t> named = {std::min(left, right), std::max(left, right)};
+  return std::find(interactions_.begin(), interactions_.end(), named) == interactions_.end();
+}
+
+// In the order of the names, which does not depend on that of the fields in the event.
+void Builder::multiply_pairs(std::string_view line) {
+  std::sort(active_.begin(), active_.end(),
+            [&](std::size_t left, std::size_t right) { return name_of_slot(left) < name_of_slot(right); });
+  for (std::size_t i = 0; i < active_.size(); ++i)
+    for (std::size_t j = i + 1; j < active_.size(); ++j)
+      if (are_paired(active_[i], active_[j]))
+        for (std::size_t k = 0; k < factors_[active_[i]].size(); ++k)
+          multiply({active_[i], active_[j]}, 1, k, factors_[active_[i]][k], line);
+}
+
+void Builder::forget_factors() {
+  for (const std::size_t slot : active_) factors_[slot].clear();
+  active_.clear();
+}
+
 void Builder::multiply(std::string_view line) {
   for (const auto& slots : interactions_)
     for (std::size_t k = 0; k < factors_[slots[0]].size(); ++k) multiply(slots, 1, k, factors_[slots[0]][k], line);
@@ -242,9 +293,10 @@ void Builder::check_sums(std::string_view line) {
 
 void Builder::finish_row(std::string_view line) {
   if (!pending_.empty()) look_up_names();
-  if (!interactions_.empty()) {
+  if (!active_.empty()) {
     multiply(line);
-    for (auto& each : factors_) each.clear();
+    if (pairs_fields()) multiply_pairs(line);
+    forget_factors();
   }
   constexpr std::size_t most = 0x7fffffff;
   if (block_.rows.index.size() > most) throw Fault{"these events have too many features to be read at once", line};
@@ -280,7 +332,7 @@ void Builder::forget() {
   pending_.clear();
   long_names_ = false;
   block_.rows.forget();
-  for (auto& each : factors_) each.clear();
+  forget_factors();
   block_.names.cut(names_before_), block_.label_names.cut(label_names_before_);
   for (; numbered_.size() > numbered_before_; numbered_.pop_back()) numbered_.back()->index = -1;
   for (OptionalNumbers* column : {&block_.weight, &block_.offset, &block_.time, &block_.group}) column->cut(row());

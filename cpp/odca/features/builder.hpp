@@ -10,6 +10,7 @@
 //   name:red in namespace "ad"   feature ad^name=red       1
 //   a text in "title"            feature title=word        how often the word (or a series of words) is there
 //   fields a and b interact      feature a * b             for each feature of a and each of b, their product
+//   * and * interact             the same                  for each pair of fields, in the order of their names; a and *: for a and each other
 #pragma once
 
 #include <array>
@@ -88,7 +89,7 @@ class Builder {
   // The same of a column whose kind is known.
   NamedField& field(std::string_view name, Kind kind);
   // The same for a single use: the builder does not keep it, and the name must stay where it is.
-  Field described(std::string_view name, std::string_view whole = {}) const {
+  Field described(std::string_view name, std::string_view whole = {}) {
     Field field;
     field.name = name;
     field.hash.add(name);
@@ -96,7 +97,8 @@ class Builder {
     return field;
   }
 
-  std::size_t named_fields() const { return fields_.size(); }
+  // The number of fields that it remembers.
+  std::size_t named_fields() const { return fields_.size() + static_cast<std::size_t>(paired_.size()); }
   const FeatureOptions& options() const { return options_; }
 
   // A value of the event at hand becomes features, as the kind of its field says: the one way that all values of tables, JSON
@@ -179,7 +181,10 @@ class Builder {
 
   void add(FeatureHash hash, std::int32_t index, double value, int slot) {
     block_.rows.add(index, value);
-    if (slot >= 0) factors_[static_cast<std::size_t>(slot)].push_back({hash, index, value});
+    if (slot < 0) return;
+    std::vector<Factor>& factors = factors_[static_cast<std::size_t>(slot)];
+    if (factors.empty()) active_.push_back(static_cast<std::size_t>(slot));
+    factors.push_back({hash, index, value});
   }
 
   // The key is made of the field's name and a `part`: both must be UTF-8.
@@ -206,7 +211,13 @@ class Builder {
   }
 
   void look_up_names();
-  void describe(Field& field, std::string_view whole) const;
+  void describe(Field& field, std::string_view whole);
+  bool pairs_fields() const { return all_pairs_ || !paired_with_all_.empty(); }
+  int paired_slot(std::string_view name);
+  std::string_view name_of_slot(std::size_t slot) const;
+  bool are_paired(std::size_t left, std::size_t right) const;
+  void multiply_pairs(std::string_view line);
+  void forget_factors();
   bool wanted(std::string_view field, FeatureHash hash, std::string_view whole) const;
   bool is_kept(const Field& field, std::string_view whole) const;
   std::int32_t meant(const FieldNames& names, std::string_view field, FeatureHash hash, std::string_view whole) const;
@@ -232,7 +243,11 @@ class Builder {
   std::int32_t first_;                                  // the index of the first feature
   FieldNames crossed_;                                  // the fields that interact
   std::vector<std::vector<std::size_t>> interactions_;  // their places in `crossed_`
-  std::vector<std::vector<Factor>> factors_;            // the event's features, of each of them
+  std::vector<std::size_t> paired_with_all_;            // those that interact with every other field
+  bool all_pairs_ = false;                              // whether all fields interact with each other
+  FieldNames paired_;                         // then, fields that are not in `crossed_`: their slots follow those
+  std::vector<std::vector<Factor>> factors_;  // the event's features, of each of them
+  std::vector<std::size_t> active_;           // the slots that have any
   NameTable field_names_;
   std::vector<std::unique_ptr<NamedField>> fields_;
   std::vector<Field*> numbered_;     // those of `fields_` whose index is that of a name that is new in the block

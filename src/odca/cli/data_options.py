@@ -1,6 +1,7 @@
 """The options that say where the data are and how to read them. Several commands share them."""
 
 import argparse
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,15 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FIELD",
-        help="add the products of these fields' features; may be repeated",
+        help="add the products of these fields' features; * is every field: --interact user '*'; may be repeated",
+    )
+    group.add_argument(
+        "--pairs",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FIELD",
+        help="add the products of all pairs of these fields; --pairs '*' of all fields",
     )
     for option, what in FIELD_OPTIONS.items():
         group.add_argument(f"--{option}", nargs="+", action="extend", default=[], metavar="FIELD", help=what)
@@ -156,7 +165,7 @@ def features_of(arguments: argparse.Namespace) -> "Features":
         fields: dict[str, Any] = {option: tuple(getattr(arguments, option)) for option in FIELD_OPTIONS}
         return Features(
             bits=arguments.bits,
-            interactions=tuple(tuple(each) for each in arguments.interact),
+            interactions=(*(tuple(each) for each in arguments.interact), *_pairs(arguments.pairs)),
             ngrams=arguments.ngrams,
             missing=arguments.missing,
             na_values=None if arguments.na_values is None else tuple(arguments.na_values),
@@ -165,6 +174,15 @@ def features_of(arguments: argparse.Namespace) -> "Features":
         )
     except ValueError as error:
         raise argparse.ArgumentTypeError(explain(error)) from error
+
+
+def _pairs(fields: list[str]) -> list[tuple[str, str]]:
+    """All pairs of these fields; "*" pairs all fields there are.
+
+    >>> _pairs(["a", "b", "c"]), _pairs(["*"])
+    ([('a', 'b'), ('a', 'c'), ('b', 'c')], [('*', '*')])
+    """
+    return [("*", "*")] if "*" in fields else list(combinations(dict.fromkeys(fields), 2))
 
 
 def open_stream(
@@ -241,7 +259,7 @@ def _require_fields(features: "Features", schema: "Schema") -> None:
 
     columns = dict.fromkeys(column.name for column in schema.columns)
     wanted = {f"--{option}": getattr(features, option) for option in FIELD_OPTIONS}
-    wanted["--interact"] = [name for each in features.interactions for name in each]
+    wanted["--interact"] = [name for each in features.interactions for name in each if name != "*"]
     for option, names in wanted.items():
         for name in names if columns else ():
             if name not in columns and name.rpartition(".")[0] not in columns:  # at.hour is a part of the date at

@@ -50,7 +50,7 @@ class Features:
     bits: hash feature names to this many bits; None stores all names, so that memory grows with every new name.
     keep, ignore: use only these fields; do not use these fields.
     interactions: fields whose features are multiplied: each feature of the first field with each one of the second, and so on. A
-        field may be multiplied with itself.
+        field may be multiplied with itself. ("*", "*") are all pairs of different fields, and ("user", "*") those of one field.
     text: fields whose strings are split into lower-case words; ngrams: the largest number of consecutive words that are one feature.
     categorical: fields whose numbers are codes of categories. numeric: fields whose values must be numbers.
     dates: fields that hold dates, as text, as numbers (20240731, or seconds or milliseconds since 1970) or as objects: their month,
@@ -94,10 +94,7 @@ class Features:
         if self.missing not in {"ignore", "indicate", "error"}:
             raise ValueError(f"missing must be 'ignore', 'indicate' or 'error'; got {self.missing!r}.")
         for each in self.interactions:
-            if len(each) < 2:
-                raise ValueError(
-                    f"an interaction needs at least two fields; got {each!r}. Name one twice to square it."
-                )
+            _require_interaction(each)
         if self.na_values is not None:
             object.__setattr__(self, "na_values", _strings("na_values", self.na_values))
         for name in ("day_first", "trend", "find_dates"):
@@ -172,6 +169,13 @@ class Features:
 
 OLDER: Mapping[str, Any] = {"na_values": None, "day_first": None, "trend": False, "find_dates": False}
 """What files mean that do not say it."""
+
+
+def _require_interaction(fields: Sequence[str]) -> None:
+    if "*" in fields and len(fields) != 2:
+        raise ValueError(f"'*' stands for every field in an interaction of two fields; got {fields!r}.")
+    if len(fields) < 2:
+        raise ValueError(f"an interaction needs at least two fields; got {fields!r}. Name one twice to square it.")
 
 
 def _strings(what: str, names: Any) -> tuple[str, ...]:

@@ -193,11 +193,11 @@ class _Training:
         problem = _problem(arguments)
         stream = open_stream(arguments, features=features_of(arguments), follow=arguments.follow)
         model, remarks = begin(problem, stream, on_error=arguments.on_error, insists=arguments.auto)
-        show_reading(self._output, profiles(stream), quiet=arguments.quiet)
         if model.options.auto is None:
             self._mode = f"one linear model ({plain or 'the events have offsets'})"
         else:
             self._mode = "automatic"
+        show_reading(self._output, profiles(stream), quiet=arguments.quiet)
         for remark in remarks:
             self._output.warn(explain(remark))
         return model, stream
