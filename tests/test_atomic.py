@@ -143,3 +143,32 @@ def test_writers_have_files_of_their_own_where_there_are_no_locks(
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+SIGNALS_AT_ANY_MOMENT = """
+import os, random, signal, sys
+from pathlib import Path
+from odca.io.atomic import replacing
+
+class Stop(Exception): pass
+def stop(*_): raise Stop
+signal.signal(signal.SIGALRM, stop)
+folder, chance = Path(sys.argv[1]), random.Random(0)
+open_before = len(os.listdir("/proc/self/fd"))
+for _ in range(500):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 4e-4))
+        with replacing(folder / "file") as file:
+            file.write(b"new")
+            while True: pass
+    except Stop:
+        pass
+    assert not list(folder.iterdir()), list(folder.iterdir())
+assert len(os.listdir("/proc/self/fd")) <= open_before + 1
+"""
+
+
+def test_a_signal_at_any_moment_leaves_no_file_behind(tmp_path: Path) -> None:
+    run = [sys.executable, "-c", SIGNALS_AT_ANY_MOMENT, str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

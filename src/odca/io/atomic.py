@@ -23,42 +23,54 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     mode = path.stat().st_mode if path.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
-        with path.open("wb") as file:
-            yield file
+        with path.open("wb") as in_place:
+            yield in_place
         return
     to = Path(os.path.realpath(path))
-    beside, descriptor = _file_beside(to)
-    with os.fdopen(descriptor, "wb") as file:  # it stays open, and therefore locked, until it is renamed
-        try:
-            if mode is not None:
-                os.fchmod(descriptor, stat.S_IMODE(mode))
-            yield file
-            file.flush()
-            os.fsync(descriptor)
-            beside.replace(to)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+    opened: list[BinaryIO] = []
+    try:
+        file = _opened_beside(to, opened)
+        if mode is not None:
+            os.fchmod(file.fileno(), stat.S_IMODE(mode))
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        Path(file.name).replace(to)  # while it is open, and therefore locked
+    except BaseException:
+        _remove(opened, to)
+        raise
+    finally:
+        for each in opened:
+            each.close()
     _sync_folder(to.parent)
 
 
-def _file_beside(to: Path) -> tuple[Path, int]:
-    """A new temporary file that no other writer uses, and its descriptor."""
-    paths = [to.with_name(f".{to.name}.odca{number}") for number in range(WRITERS)]
-    for path in paths:
+def _opened_beside(to: Path, opened: list[BinaryIO]) -> BinaryIO:
+    """A new temporary file that no other writer uses. It is in `opened` as soon as there is one, because a signal may end this call."""
+    for path in _numbered(to):
         _remove_if_abandoned(path)
-    for path in paths:
+    for path in _numbered(to):
         with suppress(FileExistsError):  # another writer uses it
-            descriptor = _created(path)
-            if _has_lock(descriptor, path, where_there_are_none=True):
-                return path, descriptor
-            os.close(descriptor)
-    path = to.with_name(f".{to.name}.odca{os.urandom(8).hex()}")  # too many writers
-    return path, _created(path)
+            opened.append(path.open("xb"))
+            if _has_lock(opened[-1].fileno(), path, where_there_are_none=True):
+                return opened[-1]
+            opened.pop().close()
+    opened.append(to.with_name(f".{to.name}.odca{os.urandom(8).hex()}").open("xb"))  # too many writers
+    return opened[-1]
 
 
-def _created(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def _numbered(to: Path) -> list[Path]:
+    return [to.with_name(f".{to.name}.odca{number}") for number in range(WRITERS)]
+
+
+def _remove(opened: list[BinaryIO], to: Path) -> None:
+    """Remove temporary files that were opened, unless their names have passed to other writers; and one that did not get so far."""
+    for each in opened:
+        path = Path(each.name)
+        if _has_lock(each.fileno(), path, where_there_are_none=True):
+            path.unlink(missing_ok=True)
+    for path in _numbered(to):
+        _remove_if_abandoned(path)
 
 
 def _remove_if_abandoned(path: Path) -> None:
