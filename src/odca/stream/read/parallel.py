@@ -69,6 +69,7 @@ def read_blocks(chunks: ChunkSource, reading: Reading) -> Iterator[Block]:
     with ThreadPoolExecutor(reading.threads, "odca-parse") as pool:
         source = _ChunkReader(chunks, reading.parse, pool, ahead=reading.threads + AHEAD)
         try:
+            source.start()  # in here, since a signal may end it at any moment, and then the thread must be stopped
             yield from _OrderedBlocks(source, pool, reading)
         finally:
             source.stop()
@@ -94,10 +95,18 @@ class _ChunkReader(threading.Thread):
         self._parsed: queue.SimpleQueue[tuple[Chunk, Future[_core.TextBlock]] | Exception | None] = queue.SimpleQueue()
         self._room = threading.Semaphore(ahead)
         self._stopping = False
+        self._begun, self._ended = threading.Event(), threading.Event()
+        self._starting = threading.Lock()
+
+    def start(self) -> None:
         with _starting_threads():
-            self.start()
+            super().start()
 
     def run(self) -> None:
+        with self._starting:
+            if self._stopping:
+                return
+            self._begun.set()
         try:
             for chunk in self._chunks:
                 self._room.acquire()
@@ -111,6 +120,7 @@ class _ChunkReader(threading.Thread):
             self._parsed.put(error)
         finally:
             self._chunks.close()
+            self._ended.set()
 
     def take(self, *, wait: bool) -> tuple[Chunk, Future[_core.TextBlock]] | Exception | None:
         """The next chunk, an error, or None at the end. Without `wait`, queue.Empty if none is ready."""
@@ -119,10 +129,13 @@ class _ChunkReader(threading.Thread):
         return taken
 
     def stop(self) -> None:
-        self._stopping = True
+        """Read no more. A signal may have ended `start` while the thread was not running yet: then it reads nothing when it does."""
+        with self._starting:
+            self._stopping = True
         self._chunks.stop()
         self._room.release()
-        self.join()
+        if self._begun.is_set():
+            self._ended.wait()
 
 
 class _OrderedBlocks(Iterable[Block]):
