@@ -96,8 +96,8 @@ class AutoLearner(model_file.Savable):
         """
         matrix, rows, _ = as_matrix(X)
         weight = None if sample_weight is None else as_columns(sample_weight, "sample_weight", rows, 1)[:, 0].copy()
-        moments = None if time is None else as_times(time, rows).copy()
-        labels = as_columns(y, "y", rows, 1)[:, 0].copy()  # as all of these: what is learned is what was checked
+        moments = None if time is None else as_times(time, rows)
+        labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
         return self.shaped(self._core.learn(matrix, labels, weight, moments, None if asked is None else asked.native))
 
     def ask(self, X: Any) -> Asked:

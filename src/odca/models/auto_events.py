@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.features.records import as_events
-from odca.features.spec import OLDER, FeatureOptions, Features, feature_names
+from odca.features.spec import FeatureOptions, Features, feature_names
 from odca.io import container, model_file
 from odca.models.auto import STEADY, AutoLearner, Task
 from odca.models.events import EventLearner
@@ -34,8 +34,7 @@ class AutoEvents(NamedEvents[Asked | None]):
     Events are read like those of an `EventLearner`.
 
     task, classes: options of the `AutoLearner`, which can be read as `learner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
-        day_first, trend, find_dates: options of `Features`, which
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: options of `Features`, which
         describe the features of an event.
     max_pending: the largest number of events that wait for their labels; the oldest is dropped when there are more.
 
@@ -101,13 +100,13 @@ class AutoEvents(NamedEvents[Asked | None]):
         `events` are dictionaries, or a data frame.
         """
         rows = as_events(events)
-        labels = as_columns(y, "y", len(rows), 1)[:, 0].copy()  # as in AutoLearner.learn
+        labels = np.ascontiguousarray(as_columns(y, "y", len(rows), 1)[:, 0])
         weights = None if sample_weight is None else as_columns(sample_weight, "sample_weight", len(rows), 1)[:, 0]
         return self._learn(
             rows,
             labels,
-            None if weights is None else weights.copy(),
-            None if time is None else as_times(time, len(rows)).copy(),
+            None if weights is None else np.ascontiguousarray(weights),
+            None if time is None else as_times(time, len(rows)),
             None,
         )
 
@@ -164,7 +163,7 @@ class AutoEvents(NamedEvents[Asked | None]):
         """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         learner = AutoLearner.restored(saved.parts["learner"])
-        options = {"max_pending": 10_000, **OLDER} | saved.options  # older files have none, and no pending events
+        options = {"max_pending": 10_000} | saved.options  # older files have none, and no pending events
         max_pending = options.pop("max_pending")
         spec, names = Features(**options), Names.from_arrays(saved.arrays)
         most = len(names.ends) if spec.bits is None else 2**spec.bits

@@ -94,7 +94,7 @@ class _ChunkReader(threading.Thread):
         self._chunks, self._parse, self._pool = chunks, parse, pool
         self._parsed: queue.SimpleQueue[tuple[Chunk, Future[_core.TextBlock]] | Exception | None] = queue.SimpleQueue()
         self._room = threading.Semaphore(ahead)
-        self._stopping = False
+        self._stopping = threading.Event()
         self._begun, self._ended = threading.Event(), threading.Event()
         self._starting = threading.Lock()
 
@@ -104,13 +104,13 @@ class _ChunkReader(threading.Thread):
 
     def run(self) -> None:
         with self._starting:
-            if self._stopping:
+            if self._stopping.is_set():
                 return
             self._begun.set()
         try:
             for chunk in self._chunks:
                 self._room.acquire()
-                if self._stopping:
+                if self._stopping.is_set():
                     break
                 with _starting_threads():
                     parsed = self._pool.submit(self._parse, chunk)
@@ -131,7 +131,7 @@ class _ChunkReader(threading.Thread):
     def stop(self) -> None:
         """Read no more. A signal may have ended `start` while the thread was not running yet: then it reads nothing when it does."""
         with self._starting:
-            self._stopping = True
+            self._stopping.set()
         self._chunks.stop()
         self._room.release()
         if self._begun.is_set():
