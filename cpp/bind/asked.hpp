@@ -37,4 +37,27 @@ inline AskedAnswers answers_of(std::vector<double> predictions, experts::Asked a
           {to_numpy(std::move(asked.said), {rows, heads, static_cast<std::size_t>(experts::said_width)}), asked.after}};
 }
 
+// The labels, weights and times of a call on the experts, copied: another thread may write to the arrays after they were checked.
+// (Rows are copied as they are read.)
+class EventValues {
+ public:
+  using Given = std::optional<Vector<double>>;
+
+  EventValues(const Vector<double>& y, const Given& weight, const Given& time)
+      : y_(to_vector(y)), weight_(copied(weight)), time_(copied(time)) {}
+
+  experts::Events of(const Batch& batch, const std::optional<experts::Asked>& asked) const {
+    return {batch, y_.data(), weight_ ? weight_->data() : nullptr, time_ ? time_->data() : nullptr,
+            asked ? &*asked : nullptr};
+  }
+
+ private:
+  static std::optional<std::vector<double>> copied(const Given& given) {
+    return given ? std::optional(to_vector(*given)) : std::nullopt;
+  }
+
+  std::vector<double> y_;
+  std::optional<std::vector<double>> weight_, time_;
+};
+
 }  // namespace odca::bind

@@ -213,15 +213,14 @@ class AutoEventCore : public EventReading {
                                             const std::optional<KeptAnswers>& asked) {
     const std::size_t rows = y.shape(0);
     const std::optional<experts::Asked> kept = asked_of(asked);
+    const EventValues values(y, weight, time);
     std::vector<double> said;
     if (rows > 0)
       learn_events(
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
             const nb::gil_scoped_release free_threads;
-            experts::Experts::Learned learned = experts_.learn({batch, y.data(), weight ? weight->data() : nullptr,
-                                                                time ? time->data() : nullptr, kept ? &*kept : nullptr},
-                                                               signal_arrived);
+            experts::Experts::Learned learned = experts_.learn(values.of(batch, kept), signal_arrived);
             said = std::move(learned.predictions);
             return learned.events;
           });

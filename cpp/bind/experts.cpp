@@ -43,12 +43,11 @@ nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vec
     if (*each && (*each)->shape(0) != rows) throw InputError("sample_weight and time must be as long as X");
   if (y.shape(0) != rows) throw InputError("y must be as long as X");
   const std::optional<experts::Asked> kept = asked_of(asked);
+  const EventValues values(y, weight, time);
   Experts::Learned learned;
   {
     const nb::gil_scoped_release free_threads;
-    learned = self.learn(
-        {x.batch, y.data(), weight ? weight->data() : nullptr, time ? time->data() : nullptr, kept ? &*kept : nullptr},
-        signal_arrived);
+    learned = self.learn(values.of(x.batch, kept), signal_arrived);
   }
   raise_if_interrupted();
   const std::size_t heads = heads_of(learned.predictions.size(), rows, self);
@@ -59,10 +58,11 @@ nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vec
 nb::ndarray<nb::numpy, double> learn_with_margins(Experts& self, const PyMatrix& x, const Vector<double>& y) {
   const auto rows = static_cast<std::size_t>(x.batch.rows);
   if (y.shape(0) != rows) throw InputError("y must be as long as X");
+  const EventValues values(y, std::nullopt, std::nullopt);
   std::vector<double> margins;
   {
     const nb::gil_scoped_release free_threads;
-    self.learn({x.batch, y.data()}, signal_arrived, &margins);
+    self.learn(values.of(x.batch, std::nullopt), signal_arrived, &margins);
   }
   raise_if_interrupted();
   const auto each = static_cast<std::size_t>(experts::expert_count);

@@ -83,6 +83,32 @@ assert model.count == 0
     )
 
 
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_another_thread_that_changes_labels_weights_and_times_during_a_call_does_not_crash_it(task: str) -> None:
+    writes = """
+def write():
+    while not done.is_set():
+        for array, bad in ((labels, (np.nan, 1e18, -1e18, 7.0)), (weights, (np.nan, -1e18)), (times, (np.nan, np.inf))):
+            good = array.copy()
+            array[rng.integers(ROWS, size=ROWS // 2)] = rng.choice(bad)
+            array[:] = good
+
+done, labels, weights, times = threading.Event(), y.copy(), np.ones(ROWS), np.arange(float(ROWS))
+writer = threading.Thread(target=write)
+writer.start()
+for _ in range(60):
+    try:
+        model.learn(X, labels, sample_weight=weights, time=times)
+    except ValueError:
+        pass
+done.set()
+writer.join()
+assert np.isfinite(model.predict(X)).all()
+"""
+    begin = f"{BEGIN}\nmodel = AutoLearner({task!r})\ny[:3] = 0.0, 1.0, 2.0\nmodel.learn(X, y)\n"
+    run(begin + writes)
+
+
 @pytest.mark.parametrize(
     ("model", "call", "rows"),
     [
