@@ -17,7 +17,19 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto")))
-RESULTS = ("engine", "events", "fit", "estimators", "versus", "quality", "auto", "delays", "frozen", "shards", "classes")
+RESULTS = (
+    "engine",
+    "events",
+    "fit",
+    "estimators",
+    "versus",
+    "quality",
+    "auto",
+    "delays",
+    "frozen",
+    "shards",
+    "classes",
+)
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 

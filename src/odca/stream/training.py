@@ -25,7 +25,7 @@ from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE
 from odca.stream.read.errors import listed
 from odca.stream.read.positions import Position
-from odca.stream.read.stream import OnError, Stream
+from odca.stream.read.stream import OnError, Quote, Stream
 from odca.stream.read.stream import open as open_stream
 from odca.windows import Window, as_window
 
@@ -165,6 +165,7 @@ def train(
     compression: str = "auto",
     delimiter: str | None = None,
     header: bool | None = None,
+    quote: Quote | None = None,
     on_error: OnError = "stop",
     max_line: int = LONGEST_LINE,
     threads: int | None = None,
@@ -194,7 +195,7 @@ def train(
     well each event was predicted before it was learned; and `save`.
 
     data: a path, several, or globs; "-" is standard input. CSV, JSON lines, VW's and libsvm's text, Parquet, Arrow.
-    label, weight, offset, time, format, compression, delimiter, header, on_error, max_line, threads: of `odca.stream.open`. With
+    label, weight, offset, time, format, compression, delimiter, header, quote, on_error, max_line, threads: of `odca.stream.open`. With
         on_error="skip", a warning says how many lines were left out.
     task, classes: what is predicted, "classes" or "numbers"; and all classes, if they are known.
     auto, memory: insist on the automatic mode; whether its memories count in "events" or in "time".
@@ -203,7 +204,8 @@ def train(
     checkpoint, every, resume: the file that the state of the training is saved to, how often ("30s", "5m", "1h", or a number of
         events), and whether to go on from there, if it exists.
     progress: a line on stderr that says how far it is; None: where stderr is a terminal.
-    features: bits, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, missing, of `Features`.
+    features: bits, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, missing, na_values,
+        day_first, trend, find_dates, of `Features`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -223,7 +225,7 @@ def train(
     given = {name: value for name, value in plain.items() if value is not None}
     reading = {
         "label": label, "weight": weight, "offset": offset, "time": time, "format": format, "compression": compression,
-        "delimiter": delimiter, "header": header, "on_error": on_error, "max_line": max_line,
+        "delimiter": delimiter, "header": header, "quote": quote, "on_error": on_error, "max_line": max_line,
     }  # fmt: skip
     saving = None
     if checkpoint is not None:
@@ -252,6 +254,7 @@ def train(
         training = Training(model, stream, on_error=on_error, saving=saving, bad_before=bad_before)
         training.learn(lambda _: line.update(training.events, stream.consumed))
     notes += training.remarks() if task is None else ()
+    notes += stream.findings.remarks()
     if skipped := bad_before + stream.bad.count:
         first = f" The first: {stream.bad.samples[0]}" if stream.bad.samples else ""
         notes.append(InputError(f"{skipped:,} line(s) could not be read and were skipped.{first}"))
