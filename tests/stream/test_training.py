@@ -127,6 +127,23 @@ def test_skipped_lines_are_reported_as_a_warning(tmp_path: Path) -> None:
     assert model.metrics.events == 600
 
 
+def test_odd_values_and_stray_quotes_are_reported_as_warnings(tmp_path: Path) -> None:
+    rows = [f"{n % 7},{'far' if n == 50 else n % 5},{chr(34) if n == 70 else ''}a{n % 3}\n" for n in range(100)]
+    data = tmp_path / "d.csv"
+    data.write_text("".join(["y,distance,place\n", *rows]))
+    with pytest.warns(UserWarning, match="quote|distance") as raised:
+        odca.train(data, label="y", task="numbers")
+    told = [str(each.message) for each in raised]
+    assert "1 field begins with a quote that is not closed in the same field, first in " in told[0]
+    assert told[0].endswith("line 72. A field whose quote is never closed ends with its line. If quotes are characters like others in these data, "
+                            "use `quote='none'`.")  # fmt: skip
+    assert told[1].startswith(
+        "1 value of 'distance' is not of the kind of the others and counts as missing, first 'far' in "
+    )
+    assert told[1].endswith("line 52. If 'distance' is a category, use `categorical=['distance']`.")
+    odca.train(data, label="y", task="numbers", quote="none", na_values=["far"])
+
+
 def test_labels_that_could_be_classes_or_numbers_are_reported(tmp_path: Path) -> None:
     data = write(tmp_path / "d.csv", ["a,y\n", *(f"{n % 5},1\n" for n in range(50))])
     with pytest.warns(

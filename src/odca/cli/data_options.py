@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odca.cli.flag_spelling import as_flag, explain
+from odca.cli.flag_spelling import explain
 from odca.cli.option_types import reads_file, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
@@ -13,13 +13,11 @@ from odca.cli.views.console import Output
 if TYPE_CHECKING:
     from odca.stream import Features, Schema, Stream
     from odca.stream.model import StreamModel
-    from odca.stream.read.findings import Findings
     from odca.stream.read.positions import Position
     from odca.stream.read.stream import BadLines
 
 ROLES = ("label", "weight", "offset", "time", "group", "tag")
 FORMATS = ("auto", "libsvm", "vw", "csv", "jsonl", "arrow", "parquet")
-MOST_MISFITS = 10
 COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 
 
@@ -278,31 +276,9 @@ def warn_about_unknown_features(output: Output, model: "StreamModel") -> None:
 
 def warn_about_data(output: Output, stream: "Stream", skipped_before: int = 0) -> None:
     """Report what was odd in the data and how it was read, and which lines were skipped."""
-    _warn_about_findings(output, stream.findings)
+    for remark in stream.findings.remarks():
+        output.warn(explain(remark))
     _warn_about_bad_lines(output, stream.bad, skipped_before)
-
-
-def _warn_about_findings(output: Output, findings: "Findings") -> None:
-    """Report what was odd in the data, and how it was read."""
-    from odca.stream.read.errors import shown  # noqa: PLC0415 - after parsing
-
-    if findings.first_stray_quote is not None:
-        path, line = findings.first_stray_quote
-        fields = formatting.plural(findings.stray_quotes, "field")
-        output.warn(
-            f"{fields} begin with a quote that is not closed in the same field, first in {shown(path)}, line {line}. A field whose "
-            "quote is never closed ends with its line. If quotes are characters like others in these data, use --quote none."
-        )
-
-    for name, misfit in list(findings.misfits.items())[:MOST_MISFITS]:
-        values = formatting.plural(misfit.count, "value")
-        output.warn(
-            f"{values} of {name!r} {'is' if misfit.count == 1 else 'are'} not of the kind of the others and "
-            f"{'counts' if misfit.count == 1 else 'count'} as missing, first {misfit.text!r} in {shown(misfit.path)}, line {misfit.line}. "
-            f"If {name!r} is a category, use {as_flag('categorical', [name])}."
-        )
-    if len(findings.misfits) > MOST_MISFITS:
-        output.warn(f"... and values of {len(findings.misfits) - MOST_MISFITS:,} other fields.")
 
 
 def _warn_about_bad_lines(output: Output, bad: "BadLines", before: int) -> None:

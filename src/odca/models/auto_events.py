@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.features.records import as_events
-from odca.features.spec import FeatureOptions, Features, feature_names
+from odca.features.spec import OLDER, FeatureOptions, Features, feature_names
 from odca.io import container, model_file
 from odca.models.auto import STEADY, AutoLearner, Task
 from odca.models.events import EventLearner
@@ -34,7 +34,8 @@ class AutoEvents(NamedEvents[Asked | None]):
     Events are read like those of an `EventLearner`.
 
     task, classes: options of the `AutoLearner`, which can be read as `learner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans: options of `Features`, which
+    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+        day_first, trend, find_dates: options of `Features`, which
         describe the features of an event.
     max_pending: the largest number of events that wait for their labels; the oldest is dropped when there are more.
 
@@ -163,7 +164,7 @@ class AutoEvents(NamedEvents[Asked | None]):
         """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         learner = AutoLearner.restored(saved.parts["learner"])
-        options = {"max_pending": 10_000} | saved.options  # older files have none, and no pending events
+        options = {"max_pending": 10_000, **OLDER} | saved.options  # older files have none, and no pending events
         max_pending = options.pop("max_pending")
         spec, names = Features(**options), Names.from_arrays(saved.arrays)
         most = len(names.ends) if spec.bits is None else 2**spec.bits

@@ -204,8 +204,8 @@ def train(
     checkpoint, every, resume: the file that the state of the training is saved to, how often ("30s", "5m", "1h", or a number of
         events), and whether to go on from there, if it exists.
     progress: a line on stderr that says how far it is; None: where stderr is a terminal.
-    features: bits, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, missing, na_values, day_first, trend and
-        find_dates, of `Features`.
+    features: bits, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, missing, na_values,
+        day_first, trend, find_dates, of `Features`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -254,6 +254,7 @@ def train(
         training = Training(model, stream, on_error=on_error, saving=saving, bad_before=bad_before)
         training.learn(lambda _: line.update(training.events, stream.consumed))
     notes += training.remarks() if task is None else ()
+    notes += stream.findings.remarks()
     if skipped := bad_before + stream.bad.count:
         first = f" The first: {stream.bad.samples[0]}" if stream.bad.samples else ""
         notes.append(InputError(f"{skipped:,} line(s) could not be read and were skipped.{first}"))

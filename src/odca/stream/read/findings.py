@@ -1,8 +1,14 @@
 """What was odd in the data, and how they were read all the same."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from odca.errors import InputError, Remedy
 from odca.stream.read.blocks import Block
+from odca.stream.read.errors import shown
+
+MOST_MISFITS = 10
+"""Fields with misfits that are reported one by one."""
 
 
 @dataclass(slots=True)
@@ -38,3 +44,23 @@ class Findings:
                 self.misfits[key].count += count
             else:
                 self.misfits[key] = Misfit(count, block.path, block.file_line(line), text.decode(errors="replace"))
+
+    def remarks(self) -> Iterator[InputError]:
+        """What a user should know about it."""
+        if self.first_stray_quote is not None:
+            path, line = self.first_stray_quote
+            yield InputError(
+                f"{self.stray_quotes:,} {'field begins' if self.stray_quotes == 1 else 'fields begin'} with a quote that is not closed in "
+                f"the same field, first in {shown(path)}, line {line}. A field whose quote is never closed ends with its line.",
+                remedy=Remedy("If quotes are characters like others in these data, use {quote}.", quote="none"),
+            )
+        for name, misfit in list(self.misfits.items())[:MOST_MISFITS]:
+            values = "1 value" if misfit.count == 1 else f"{misfit.count:,} values"
+            verbs = ("is", "counts") if misfit.count == 1 else ("are", "count")
+            yield InputError(
+                f"{values} of {name!r} {verbs[0]} not of the kind of the others and {verbs[1]} as missing, first {misfit.text!r} in "
+                f"{shown(misfit.path)}, line {misfit.line}.",
+                remedy=Remedy(f"If {name!r} is a category, use {{categorical}}.", categorical=[name]),
+            )
+        if len(self.misfits) > MOST_MISFITS:
+            yield InputError(f"{len(self.misfits) - MOST_MISFITS:,} more fields have such values.")
