@@ -152,7 +152,7 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any], Arrays], object], str]] = {
     "ends of keys out of order": (changed(name_ends=np.array([2, 1, 3])), "not consecutive"),
     "ends of keys outside": (changed(name_ends=np.array([1, 2, 4])), "not consecutive"),
     "ends of keys too early": (changed(name_ends=np.array([0, 1, 2])), "not consecutive|without a name"),
-    "a table of ends of keys": (changed(name_ends=np.array([[1, 2, 3]])), "not consecutive"),
+    "a table of ends of keys": (changed(name_ends=np.array([[1, 2, 3]])), "'name_ends' must .* one dimension"),
     "a category without a field": (
         changed(names=text(b"ab\xffc"), name_ends=np.array([1, 2, 4])),
         "without a name",
@@ -165,7 +165,7 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any], Arrays], object], str]] = {
     "ends outside": (first_version(text_ends=np.array([0, 1, 2, 4])), "its texts are invalid"),
     "no first end": (first_version(text_ends=np.array([1, 1, 2, 3])), "its texts are invalid"),
     "no ends": (first_version(text_ends=np.array([], np.int64)), "its texts are invalid"),
-    "a table of ends": (first_version(text_ends=np.array([[0, 3]])), "its texts are invalid"),
+    "a table of ends": (first_version(text_ends=np.array([[0, 3]])), "'text_ends' must .* one dimension"),
     "more names than kinds": (first_version(kinds=np.zeros(2, np.uint8)), "more names than features"),
     "fewer names than kinds": (first_version(kinds=np.zeros(4, np.uint8)), "inconsistent"),
     "an unknown kind": (first_version(kinds=np.array([0, 0, 9], np.uint8)), "inconsistent"),

@@ -5,8 +5,11 @@
 #include <nanobind/ndarray.h>
 
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <vector>
 
+#include "odca/errors.hpp"
 #include "odca/math/batch.hpp"
 
 namespace odca::bind {
@@ -20,6 +23,31 @@ using Matrix2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device:
 template <class T>
 std::vector<T> to_vector(const Vector<T>& array) {
   return std::vector<T>(array.data(), array.data() + array.shape(0));
+}
+
+template <class T>
+constexpr const char* type_name() {
+  if (std::is_same_v<T, double>) return "float64";
+  return sizeof(T) == 1        ? "uint8"
+         : sizeof(T) == 4      ? (std::is_signed_v<T> ? "int32" : "uint32")
+         : std::is_signed_v<T> ? "int64"
+                               : "uint64";
+}
+
+inline std::string array_in_words(nb::handle values) {
+  if (!nb::hasattr(values, "dtype") || !nb::hasattr(values, "shape"))
+    return std::string("an object of type ") + nb::type_name(values.type()).c_str();
+  const nb::object dtype = values.attr("dtype"), shape = values.attr("shape");
+  return std::string("an array of ") + nb::str(dtype).c_str() + " and shape " + nb::str(shape).c_str();
+}
+
+// A saved state's array, which must have one dimension and be of this type: nothing is converted.
+template <class T>
+Vector<T> named_array(nb::handle values, const std::string& name) {
+  Vector<T> array;
+  if (nb::try_cast(values, array, false)) return array;
+  throw InputError("the state's array '" + name + "' must be of " + type_name<T>() + " and have one dimension; got " +
+                   array_in_words(values));
 }
 
 // Labels, weights or offsets; `otherwise` where there is no array.

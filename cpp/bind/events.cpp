@@ -144,6 +144,7 @@ class EventCore : public EventReading {
       parts = learner_.weights_at(index, smoothed_);
     }
     for (std::size_t at = 0; at < parts.size(); ++at) parts[at] *= value[at / lanes()];
+    if (!all_finite(parts)) throw InputError("the prediction for the event is not finite; look for huge values in it");
     return nb::make_tuple(keys, to_numpy(std::move(parts), {index.size(), lanes()}));
   }
 
@@ -187,8 +188,10 @@ class EventCore : public EventReading {
   static double number_of(nb::handle y) {
     const double number = PyFloat_AsDouble(y.ptr());
     if (number != -1.0 || !PyErr_Occurred()) return number;
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+    const bool is_too_large = PyErr_ExceptionMatches(PyExc_OverflowError);
+    if (!is_too_large && !PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
+    if (is_too_large) throw InputError("y is too large for a float. Scale it");
     throw nb::type_error(
         ("a label must be a number; got " + nb::cast<std::string>(nb::repr(y)) +
          ". Make a number of it, such as -1 and 1 of two classes, or use odca.river.ODCAClassifier, which "

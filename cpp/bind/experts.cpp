@@ -25,13 +25,14 @@ using experts::SavedState;
 using experts::Task;
 using State = nb::typed<nb::dict, nb::str, nb::any>;
 
-std::unique_ptr<Experts> make(const std::string& task, int classes) {
+Task task_of(const std::string& task, std::int64_t classes) {
   if (task != "classes" && task != "numbers")
     throw InputError("task must be 'classes' or 'numbers'; got '" + task + "'");
-  return std::make_unique<Experts>(task == "numbers" ? Task::numbers
-                                   : classes > 2     ? Task::classes
-                                                     : Task::two_classes,
-                                   classes);
+  return task == "numbers" ? Task::numbers : classes > 2 ? Task::classes : Task::two_classes;
+}
+
+std::unique_ptr<Experts> make(const std::string& task, int classes) {
+  return std::make_unique<Experts>(task_of(task, classes), classes);
 }
 
 nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vector<double>& y,
@@ -138,24 +139,32 @@ State get_state(const Experts& self) {
   return out;
 }
 
-void set_state(Experts& self, const State& state) {
+SavedState saved_state(const State& state) {
   SavedState saved;
   saved.version = 0.0;
   for (const auto& [key, values] : nb::dict(state)) {
     const auto name = nb::cast<std::string>(key);
-    Vector<std::uint8_t> text;
-    Vector<double> numbers;
-    if (name == "experts" && nb::try_cast(values, text))
+    if (name == "experts") {
+      const auto text = named_array<std::uint8_t>(values, name);
       saved.experts.assign(text.data(), text.data() + text.shape(0));
-    else if (name == "experts" || !nb::try_cast(values, numbers))
-      throw InputError("its array '" + name + "' has the wrong type");
-    else if (name == "version" && numbers.shape(0) == 1)
+    } else if (const auto numbers = named_array<double>(values, name); name == "version" && numbers.shape(0) == 1)
       saved.version = numbers.data()[0];
     else
       saved.parts.emplace_back(name, to_vector(numbers));
   }
+  return saved;
+}
+
+void set_state(Experts& self, const State& state) {
+  const SavedState saved = saved_state(state);
   const nb::gil_scoped_release free_threads;
   self.restore(saved);
+}
+
+std::unique_ptr<Experts> restored(const std::string& task, std::int64_t classes, const State& state) {
+  const SavedState saved = saved_state(state);
+  const nb::gil_scoped_release free_threads;
+  return Experts::restored(task_of(task, classes), classes, saved);
 }
 
 // The table of experts
@@ -223,7 +232,8 @@ void bind_experts(nb::module_& m) {
       .def("become_part", &Experts::become_part, nb::arg("part"), nb::arg("parts"),
            nb::call_guard<nb::gil_scoped_release>())
       .def("state", &get_state)
-      .def("restore", &set_state, nb::arg("state"));
+      .def("restore", &set_state, nb::arg("state"))
+      .def_static("restored", &restored, nb::kw_only(), nb::arg("task"), nb::arg("classes"), nb::arg("state"));
 }
 
 }  // namespace odca::bind

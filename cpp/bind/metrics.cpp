@@ -1,7 +1,7 @@
 // Progressive validation of classes: the sums; odca.metrics says what they mean.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include "bind/arrays.hpp"
 #include "bind/topics.hpp"
@@ -14,22 +14,23 @@ namespace {
 
 using Array = nb::ndarray<nb::numpy, double>;
 
-using Sums = std::pair<Array, Array>;
+using Sums = std::tuple<std::int64_t, Array, Array>;
 
-// Adds event(k) for each label; returns the weight and the loss so far, before the first event and after each.
+// Adds event(k) for each label; returns the number of events so far, and the weight and the loss before the first event and after each.
 template <class EventAt>
 Sums add_each(ClassTally& self, const Vector<std::int32_t>& label, bool fits, EventAt event) {
   const std::size_t n = label.shape(0);
   if (!fits) throw InputError("there must be as many of all as there are events");
   if (std::any_of(label.data(), label.data() + n, [](std::int32_t code) { return code < 0; }))
     throw InputError("labels must not be negative");
+  const std::int64_t begin = self.events;
   std::vector<double> weights{self.weight}, losses{self.loss};
   weights.reserve(n + 1), losses.reserve(n + 1);
   for (std::size_t k = 0; k < n; ++k) {
     event(k);
     weights.push_back(self.weight), losses.push_back(self.loss);
   }
-  return {to_numpy(std::move(weights)), to_numpy(std::move(losses))};
+  return {begin, to_numpy(std::move(weights)), to_numpy(std::move(losses))};
 }
 
 // Whether an array has n entries, or is not there.
@@ -90,9 +91,10 @@ void bind_metrics(nb::module_& m) {
   nb::class_<ClassTally> tally(m, "ClassTally");
   tally.def(nb::init<>())
       .def("add", &add, nb::arg("label"), nb::arg("chosen"), nb::arg("loss"), nb::arg("weight"),
-           nb::arg("margin").none(), nb::arg("probability").none(), nb::kw_only(), nb::arg("of_second"))
+           nb::arg("margin").none(), nb::arg("probability").none(), nb::arg("of_second"))
       .def("add_margins", &add_margins, nb::arg("label"), nb::arg("margin"), nb::arg("loss"),
            nb::arg("probability").none(), nb::arg("weight").none())
+      .def_rw("events", &ClassTally::events)
       .def_rw("weight", &ClassTally::weight)
       .def_rw("loss", &ClassTally::loss)
       .def_rw("hits", &ClassTally::hits)

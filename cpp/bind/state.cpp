@@ -57,8 +57,7 @@ struct Fetch {
   template <class T, class Memory>
   void operator()(const std::string& name, std::vector<T, Memory>& field) const {
     if (!in.contains(name.c_str())) throw InputError("the state has no field '" + name + "'");
-    Vector<T> array;
-    if (!nb::try_cast(in[name.c_str()], array)) throw InputError("state field '" + name + "' has the wrong type");
+    const Vector<T> array = named_array<T>(in[name.c_str()], name);
     field.assign(array.data(), array.data() + array.shape(0));
   }
   template <class T>

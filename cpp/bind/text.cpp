@@ -279,8 +279,8 @@ void bind_text(nb::module_& m) {
       .def("ends", [](const Vocabulary& self) { return to_numpy(self.ends()); })
       .def(
           "restore",
-          [](Vocabulary& self, nb::bytes bytes, const Vector<std::int64_t>& ends) {
-            self.restore({bytes.c_str(), bytes.size()}, to_vector(ends));
+          [](Vocabulary& self, nb::bytes bytes, nb::handle ends) {
+            self.restore({bytes.c_str(), bytes.size()}, to_vector(named_array<std::int64_t>(ends, "name_ends")));
           },
           nb::arg("bytes"), nb::arg("ends"));
   nb::class_<Checksum>(m, "Checksum")

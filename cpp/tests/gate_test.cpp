@@ -135,9 +135,7 @@ TEST_CASE(
   const auto call = stream.call(0, stream.rows);
   const auto one = stream.call(0, 1);
   Experts experts(odca::experts::Task::numbers, 0);
-  odca::Learner learner(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}));
   int asked = 0;
-  double seen = 0.0;
   experts.learn({call.events.batch, stream.y.data()}, [&] {
     CHECK_THROWS_AS(experts.learn({one.events.batch, stream.y.data()}), InputError);
     CHECK_THROWS_AS(experts.merge(experts, {}, {}), InputError);
@@ -147,14 +145,24 @@ TEST_CASE(
   });
   CHECK(asked > 0);
   CHECK(experts.count() == stream.rows);
-  asked = 0;
-  for (int n = 0; n < 40 && asked == 0; ++n)
-    learner.learn(call.events, {}, [&] {
-      CHECK_THROWS_AS(learner.learn(one.events, {}, {}), InputError);
-      CHECK_THROWS_AS(learner.merge(learner), InputError);
-      learner.predict(one.events.batch, {}, false, &seen, {});
-      return ++asked, false;
-    });
+}
+
+TEST_CASE("so does a learner") {
+  constexpr int lanes = 256;  // so that the call lasts for several checks for interrupts
+  const Stream stream = make_stream({.rows = 3000, .width = 300, .lanes = lanes, .dense = true, .density = 1.0},
+                                    odca::Labels::plus_minus_one, 121);
+  const auto call = stream.call(0, stream.rows), one = stream.call(0, 1);
+  odca::Learner learner(make_config(odca::named_loss("log_loss", 0.0), odca::L2{}, {}, lanes));
+  int asked = 0;
+  std::vector<double> seen(lanes);
+  learner.learn(call.events, {}, [&] {
+    CHECK_THROWS_AS(learner.learn(one.events, {}, {}), InputError);
+    CHECK_THROWS_AS(learner.merge(learner), InputError);
+    learner.predict(one.events.batch, {}, false, seen.data(), {});
+    return ++asked, false;
+  });
+  CHECK(asked > 0);
+  CHECK(learner.state().count == static_cast<std::uint64_t>(stream.rows));
 }
 
 TEST_CASE("all events of one prediction of the experts are answered by the same model") {

@@ -11,6 +11,7 @@ from odca import _core
 from odca.errors import InputError
 from odca.io import model_file
 from odca.learner_options import (
+    MOST_LANES,
     LearnerOptions,
     Numbers,
     can_choose,
@@ -28,6 +29,9 @@ from odca.reports import Delta, Diagnostics, FitReport
 from odca.validation.arrays import Array, as_columns, as_floats, as_matrix, as_times
 from odca.validation.numbers import real, whole, yes_or_no
 from odca.windows import Automatic, Infinite, Window
+
+MOST = 2**62
+"""Of whole numbers that the core counts with."""
 
 PRIOR_MEAN = "prior_mean"
 """The array of a file that holds the option of this name. (Files of version 0.3 and before have it among the options.)"""
@@ -219,7 +223,7 @@ class Learner(LearnerOptions, model_file.Savable):
         events = self._events("fit", X, y, sample_weight, offset, time)
         if not len(events[1]):
             raise ValueError("fit needs events; X has no rows.")
-        passes = whole(max_iter, "max_iter", least=1)
+        passes = whole(max_iter, "max_iter", least=1, most=MOST)
         margin, done, gap, converged = self._core.fit(
             *events, float(tol), passes, bool(shuffle), whole(seed, "seed", least=0) % 2**64
         )
@@ -381,12 +385,12 @@ class Learner(LearnerOptions, model_file.Savable):
         """
         if not real(gap) >= 0.0:
             raise ValueError(f"gap must be a number >= 0, a duality gap; got {gap!r}.")
-        self._core.refine(whole(passes, "passes", least=0), float(gap), whole(seed, "seed", least=0) % 2**64)
+        self._core.refine(whole(passes, "passes", least=0, most=MOST), float(gap), whole(seed, "seed", least=0) % 2**64)
         return self.duality_gap()
 
     def unlearn(self, event: int) -> None:
         """Remove one event (its number in the stream, from 0) from a sliding window: exactly its δλh."""
-        self._core.unlearn(whole(event, "event", least=0))
+        self._core.unlearn(whole(event, "event", least=0, most=MOST))
 
     # Several learners
 
@@ -421,7 +425,7 @@ class Learner(LearnerOptions, model_file.Savable):
         zero. This is how a class that appears in the middle of a stream gets a lane.
         """
         flips = [False] * len(sources) if mirrored is None else [bool(flip) for flip in mirrored]
-        lanes = [whole(source, "a source", least=-1) for source in sources]
+        lanes = [whole(source, "a source", least=-1, most=MOST_LANES) for source in sources]
         core = self._core.with_lanes(lanes, flips)
         options = {**self._options, "lanes": len(lanes)}
         for name in ("rho", "prior_strength"):

@@ -15,6 +15,8 @@ from odca.validation.numbers import real, whole
 from odca.windows import Automatic, PerLane, Window
 
 MOST_LANES = 2**20
+LARGEST = 1e300
+"""Of weights and strengths: beyond it sums of them overflow."""
 Numbers: TypeAlias = float | Sequence[float] | npt.NDArray[np.float64]
 
 
@@ -101,8 +103,10 @@ def count_lanes(lanes: int | None, *, rho: Numbers | str, prior_strength: Number
 def per_lane(name: str, values: Numbers, lanes: int) -> Array:
     """An option that may differ between lanes, as one number per lane."""
     array = as_floats(values, name)
-    if array.ndim > 1 or not np.all(np.isfinite(array) & (array >= 0.0)):
-        raise ValueError(f"{name} must be a finite number >= 0, or one for each lane; got {values!r}.")
+    if array.ndim > 1 or not np.all((array == 0.0) | (array >= 1.0 / LARGEST) & (array <= LARGEST)):
+        raise ValueError(
+            f"{name} must be 0 or a number from {1.0 / LARGEST:g} to {LARGEST:g}, or one for each lane; got {values!r}."
+        )
     return np.broadcast_to(array, (lanes,)).copy()
 
 
@@ -116,7 +120,7 @@ def fixed_features(penalty: Penalty, n_features: int | None, *, intercept: bool)
         return 0
     if intercept:
         raise ValueError("KL has no intercept: its weights are a point of the simplex. Use offset for a constant.")
-    wanted = None if n_features is None else whole(n_features, "n_features")
+    wanted = None if n_features is None else whole(n_features, "n_features", most=2**31 - 2)
     known = len(penalty.prior) if penalty.prior is not None else wanted
     if known is None:
         raise ValueError(f"KL needs its number of features; got n_features={n_features!r}. Give n_features or a prior.")
@@ -132,8 +136,10 @@ def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Arr
     if not 1e-300 <= real(factor) <= 1e300:
         raise ValueError(f"intercept_penalty must lie in [1e-300, 1e300]; got {factor!r}. Small is nearly free: 1e-6.")
     start = as_floats(prior_intercept, "prior_intercept")
-    if start.ndim > 1 or (start.ndim and len(start) != lanes) or not np.all(np.isfinite(start)):
-        raise ValueError(f"prior_intercept must be a finite number, or one for each lane; got {prior_intercept!r}.")
+    if start.ndim > 1 or (start.ndim and len(start) != lanes) or not np.all(np.abs(start) < LARGEST):
+        raise ValueError(
+            f"prior_intercept must be a number below {LARGEST:g} in size, or one for each lane; got {prior_intercept!r}."
+        )
     for name, is_given in (("prior_intercept", start.any()), ("intercept_penalty", factor != 1.0)):
         if is_given and not intercept:
             raise ValueError(f"{name} is given but there is no intercept. Set intercept=True.")
@@ -145,8 +151,10 @@ def shape_of(options: dict[str, Any], lanes: int, penalty: Penalty) -> tuple[Arr
     w0 = np.zeros(0) if mean is None else as_floats(mean, "prior_mean")
     if a.ndim != 1 or not np.all((a >= 1e-300) & (a <= 1e300)):
         raise ValueError("penalty_weights must be a vector of numbers in [1e-300, 1e300], one per feature.")
-    if w0.ndim not in {1, 2} or (w0.ndim == 2 and len(w0) != lanes) or not np.all(np.isfinite(w0)):
-        raise ValueError(f"prior_mean must be finite, of shape (n_features,) or ({lanes}, n_features).")
+    if w0.ndim not in {1, 2} or (w0.ndim == 2 and len(w0) != lanes) or not np.all(np.abs(w0) < LARGEST):
+        raise ValueError(
+            f"prior_mean must have shape (n_features,) or ({lanes}, n_features) and numbers below {LARGEST:g} in size."
+        )
     features = max(len(a), w0.shape[-1])
     inverse = np.ones(features + intercept)
     inverse[intercept : intercept + len(a)] = 1.0 / a

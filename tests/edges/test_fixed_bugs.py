@@ -13,9 +13,11 @@ from odca.penalties import Penalty
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.1)], ids=repr)
 @pytest.mark.parametrize("strength", [1e-301, 1e-305, 1e-308])
 def test_sums_of_one_over_a_tiny_strength_do_not_overflow(penalty: Penalty, strength: float) -> None:
-    learner = Learner(loss=Hinge(), penalty=penalty, rho=0.0, prior_strength=strength, smoothing=1.0)
+    with pytest.raises(ValueError, match=r"prior_strength must be 0 or a number from 1e-300 to 1e\+300"):
+        Learner(loss=Hinge(), penalty=penalty, rho=0.0, prior_strength=strength, smoothing=1.0)
+    learner = Learner(loss=Hinge(), penalty=penalty, rho=1e-300, smoothing=1.0)
     with pytest.raises(ValueError, match=r"strength rho \* mass \+ prior_strength must be at least 1e-300; at row 0"):
-        learner.learn(sp.csr_array((3000, 20_000)), np.ones(3000))
+        learner.learn(sp.csr_array((3000, 20_000)), np.ones(3000), sample_weight=np.full(3000, strength / 1e-300))
     assert learner.count == 0
 
 

@@ -11,25 +11,21 @@ import sys
 import threading
 from typing import Any
 
-from hostile.children import faults_in_child
+from hostile.children import failures_of
 from hostile.faces import FACES, Events, Face, faults_of, faults_of_answers, faults_of_file
 from hostile.outcome import Outcome
 
-CASES_IN_A_CHILD = 5
 FORKS = 8
 SECONDS = 60
 WORKED, REFUSED, WRONG = 0, 3, 4
 
 
 def long_run(count: int, seed: int) -> Outcome:
-    failures = list[str]()
-    for begin in range(0, count, CASES_IN_A_CHILD):
-        numbers = range(begin, min(begin + CASES_IN_A_CHILD, count))
-        failures += faults_in_child("forks", numbers, seed, seconds=FORKS * SECONDS)
+    failures = failures_of(tried, range(count), seed, seconds=FORKS * SECONDS)
     return Outcome(f"models in use while their process was forked ({FORKS} times each)", count, failures)
 
 
-def faults(number: int, seed: int) -> list[str]:
+def tried(number: int, seed: int) -> list[str]:
     """Fork a few times; a line for each thing that is not as it should be."""
     face, draw = FACES[number % len(FACES)], random.Random(f"{seed} {number}")
     sys.setswitchinterval(1e-4)

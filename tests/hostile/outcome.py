@@ -11,6 +11,3 @@ class Outcome(NamedTuple):
     count: int
     failures: list[str]
     """A line for each failure, with the seed or the number that repeats it."""
-
-    def __str__(self) -> str:
-        return f"{self.what}, {self.count:,}, {len(self.failures)}"

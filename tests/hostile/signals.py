@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from hostile.children import faults_in_child
+from hostile.children import failures_of
 from hostile.faces import FACES, Events, Face, faults_of_answers, faults_of_file
 from hostile.outcome import Outcome
 
-CASES_IN_A_CHILD = 10
 LONG = {"Learner": 300_000, "sklearn.ODCARegressor": 100_000, "sklearn.ODCAClassifier": 60_000}
 DEFAULT_LONG = 4_000
 
@@ -26,14 +25,11 @@ class Stop(Exception):  # noqa: N818 - like KeyboardInterrupt, it is no error
 
 
 def long_run(count: int, seed: int) -> Outcome:
-    failures = list[str]()
-    for begin in range(0, count, CASES_IN_A_CHILD):
-        numbers = range(begin, min(begin + CASES_IN_A_CHILD, count))
-        failures += faults_in_child("signals", numbers, seed, seconds=120.0)
+    failures = failures_of(tried, range(count), seed)
     return Outcome("long calls with a signal whose handler stops them or uses the model", count, failures)
 
 
-def faults(number: int, seed: int) -> list[str]:
+def tried(number: int, seed: int) -> list[str]:
     """One call; a line for each thing that is not as it should be."""
     face, draw = FACES[number % len(FACES)], random.Random(f"{seed} {number}")
     kind = list(HANDLERS)[number // len(FACES) % len(HANDLERS)]
@@ -64,9 +60,9 @@ def faults(number: int, seed: int) -> list[str]:
     return [f"{face.name}, {kind}: {each}" for each in found]
 
 
-def long_call(face: Face) -> Events:
-    """A call that takes some tenths of a second, of few different events."""
-    times = LONG.get(face.name, DEFAULT_LONG) // 500
+def long_call(face: Face, length: int = 1) -> Events:
+    """A call that takes some tenths of a second, or a multiple of it, of few different events."""
+    times = LONG.get(face.name, DEFAULT_LONG) // 500 * length
     some = Events(range(100, 600), [k % 3 for k in range(500)])
     many = Events([*some.numbers] * times, [*some.classes] * times)
     many.__dict__["X"] = np.tile(some.X, (times, 1))  # made once, not for each

@@ -1,4 +1,4 @@
-"""A short run of stopped trainings; `python tests/hostile/run.py command_signals` is the long one."""
+"""A short run of stopped trainings; `python tests/hostile/run.py --command-signals 100` is the long one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A short run of full disks; `python tests/hostile/run.py full_disk` is the long one."""
+"""A short run of full disks; `python tests/hostile/run.py --full-disk 100` is the long one."""
 
 from pathlib import Path
 

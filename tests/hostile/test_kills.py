@@ -1,4 +1,4 @@
-"""A short run of killed trainings; `python tests/hostile/run.py kills` is the long one."""
+"""A short run of killed trainings; `python tests/hostile/run.py --kills 100` is the long one."""
 
 from pathlib import Path
 

@@ -9,23 +9,19 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from hostile.children import faults_in_child
+from hostile.children import failures_of
 from hostile.faces import FACES, Events, Face, faults_of, faults_of_answers
 from hostile.outcome import Outcome
 
 MOST_CLASSES = 5
-CASES_IN_A_CHILD = 10
 
 
 def long_run(count: int, seed: int) -> Outcome:
-    failures = list[str]()
-    for begin in range(0, count, CASES_IN_A_CHILD):
-        numbers = range(begin, min(begin + CASES_IN_A_CHILD, count))
-        failures += faults_in_child("threads", numbers, seed, seconds=120.0)
+    failures = failures_of(tried, range(count), seed)
     return Outcome("models used by six threads at once", count, failures)
 
 
-def faults(number: int, seed: int) -> list[str]:
+def tried(number: int, seed: int) -> list[str]:
     """One model, for a moment; a line for each thing that is not as it should be."""
     face, draw = FACES[number % len(FACES)], random.Random(f"{seed} {number}")
     sys.setswitchinterval(draw.choice([1e-6, 1e-5, 1e-3]))

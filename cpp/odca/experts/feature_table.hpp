@@ -27,6 +27,7 @@
 #include "odca/experts/records.hpp"
 #include "odca/experts/scaled_row.hpp"
 #include "odca/math/aligned.hpp"
+#include "odca/math/checks.hpp"
 #include "odca/math/pack4.hpp"
 #include "odca/math/row.hpp"
 #include "odca/math/row_sums.hpp"
@@ -353,16 +354,15 @@ class FeatureTable {
   // After these were read: finds the dense features. False if the parts do not fit together.
   bool complete() {
     if (constant_.size() != 1 || averages_.size() != size() || constant_average_.size() != 1) return false;
-    if (!(mass_ >= 0.0) || !(norms_ >= 0.0)) return false;
+    // Every row has the constant, so its |h|^2 is at least one.
+    if (!(mass_ >= 0.0 && mass_ <= most_mass) || !(norms_ >= mass_ * rounded_down && norms_ <= largest_sum))
+      return false;
+    if (!is_sound(constant_[0], constant_average_[0])) return false;
     dense_.clear();
     for (std::int64_t j = 0; j < size(); ++j) {
       const double* f = of(j);
-      for (const int part : {record::count, record::square, record::slopes, record::curvatures})
-        if (!(f[part] >= 0.0)) return false;
-      for (int n = 0; n < recent_experts; ++n)
-        if (!(f[record::recent(n)] >= 0.0)) return false;
-      if (!(f[record::elsewhere] >= 0.0 && f[record::elsewhere] <= 1.0)) return false;
       const double density = f[record::density];
+      if (!is_sound(f, average_of(j)) || f[record::elsewhere] > 1.0) return false;
       if (density != 0.0 && (density != 1.0 || f[record::count] == 0.0)) return false;
       if (density == 1.0) dense_.push_back(j);
     }
@@ -378,6 +378,20 @@ class FeatureTable {
   const double* of(std::int64_t feature) const { return table_[feature]; }
   double* average_of(std::int64_t feature) { return averages_[feature]; }
   const double* average_of(std::int64_t feature) const { return averages_[feature]; }
+
+  // What a file may hold. Values are at most 1e100, events at most 2^53, and no weight of an event is more than their number.
+  static constexpr double most_mass = 1e40, largest_sum = 1e290, largest_saved = 1e200, rounded_down = 1.0 - 1e-9;
+  bool is_sound(const double* f, const double* average) const {
+    for (const int part : {record::slopes, record::curvatures})
+      if (!(f[part] >= 0.0 && f[part] <= largest_sum)) return false;
+    for (int n = 0; n < recent_experts; ++n)
+      if (!(f[record::recent(n)] >= 0.0 && f[record::recent(n)] <= largest_sum)) return false;
+    if (!(f[record::elsewhere] >= 0.0 && f[record::elsewhere] <= largest_sum)) return false;
+    const double count = f[record::count], square = f[record::square];
+    return count >= 0.0 && count * rounded_down <= mass_ && std::fabs(f[record::mean]) <= 1.01e100 && square >= 0.0 &&
+           square <= 1e201 * count && all_within({f + record::weights, f + table_.width()}, largest_saved) &&
+           all_within({average, averages_.width()}, largest_saved);
+  }
 
   // The record of a row that was standardised when the table had room for all of its features.
   static double* writable(const ScaledRow& row, int i) { return const_cast<double*>(row.record[i]); }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "odca/experts/experts.hpp"
+#include "odca/math/checks.hpp"
 
 namespace odca::experts {
 
@@ -36,7 +38,12 @@ class History {
   static void each_part(Self& self, Visit&& visit) {
     visit("history", self.rows_), visit("history_every", self.every_), visit("history_loss", self.loss_);
   }
-  bool fits() const { return rows_.size() % width == 0 && rows_.size() < most * width && every_ >= 16; }
+  bool fits() const {
+    if (rows_.size() % width != 0 || rows_.size() >= most * width || every_ < 16 || every_ > most_events) return false;
+    for (std::size_t at = 2; at < rows_.size(); at += width)
+      if (!(std::fabs(rows_[at]) <= largest_loss)) return false;
+    return all_finite(rows_) && std::fabs(loss_) <= largest_loss;
+  }
 
  private:
   // Keeps every second record, with the mean loss of two.
@@ -50,6 +57,9 @@ class History {
     rows_ = std::move(kept);
     every_ *= 2;
   }
+
+  static constexpr std::int64_t most_events = std::int64_t{1} << 53;
+  static constexpr double largest_loss = 1e300;  // so that sums of a few do not overflow
 
   std::vector<double> rows_;
   std::int64_t every_ = 16;

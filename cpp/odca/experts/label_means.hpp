@@ -20,6 +20,9 @@ inline double merged_sum(int b, double here, double there, double part) {
 }
 inline double share_of(int b, double share) { return memories_of<Kind::mean_label>[b] == 1.0 ? share : 1.0; }
 
+// The square of the largest margin that is used (steady.hpp), and more.
+inline constexpr double largest_square = 1e285;
+
 // A mean of which every new value leaves a part.
 struct FadingMean {
   double sum = 0.0, mass = 0.0;
@@ -30,7 +33,10 @@ struct FadingMean {
   void merge(const FadingMean& other, double part) {
     sum += part * (other.sum - sum), mass += part * (other.mass - mass);
   }
-  bool is_sound() const { return sum >= 0.0 && mass >= 0.0; }
+  // Of values from 0 to `most`.
+  bool is_sound(double most) const {
+    return sum >= 0.0 && mass >= 0.0 && mass <= 1e40 && sum <= most * mass * (1.0 + 1e-9);
+  }
 };
 
 // Classes: how often each one came, by the memory of each label expert.
@@ -122,7 +128,16 @@ class ClassLabels {
     count_unseen();
     return true;
   }
-  bool is_sound() const { return none_negative(count_) && none_negative(mass_); }
+  // Each mass is the sum of its counts.
+  bool is_sound() const {
+    if (!none_negative(count_) || !none_negative(mass_)) return false;
+    for (int b = 0; b < label_experts && classes_ > 0; ++b) {
+      double total = 0.0;
+      for (int c = 0; c < classes_; ++c) total += count_[place(b, c)];
+      if (!(std::fabs(total - mass_[b]) <= 1e-6 * mass_[b] && mass_[b] <= 1e40)) return false;
+    }
+    return true;
+  }
 
  private:
   std::size_t place(int b, int c) const { return static_cast<std::size_t>(b * classes_ + c); }
@@ -143,7 +158,15 @@ class ClassLabels {
 class NumberLabels {
  public:
   bool empty() const { return mass_ == 0.0; }
-  bool is_sound() const { return mass_ >= 0.0 && square_ >= 0.0 && low_ <= high_ && none_negative(sum_mass_); }
+  // Labels are at most 1e100.
+  bool is_sound() const {
+    constexpr double most = 1.01e100;
+    if (!(mass_ >= 0.0 && mass_ <= 1e40 && square_ >= 0.0 && square_ <= 4.0 * most * most * mass_)) return false;
+    if (!(-most <= low_ && low_ <= high_ && high_ <= most) || !(std::fabs(mean_) <= most)) return false;
+    for (int b = 0; b < label_experts; ++b)
+      if (!(sum_mass_[b] >= 0.0 && sum_mass_[b] <= 1e40 && std::fabs(sum_[b]) <= most * sum_mass_[b])) return false;
+    return true;
+  }
   double mean() const { return mean_; }
   // Predictions stay within the labels seen so far.
   double within_range(double z) const { return mass_ > 0.0 ? std::min(std::max(z, low_), high_) : 0.0; }

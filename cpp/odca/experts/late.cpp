@@ -92,7 +92,7 @@ void Experts::require_fitting_inside(const Asked& asked, std::int64_t rows) cons
       asked.after > learned_from())
     throw InputError(
         "what was asked does not fit these events. Give what this model returned when it was asked about them");
-  if (!all_finite(asked.said)) throw InputError("what was asked must hold finite numbers");
+  if (!all_within(asked.said, largest_margin)) throw InputError("what was asked must hold numbers of at most 1e140");
 }
 
 Experts::Late Experts::late_event(const Events& events, std::int64_t row, const Workspace& work) const {

@@ -41,7 +41,7 @@ struct LateMixer {
     residual.merge(other.residual, part);
   }
 
-  bool is_sound() const { return steady >= 0.0 && steady <= 1.0 && residual.is_sound(); }
+  bool is_sound() const { return steady >= 0.0 && steady <= 1.0 && residual.is_sound(largest_square); }
 
  private:
   static constexpr double prior = 0.999, most = 30.0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "odca/experts/experts.hpp"
 #include "odca/math/pack4.hpp"
@@ -83,13 +84,20 @@ struct Kalman {
     for (std::size_t k = 0; k < covariance.size(); ++k) covariance[k] += part * (other.covariance[k] - covariance[k]);
   }
 
-  // Symmetric, with positive variances and possible correlations.
+  // Symmetric and positive definite, and no wider than at the start.
   bool is_sound() const {
-    for (int i = 0; i < expert_count; ++i)
+    constexpr double widest = 1.5 * expert_count * kalman_variance, largest = 1e40;
+    double lower[expert_count][expert_count];  // of L in C = L D L', with D on the diagonal
+    for (int i = 0; i < expert_count; ++i) {
+      if (!(std::fabs(weight[i]) <= largest) || !(entry(i, i) <= widest)) return false;
       for (int k = 0; k <= i; ++k) {
-        const double c = entry(i, k), both = entry(i, i) * entry(k, k);
-        if (c != entry(k, i) || !(entry(i, i) > 0.0) || c * c > both * (1.0 + 1e-9)) return false;
+        if (entry(i, k) != entry(k, i)) return false;
+        double left = entry(i, k);
+        for (int m = 0; m < k; ++m) left -= lower[i][m] * lower[k][m] * lower[m][m];
+        lower[i][k] = k == i ? left : left / lower[k][k];
       }
+      if (!(lower[i][i] > 0.0)) return false;
+    }
     return true;
   }
 

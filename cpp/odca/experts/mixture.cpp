@@ -13,7 +13,13 @@ namespace {
 
 constexpr double largest = 1e100;           // squares of it, summed over any stream, are still numbers
 constexpr std::int64_t constant_work = 16;  // of an event, in features
-constexpr double most_classes = 1 << 20;
+
+// Before anything is allocated for them.
+int checked_classes(Task task, int classes) {
+  if (task != Task::numbers && (classes < 2 || classes > most_classes))
+    throw InputError("there must be at least two classes, and at most a million; got " + std::to_string(classes));
+  return classes;
+}
 
 double log_odds(double p) { return log(std::max(p, least_probability) / std::max(1.0 - p, least_probability)); }
 
@@ -66,12 +72,9 @@ Experts::Workspace::Workspace(int heads)
 
 Experts::Experts(Task task, int classes)
     : task_(task),
-      classes_(classes),
-      features_(task == Task::classes ? std::max(classes, 1) : 1),
-      class_labels_(task == Task::numbers ? 0 : std::max(classes, 1)) {
-  if (task != Task::numbers && (classes < 2 || classes > most_classes))
-    throw InputError("there must be at least two classes, and at most a million; got " + std::to_string(classes));
-}
+      classes_(checked_classes(task, classes)),
+      features_(task == Task::classes ? classes : 1),
+      class_labels_(task == Task::numbers ? 0 : classes) {}
 
 // Learning and predicting
 
@@ -162,8 +165,8 @@ void Experts::require_valid(const Events& events) const {
           "", at_row(row),
           " of y is " + show(y) + ", which is no " +
               (task_ == Task::numbers ? "number of at most 1e100" : "index of a class, or of the next one"));
-    if (y == known && known < most_classes) ++known;
-    if (events.weight && !(events.weight[row] >= 0.0 && events.weight[row] <= 1e6))
+    if (y == known && known < static_cast<double>(most_classes)) ++known;
+    if (events.weight && !(events.weight[row] >= 0.0 && events.weight[row] <= most_event_weight))
       throw InputError("", at_row(row), " of sample_weight must lie between 0 and 1e6");
     if (events.time && !std::isfinite(events.time[row])) throw InputError("", at_row(row), " of time must be finite");
   }
@@ -289,9 +292,9 @@ Pace Experts::pace_at(double time) {
     first_time_ = last_time_ = time;
     return {};
   }
-  const double passed = std::max(time - last_time_, 0.0);
+  const double passed = std::max(0.5 * time - 0.5 * last_time_, 0.0);  // halves: whole differences may overflow
   last_time_ = std::max(last_time_, time);
-  const double typical = (last_time_ - first_time_) / static_cast<double>(timed_ - 1);
+  const double typical = (0.5 * last_time_ - 0.5 * first_time_) / static_cast<double>(timed_ - 1);
   return Pace::after(typical > 0.0 ? std::min(passed / typical, 1e6) : 0.0);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,6 +29,8 @@ namespace odca::experts {
 
 enum class Task { two_classes, classes, numbers };
 
+inline constexpr std::int64_t most_classes = 1 << 20;
+inline constexpr double most_event_weight = 1e6;
 inline constexpr double margin_bound = 10.0, probability_bound = 30.0, least_probability = 1e-15;
 
 // What was said of events, to be kept until their labels come.
@@ -123,6 +126,8 @@ class Experts {
   // changed then.
   SavedState state() const;
   void restore(const SavedState& state);
+  // Experts in a state, whose arrays decide how large they may be: nothing else is believed.
+  static std::unique_ptr<Experts> restored(Task task, std::int64_t classes, const SavedState& state);
 
  private:
   // What is computed for one event.

@@ -267,6 +267,24 @@ void begin_late_answer(SavedState::Parts& parts) {
 
 }  // namespace
 
+// The constant is one record, and the others are as many experts and classes wide: whatever is made by heads or experts below is no
+// larger than what the state has.
+void require_sizes(const SavedState::Parts& parts, const Layout& layout, std::int64_t heads, std::int64_t classes) {
+  const auto row = static_cast<std::int64_t>(layout.row.size()) + layout.row_padding;
+  const auto experts = static_cast<std::int64_t>(layout.row.size() + layout.label.size());
+  const auto require_size = [&](const char* name, std::int64_t size) {
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
+    if (found == parts.end()) throw InputError("it has no array '" + std::string(name) + "'");
+    if (static_cast<std::int64_t>(found->second.size()) != size)
+      throw InputError("its array '" + std::string(name) + "' has the wrong length, " +
+                       std::to_string(found->second.size()) + ": its task, classes and experts need " +
+                       std::to_string(size));
+  };
+  require_size("constant", record::weights_after(static_cast<int>(layout.recent.size())) + row * heads);
+  require_size("counts", static_cast<std::int64_t>(layout.label.size()) * classes);
+  require_size("covariance", experts * (experts + layout.padding));
+}
+
 SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout& to, int heads, int classes) {
   if (!has(parts, "late_steady")) begin_late_answer(parts);
   if (from == to) return parts;

@@ -10,6 +10,7 @@
 //     weighs. An average that the file does not have begins at the weights that it is of.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,9 @@ struct Layout {
 
   bool operator==(const Layout&) const = default;
 };
+
+// Throws InputError unless the parts are as large as so many heads and classes make them. Nothing is allocated for this.
+void require_sizes(const SavedState::Parts& parts, const Layout& layout, std::int64_t heads, std::int64_t classes);
 
 // The parts with the columns of another layout. The arrays `table` and `constant` have so many heads, `counts` so many classes.
 SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout& to, int heads, int classes);

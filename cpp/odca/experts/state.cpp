@@ -1,6 +1,7 @@
 // Everything that was learned, as named arrays and back.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "odca/experts/mixture.hpp"
 #include "odca/math/checks.hpp"
@@ -77,10 +78,19 @@ void Experts::read_parts(const SavedState::Parts& parts) {
     throw InputError("its parts do not fit together");
 }
 
+std::unique_ptr<Experts> Experts::restored(Task task, std::int64_t classes, const SavedState& state) {
+  require_sizes(state.parts, Layout::of(state), task == Task::classes ? classes : 1,
+                task == Task::numbers ? 0 : classes);
+  auto out = std::make_unique<Experts>(task, static_cast<int>(std::min<std::int64_t>(classes, most_classes + 1)));
+  out->restore(state);
+  return out;
+}
+
 void Experts::restore(const SavedState& state) {
   const auto only_writer = gate_.only_writer();
-  const SavedState::Parts parts =
-      rearranged(state.parts, Layout::of(state), Layout::in_memory(), heads(), class_count());
+  const Layout layout = Layout::of(state);
+  require_sizes(state.parts, layout, heads(), class_count());
+  const SavedState::Parts parts = rearranged(state.parts, layout, Layout::in_memory(), heads(), class_count());
   Experts made(task_, classes_);
   made.read_parts(parts);
   made.require_possible();
@@ -90,11 +100,17 @@ void Experts::restore(const SavedState& state) {
 }
 
 void Experts::require_possible() const {
-  if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() || !residual_.is_sound() ||
-      !kalman_residual_.is_sound() || !event_weights_.is_sound() || !late_.is_sound())
-    throw InputError("invalid state: negative sums, or a covariance that is none");
+  if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() ||
+      !residual_.is_sound(largest_square) || !kalman_residual_.is_sound(largest_square) ||
+      !event_weights_.is_sound(most_event_weight) || !late_.is_sound())
+    throw InputError("its sums are not those of any events, or its covariance is not positive definite");
   if (!on_the_simplex(bayes_.weight) || !on_the_simplex(simplex_.weight) || !on_the_simplex(top_.weight))
     throw InputError("its mixing weights are not positive, or do not sum to one");
+  if (timed_ > count_ || !(first_time_ <= last_time_) || !std::isfinite(first_time_) || !std::isfinite(last_time_))
+    throw InputError("its times are not finite, or not in order");
+  const LinearModel model = linear();
+  if (!all_within(model.weight, 1e300) || !all_within(model.intercept, 1e300) || !std::isfinite(model.curvature))
+    throw InputError("its weights would overflow");
 }
 
 }  // namespace odca::experts

@@ -135,7 +135,7 @@ bool SteadyMixer::complete(std::int64_t events, const FeatureTable& features) {
   const std::size_t width = base_.size() * member_slots;
   if (constant_.size() != width || (width == 0 ? !slopes_.empty() : slopes_.size() % width != 0)) return false;
   if (heads() > features.heads() || slopes_.size() > static_cast<std::size_t>(features.size()) * width) return false;
-  if (!(mass_ >= 0.0) || !residual_.is_sound()) return false;
+  if (!(mass_ >= 0.0) || !residual_.is_sound(largest_square) || !all_within(sum_, 1e290)) return false;
   if ((frozen_at_ > 0) != (width > 0) || frozen_at_ > events) return false;
   if (frozen_at_ > 0 && is_due(events)) return false;
   const bool judged = mass_ > 0.0 || residual_.mass > 0.0 || residual_.sum > 0.0 || sum_ != PerMember{};

@@ -103,6 +103,7 @@ void Learner::refine(std::int64_t passes, double tolerance, std::uint64_t seed, 
   refined.pass_->settle();
   refined.ascend(ascent, passes, tolerances, call);
   refined.state_.buffer.compact();
+  refined.require_sound("the solution");
   const auto inside = gate_.inside();
   state_ = std::move(refined.state_);
 }
@@ -117,6 +118,9 @@ Learner::FitReport Learner::fit(const Events& events, const FitOptions& options,
   LongCall call(interrupted);
   FitReport report = fitted.solve(events, options, margin, call);
   if (report.passes == 0) return report;
+  fitted.require_sound("the solution");
+  if (std::any_of(report.gap.begin(), report.gap.end(), [](double gap) { return std::isnan(gap); }))
+    throw InputError("the objective of the solution overflows; choose a larger rho, or scale the features");
   const auto inside = gate_.inside();
   state_ = std::move(fitted.state_);
   config_.shape = std::move(fitted.config_.shape);

@@ -13,6 +13,7 @@ namespace odca {
 
 Learner::Learner(Config config) : config_(std::move(config)), state_(config_.empty_state()) {
   config_.shaped_features = config_.shape.inverse_weight.size();
+  config_.shape.find_largest();
   grow(std::max(config_.fixed_features, config_.shaped_features));
   if (config_.intercept) grow(1);
   for (int l = 0; l < config_.lanes; ++l)
@@ -29,6 +30,11 @@ Learner::Learner(const Learner& other) {
   }
   pass_ = make_pass(config_, state_, transaction_);
   chosen_.reserve(static_cast<std::size_t>(config_.models()));
+}
+
+Learner::Learner(Config config, State state) : config_(std::move(config)), state_(std::move(state)) {
+  config_.shape.resize(state_.features, config_.lanes);
+  pass_ = make_pass(config_, state_, transaction_);
 }
 
 void Learner::grow(std::int64_t features) {

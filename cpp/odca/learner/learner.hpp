@@ -129,6 +129,12 @@ class Learner {
   std::vector<double> tolerances(double relative) const;
   void become_the_end_of_the_stream(std::size_t events);
   void keep_the_window();
+  // Throws InputError for a state that cannot be, such as one whose weights overflowed: see soundness.cpp.
+  void require_sound(const char* what) const;
+  const char* fault_of_sums(const std::vector<double>& largest) const;
+  const char* fault_of_weights(const std::vector<double>& largest) const;
+  bool window_makes_sums() const;
+  Learner(Config config, State state);  // in a state that was not checked
   enum class Sums { of_events, of_a_delta };
   State checked(State state, const EventBuffer::Table& events, Sums sums) const;
   void settle(State& state) const;

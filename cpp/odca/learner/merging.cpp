@@ -71,17 +71,6 @@ void add_sums(State& into, const State& gain, double sign) {
   into.smooth_mass += sign * gain.smooth_mass;
 }
 
-bool is_sound(const State& state) {
-  for (const double v : state.dual)
-    if (!(std::fabs(v) < 1e300)) return false;
-  for (const double u : state.smooth)
-    if (!std::isfinite(u)) return false;
-  for (int l = 0; l < state.lanes; ++l)
-    if (!std::isfinite(state.lane.mass[l] + state.lane.squared_mass[l] + state.lane.conjugate[l] + state.lane.q[l]))
-      return false;
-  return std::all_of(state.lane.loss.begin(), state.lane.loss.end(), [](double loss) { return std::isfinite(loss); });
-}
-
 // A delta of a sliding window is its new events; it cannot describe old events whose duals were refined or unlearned.
 void require_untouched(const Window& window, const State& before, const State& mine) {
   std::map<std::uint64_t, const double*> duals;
@@ -139,20 +128,20 @@ void Learner::absorb(const Delta& delta) {
   const auto only_writer = gate_.only_writer();
   const auto inside = gate_.inside();
   const double clock = std::max(state_.clock, other.clock);
-  config_.shape.resize(std::max(state_.features, other.features), config_.lanes);
-  State merged = level(state_, clock);
-  const State gain = level(other, clock);
+  Learner made(config_, state_);
+  made.config_.shape.resize(std::max(state_.features, other.features), config_.lanes);
+  State& merged = made.state_;
+  merged = made.level(std::move(merged), clock);
+  const State gain = made.level(other, clock);
   for (int l = 0; l < merged.lanes; ++l) fade(merged, l, delta.factor[l]);
   fade_by_events(merged, delta.smooth_factor, delta.loss_factor);
   add_sums(merged, gain, 1.0);
   if (config_.window.keeps_events()) join_buffers(merged, gain, merged.count);
   merged.count += gain.count;
-  finish_sums(merged);
-  if (!is_sound(merged) || merged.count < gain.count) {
-    config_.shape.resize(state_.features, config_.lanes);
-    throw InputError("the merged sums would overflow; the parts are too large to be added");
-  }
+  made.finish_sums(merged);
+  made.require_sound("the merged learner");
   state_ = std::move(merged);
+  config_.shape = std::move(made.config_.shape);
 }
 
 void Learner::merge(const Learner& other) {

@@ -16,22 +16,27 @@ void require(bool condition, const char* what) {
   if (!condition) throw InputError(std::string("this is not a valid state of this learner: ") + what);
 }
 
-void check_lanes(LaneState lane, int lanes) {
+void check_lanes(LaneState lane, int lanes, bool decays) {
   lane.each_field([&](auto, const auto& field) {
     require(field.size() == static_cast<std::size_t>(lanes), "a field per lane has the wrong length");
     require(all_finite(field), "a field per lane is not finite");
   });
-  for (int l = 0; l < lanes; ++l)
-    require(lane.scale[l] > 0.0 && lane.q[l] >= 0.0, "scale must be positive and q must not be negative");
+  for (int l = 0; l < lanes; ++l) {
+    require(lane.q[l] >= 0.0, "q must not be negative");
+    require(decays ? lane.scale[l] >= smallest_scale && lane.scale[l] <= 1.0 : lane.scale[l] == 1.0,
+            "the scale is not that of the window");
+  }
 }
 
 void check_scaling(const Scaling& scaling, std::int64_t features) {
   require(scaling.features() == (scaling.on ? features : 0) && scaling.sums.size() % Scaling::sums_per_feature == 0 &&
               all_finite(scaling.sums),
           "the scaling's sums have the wrong length or are not finite");
-  for (std::int64_t j = 0; j < scaling.features(); ++j)
+  for (std::int64_t j = 0; j < scaling.features(); ++j) {
     for (const auto sum : {Scaling::mass, Scaling::second, Scaling::count, Scaling::unit})
       require(scaling.of(j)[sum] >= 0.0, "the scaling's sums must not be negative");
+    require(scaling.is_up_to_date(j), "a feature's centre or unit is not that of the scaling's sums");
+  }
   require(scaling.scale > 0.0 && scaling.scale <= 1.0 && scaling.kind <= Scaling::plain,
           "the scaling has an unknown kind or scale");
 }
@@ -48,6 +53,7 @@ void check_table(const EventBuffer::Table& table, const State& state) {
     const std::int64_t size = table.size[k];
     require(size >= 0 && size <= state.features, "a row of the window has an impossible size");
     require(table.number[k] < state.count, "the window holds an event numbered beyond the count");
+    require(table.reach[k] >= 1.0, "the window holds a reach below one");
     require(k == 0 || table.time[k - 1] <= table.time[k], "the window is not in order of time");
     values += size;
     require(values <= table.value.size(), "the window has too few values");
@@ -84,7 +90,8 @@ State Learner::checked(State state, const EventBuffer::Table& table, Sums sums) 
               state.evicted_work < most_work,
           "a count of work is out of range");
   require(!std::isnan(state.clock) && state.clock < infinity, "the clock is not a valid time");
-  check_lanes(state.lane, config_.lanes);
+  const Window::Kind window = config_.window.kind;
+  check_lanes(state.lane, config_.lanes, window == Window::Kind::decay || window == Window::Kind::half_life);
   const std::size_t expected = state.smoothing ? state.dual.size() : 0;
   require(state.smooth.size() == expected && state.seen.size() == expected / lanes && all_finite(state.smooth),
           "the smoothed sums have the wrong shape or are not finite");
@@ -92,14 +99,12 @@ State Learner::checked(State state, const EventBuffer::Table& table, Sums sums) 
   if (sums == Sums::of_events) {
     require(state.smooth_mass >= 0.0, "the smoothed mass must not be negative");
     for (const double mass : state.lane.mass) require(mass >= 0.0, "a mass must not be negative");
-    for (std::size_t l = 0; l < state.lane.constant.size(); ++l)
-      require(state.lane.constant[l] >= (config_.is_average(static_cast<int>(l)) ? 0.0 : config_.prior_strength[l]),
-              "a strength is less than that of the options");
   }
   for (const Timeline::Position position : state.seen)
     require(position <= state.timeline.now(), "a feature was seen in the future");
   if (state.smoothing) {
     require(state.timeline.is_consistent(), "the timeline is inconsistent");
+    require(!std::holds_alternative<KL>(config_.penalty) || state.timeline.now() == 0, "KL has no timeline");
     state.timeline.fit_tables();
   }
   check_scaling(state.scaling, state.features);
@@ -127,16 +132,17 @@ Delta Learner::checked(Delta delta, const EventBuffer::Table& table) const {
 }
 
 void Learner::set_state(State given, const EventBuffer::Table& table) {
-  State state = checked(std::move(given), table, Sums::of_events);
+  Learner made(config_, checked(std::move(given), table, Sums::of_events));
+  LaneState& lane = made.state_.lane;
   for (int l = 0; l < config_.lanes; ++l) {
-    const double strength = config_.strength(l, state.lane);
-    state.lane.q[l] = state.lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
-    require(std::isfinite(state.lane.q[l]), "the strength is out of range");
+    const double strength = config_.strength(l, lane);
+    lane.q[l] = lane.scale[l] * (strength > 0.0 ? 1.0 / strength : 0.0);
   }
+  made.require_sound("this state");
   const auto only_writer = gate_.only_writer();
   const auto inside = gate_.inside();
-  state_ = std::move(state);
-  config_.shape.resize(state_.features, config_.lanes);
+  state_ = std::move(made.state_);
+  config_.shape = std::move(made.config_.shape);
 }
 
 }  // namespace odca

@@ -14,4 +14,9 @@ inline bool none_negative(std::span<const double> values) {
   return std::all_of(values.begin(), values.end(), [](double x) { return x >= 0.0; });
 }
 
+// No number lies outside -limit ... limit, or is none.
+inline bool all_within(std::span<const double> values, double limit) {
+  return std::all_of(values.begin(), values.end(), [=](double x) { return std::fabs(x) <= limit; });
+}
+
 }  // namespace odca

@@ -34,6 +34,7 @@ struct ClassTally {
     }
   };
 
+  std::int64_t events = 0;
   double weight = 0.0, loss = 0.0, hits = 0.0;
   double no_change = 0.0, majority = 0.0;       // hits of who repeats the last label, and of who names the leader
   double surprise = 0.0, informed = 0.0;        // -log P(what came), and the weight of the events that have a P
@@ -44,6 +45,7 @@ struct ClassTally {
 
   void add(const Event& event) {
     const double c = event.weight, hit = event.chosen == event.label ? 1.0 : 0.0;
+    ++events;
     weight += c;
     loss += c * event.loss;
     hits += c * hit;

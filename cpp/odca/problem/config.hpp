@@ -1,6 +1,7 @@
 // The configuration of a learner. It never changes, except that `shape` grows with the features.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,8 +17,12 @@ namespace odca {
 struct Shape {
   std::vector<double> inverse_weight;  // [feature]
   std::vector<double> mean;            // [feature][lane]
+  double largest_inverse = 1.0;        // of the weights, or 1
 
   bool is_plain() const { return inverse_weight.empty(); }
+  void find_largest() {
+    for (const double each : inverse_weight) largest_inverse = std::max(largest_inverse, each);
+  }
   void resize(std::int64_t features, int lanes) {
     if (is_plain()) return;
     inverse_weight.resize(static_cast<std::size_t>(features), 1.0);
@@ -28,6 +33,10 @@ struct Shape {
   }
   double mean_of(std::size_t at) const { return is_plain() ? 0.0 : mean[at]; }
 };
+
+// Weights and dual sums beyond this are refused as overflow: whatever a model holds is finite, and so is what it predicts for ordinary
+// rows.
+inline constexpr double largest_weight = 1e300;
 
 struct Config {
   AnyLoss loss;

@@ -93,6 +93,19 @@ struct Scaling {
     return (x - s[centre]) * s[unit];
   }
 
+  // Whether centre and unit follow from the sums, but for rounding: the sums may have decayed since.
+  bool is_up_to_date(std::int64_t j) const {
+    double due[sums_per_feature];
+    std::copy_n(of(j), sums_per_feature, due);
+    refresh(due);
+    const double* const s = of(j);
+    if (kind != centred && s[centre] != 0.0) return false;
+    if (!(s[mass] >= tiny)) return s[unit] <= 1e150 && std::fabs(s[centre]) <= 1e150;
+    const auto is_near = [](double a, double b, double size) { return std::fabs(a - b) <= 1e-3 * size; };
+    return is_near(s[unit], due[unit], due[unit]) &&
+           is_near(s[centre], due[centre], std::fabs(due[centre]) + 1.0 / due[unit]);
+  }
+
   template <class Visit>
   void each_field(Visit&& visit) {
     visit("kind", kind), visit("rough", rough), visit("scale", scale), visit("sums", sums);

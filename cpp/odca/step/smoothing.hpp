@@ -220,6 +220,15 @@ class Timeline {
     return true;
   }
 
+  // At least the sum of q over any of its events.
+  double reach() const {
+    double total = 0.0;
+    for (const Level& level : levels_)
+      for (const auto* each : {&level.sum, &level.node_sum})
+        for (const double sum : *each) total = std::max(total, std::fabs(sum));
+    return total * static_cast<double>(fan * levels_.size());
+  }
+
   template <class Visit>
   void each_field(Visit&& visit) {
     visit("now", now_);

@@ -402,8 +402,9 @@ class Step {
     for (int l = 0; l < lanes(); ++l) lane().mass[l] += event.weight[l];
     each_average([this](int l, int source) { begin_average(l, source); });
     for (int l = 0; l < lanes(); ++l) {
-      event.alpha[l] = event.weight[l] * refresh_q(l);
-      if (state_.smoothing && lane().q[l] > lane().scale[l] * 1.0000001e300) refuse_strength(l, event);
+      const double inverse = refresh_q(l);
+      event.alpha[l] = event.weight[l] * inverse;
+      if (!(inverse <= most_inverse_) || (inverse == 0.0 && lane().mass[l] > 0.0)) refuse_strength(l, event);
     }
     projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
                       event.lambda.data(), event.slope.data(), event.z.data());
@@ -430,7 +431,8 @@ class Step {
       s.squared_mass[l] += c * c;
       s.saturated[l] += select(loss_.saturated(lambda, event.y[l]), c, 0.0);
       s.bound[l] = std::min(s.bound[l] + std::fabs(event.step[l]) * reach, 1e308);
-      if (!(s.bound[l] < 1e300) || !std::isfinite(s.conjugate[l] + s.squared_mass[l] + s.mass[l]))
+      if (!(s.bound[l] * weight_by_dual(l) < largest_weight) ||
+          !std::isfinite(s.conjugate[l] + s.squared_mass[l] + s.mass[l]))
         check_update(h, l, event);
     }
     if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
@@ -502,17 +504,29 @@ class Step {
   }
 
   [[noreturn, gnu::noinline]] void refuse_strength(int l, const Event& event) const {
-    throw InputError("with smoothing the strength rho * mass + prior_strength must be at least 1e-300; at ",
-                     at_row(event.row),
-                     " it is " + show(config_.strength(l, state_.lane)) + ". Choose a larger rho or prior_strength");
+    const double strength = config_.strength(l, state_.lane);
+    if (strength > 1.0)
+      throw InputError("the strength rho * mass + prior_strength would overflow at ", at_row(event.row),
+                       "; choose a smaller rho, prior_strength or sample_weight");
+    throw InputError(
+        "the strength rho * mass + prior_strength must be at least " + show(config_.least_strength()) + "; at ",
+        at_row(event.row), " it is " + show(strength) + ". Choose a larger rho or prior_strength");
   }
+
+  // At least |w_j| / |v_j| of every feature, without its prior mean; and 1.
+  double weight_by_dual(int l) const { return std::max(1.0, state_.lane.q[l] * config_.shape.largest_inverse); }
 
   [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {
     const LaneState& s = state_.lane;
     bool fits = std::isfinite(event.step[l]) && std::isfinite(s.conjugate[l]) && std::isfinite(s.squared_mass[l]) &&
                 std::isfinite(s.mass[l]);
+    const auto is_small = [&](std::int64_t j, double v) {
+      const double factor = s.q[l] * config_.shape.inverse_weight_of(j);
+      return std::fabs(v) * std::max(1.0, factor) < largest_weight;
+    };
+    for (std::int64_t j = 0; j < state_.features; ++j) fits &= is_small(j, state_.dual[j * lanes() + l]);
     h.each([&](std::int64_t j, double value) {
-      fits &= std::fabs(state_.dual[j * lanes() + l] + event.step[l] * value) < 1e300;
+      fits &= is_small(j, state_.dual[j * lanes() + l] + event.step[l] * value);
     });
     if (!fits)
       throw InputError("learning from ", at_row_of_x(event.row),
@@ -530,6 +544,7 @@ class Step {
   Projection<Penalty, Lanes> projection_;
   std::vector<std::pair<int, int>> averages_;  // lanes that are averages, and whose
   Event leaving_{config_.lanes};
+  const double most_inverse_ = 1.0000001 / config_.least_strength();
 };
 
 }  // namespace odca

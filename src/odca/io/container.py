@@ -145,6 +145,16 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
+def vector(arrays: Mapping[str, npt.NDArray[Any]], name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The array of this name, which must have one dimension and be of this type. ValueError if it is not, KeyError if there is none."""
+    array = arrays[name]
+    if array.ndim != 1 or array.dtype != np.dtype(dtype):
+        raise ValueError(
+            f"its array {name!r} must be of {np.dtype(dtype)} and have one dimension; it is of {array.dtype} and has shape {array.shape}."
+        )
+    return array
+
+
 def digest(*parts: Bytes) -> str:
     """The checksum."""
     sha = hashlib.sha256()

@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -147,9 +148,9 @@ def pack_texts(texts: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
 
 def unpack_texts(arrays: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     """The texts from what `pack_texts` returned. ValueError if it is invalid."""
-    text, ends = arrays["text"], arrays["text_ends"]
-    ordered = ends.ndim == text.ndim == 1 and len(ends) > 0 and bool(np.all(ends[:-1] <= ends[1:]))
-    if not ordered or text.dtype != np.uint8 or ends[0] != 0 or ends[-1] != len(text):
+    text, ends = container.vector(arrays, "text", np.uint8), container.vector(arrays, "text_ends", np.int64)
+    ordered = len(ends) > 0 and bool(np.all(ends[:-1] <= ends[1:]))
+    if not ordered or ends[0] != 0 or ends[-1] != len(text):
         raise ValueError("its texts are invalid.")
     data = text.tobytes()
     return [data[begin:end].decode() for begin, end in itertools.pairwise(ends.tolist())]
@@ -230,7 +231,8 @@ def _read(file: BinaryIO, size: int, name: str) -> ModelFile:
         }
         if not about:
             _require_readable(arrays[DESCRIPTION])
-            about = container.from_json(arrays.pop(DESCRIPTION).tobytes())
+            about = container.from_json(container.vector(arrays, DESCRIPTION, np.uint8).tobytes())
+            del arrays[DESCRIPTION]
         return ModelFile.from_description({**about, "kind": texts["kind"]}, arrays)
     except FAULTS as error:
         raise _refusal(name, error) from error
@@ -241,7 +243,12 @@ def _refusal(name: str, error: Exception) -> ValueError:
 
 
 def _in_words(error: Exception) -> str:
-    return f"it has no {error}." if isinstance(error, KeyError) else str(error)
+    """What was found. Where our code stumbled over a value, Python's own words would help nobody."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}."
+    if unknown := re.search(r"unexpected keyword argument ('\w+')", str(error)):
+        return f"it has an option {unknown[1]}, which this version of odca does not know."
+    return str(error) if isinstance(error, ValueError) else "what it says of itself is not in the form of a model."
 
 
 def load(path: str | os.PathLike[str], kinds: Mapping[str, Callable[[ModelFile], Model]]) -> Model:

@@ -7,6 +7,8 @@ mean of the labels so far, and the best constant in hindsight.
 All sums are taken in event order, so the results do not depend on how the stream is split into calls, to the bit, or on saving in
 between (`as_arrays`, `from_arrays`). An event of weight zero counts as an event, and as the previous label of the next one.
 
+A signal handler that raises an exception leaves the scores of the call before, or those with all its events (`add_all`).
+
     VW's table    `add` returns a `ProgressRow` for each of the event counts 1, 2, 4, 8, ... within the block; with every=N for
                   each multiple of N.
     AUC           from two histograms of the margin z, with 8,192 bins by its sign and the leading bits of |z| + 2^-16. Two
@@ -16,8 +18,9 @@ between (`as_arrays`, `from_arrays`). An event of weight zero counts as an event
     log loss      of the predicted probability of the actual class, but of at least 2.2e-16.
 """
 
+from odca.metrics.additions import Addition, add_all
 from odca.metrics.class_metrics import ClassMetrics, Codes
 from odca.metrics.number_metrics import NumberMetrics
 from odca.metrics.progress_table import ProgressRow
 
-__all__ = ["ClassMetrics", "Codes", "NumberMetrics", "ProgressRow"]
+__all__ = ["Addition", "ClassMetrics", "Codes", "NumberMetrics", "ProgressRow", "add_all"]

@@ -79,7 +79,7 @@ def from_file(
     arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...], least: float = -np.inf
 ) -> Array:
     """A copy of an array from a file, which must have this shape, no NaN, and no number below `least`."""
-    array = np.array(arrays[name], np.float64)
+    array = arrays[name].astype(np.float64)
     if array.shape != shape or np.isnan(array).any() or not np.all(array >= least):
         raise ValueError(f"its metrics have an invalid array {name!r}.")
     return array

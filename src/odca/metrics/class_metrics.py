@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.metrics.additions import Addition, add_all
 from odca.metrics.base import Arrays, Metrics, as_weights, check_lengths, from_file
 from odca.metrics.hindsight import Value, least, mean_of
 from odca.metrics.progress_table import ProgressRow, ratio
@@ -31,10 +33,13 @@ class ClassMetrics(Metrics):
 
     def __init__(self, *, every: int | None = None) -> None:
         super().__init__(every)
-        self._events = 0
         self._tally = _core.ClassTally()
 
-    def add(
+    def add(self, label: npt.NDArray[np.integer[Any]], *facts: Any, **more: Any) -> list[ProgressRow]:
+        """Evaluate events, as `adding` describes them; return the rows that are due among them."""
+        return add_all([self.adding(label, *facts, **more)])[0]
+
+    def adding(
         self,
         label: npt.NDArray[np.integer[Any]],
         predicted: npt.NDArray[np.integer[Any]],
@@ -44,8 +49,8 @@ class ClassMetrics(Metrics):
         probability: Array | None = None,
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[ProgressRow]:
-        """Evaluate events; return the rows that are due among them.
+    ) -> Addition:
+        """Events, to be added by `add_all`.
 
         label: the actual class. predicted: the predicted one, or -1 for none. margin: that of the second class
         against the first, if there are two. probability: that of the second class (n,), or of every class (n, k); missing
@@ -60,19 +65,19 @@ class ClassMetrics(Metrics):
                 raise ValueError("probabilities must lie in [0, 1].")
         actual, chosen = _codes(label, "label", 0), _codes(predicted, "predicted", -1)
         of_second = probability is not None and probability.ndim == 1
-        weights, losses = self._tally.add(
+        commit = partial(
+            self._tally.add,
             actual,
             chosen,
             _contiguous(loss),
             _contiguous(c),
             None if margin is None else _contiguous(margin),
             None if probability is None else _contiguous(probability[:, None] if of_second else probability),
-            of_second=of_second,
+            of_second,
         )
-        begin, self._events = self._events, self._events + n
-        return self._table.within(begin, weights, losses, actual, chosen, features)
+        return Addition(commit, lambda sums: self._table.within(sums, actual, chosen, features))
 
-    def add_margins(
+    def adding_margins(
         self,
         label: Codes,
         margin: Array,
@@ -81,24 +86,26 @@ class ClassMetrics(Metrics):
         probability: Array | None = None,
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[ProgressRow]:
-        """Evaluate events of two classes by the margins of the second class against the first. Labels of further classes are allowed.
+    ) -> Addition:
+        """Events of two classes, by the margins of the second class against the first. Labels of further classes are allowed.
 
         Unless given, the probability of the second class is that of the margin as log-odds.
         """
         n, margin = len(label), _contiguous(margin)
         c = None if weight is None else _contiguous(as_weights(weight, n))
         p = None if probability is None else _contiguous(probability)
-        weights, losses = self._tally.add_margins(label, margin, loss, p, c)
-        begin, self._events = self._events, self._events + n
-        return self._table.within(begin, weights, losses, label, (margin > 0.0).view(np.int8), features)
+        chosen = (margin > 0.0).view(np.int8)
+        return Addition(
+            partial(self._tally.add_margins, label, margin, loss, p, c),
+            lambda sums: self._table.within(sums, label, chosen, features),
+        )
 
     # Results
 
     @property
     def events(self) -> int:
         """The number of events."""
-        return self._events
+        return self._tally.events
 
     @property
     def tally(self) -> _core.ClassTally:
@@ -175,10 +182,9 @@ class ClassMetrics(Metrics):
         """
         merged = ClassMetrics(every=self._table.every)
         mine, theirs, both = self.tally, other.tally, merged.tally
-        merged._events = self.events + other.events
-        for name in ("weight", "loss", "hits", *SUMS):
+        for name in ("events", "weight", "loss", "hits", *SUMS):
             setattr(both, name, getattr(mine, name) + getattr(theirs, name))
-        merged._table.begin_at(merged._events, both.weight, both.loss)
+        merged._table.begin_at(both.events, both.weight, both.loss)
         places = np.array(codes, dtype=np.intp)[: other.n_classes]
         class_weight = np.pad(mine.class_weight, (0, max(0, int(places.max(initial=-1)) + 1 - self.n_classes)))
         class_weight[places] += theirs.class_weight
@@ -206,7 +212,7 @@ class ClassMetrics(Metrics):
         ranks = tally.rank_weight
         occupied = np.flatnonzero(ranks)
         return {
-            "progress": Progress(self._events, tally.weight, tally.loss, tally.hits).as_array(),
+            "progress": Progress(tally.events, tally.weight, tally.loss, tally.hits).as_array(),
             "last_row": self._table.last.copy(),
             "sums": np.array([getattr(tally, name) for name in SUMS]),
             "classes": np.array([tally.last, tally.leader], dtype=np.int64),
@@ -226,8 +232,8 @@ class ClassMetrics(Metrics):
         """Metrics that know no more of the events so far than their number, weight, losses and hits."""
         metrics = ClassMetrics(every=self._table.every)
         tally = metrics._tally
-        metrics._events, tally.weight, tally.loss, tally.hits = astuple(progress)
-        metrics._table.begin_at(metrics._events, tally.weight, tally.loss)
+        tally.events, tally.weight, tally.loss, tally.hits = astuple(progress)
+        metrics._table.begin_at(tally.events, tally.weight, tally.loss)
         return metrics
 
     def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "ClassMetrics":
@@ -239,7 +245,7 @@ class ClassMetrics(Metrics):
         """The metrics from their state; ValueError for arrays that `as_arrays` cannot have written."""
         self = cls(every=every)
         tally, progress = self._tally, Progress.from_array(arrays["progress"])
-        self._events, tally.weight, tally.loss, tally.hits = astuple(progress)
+        tally.events, tally.weight, tally.loss, tally.hits = astuple(progress)
         self._table.restore(arrays["last_row"])
         for name, number in zip(SUMS, from_file(arrays, "sums", (4,), least=0.0).tolist(), strict=True):
             setattr(tally, name, number)

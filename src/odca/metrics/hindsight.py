@@ -39,6 +39,16 @@ class LabelSummary:
         """Whether every label is stored exactly."""
         return self._level == EXACT
 
+    def copy(self) -> "LabelSummary":
+        """A summary of the same labels, which changes on its own."""
+        twin = object.__new__(LabelSummary)
+        twin.__dict__ = dict(self.__dict__)
+        twin._weight, twin._moment = (
+            self._weight.copy(),
+            self._moment.copy(),
+        )  # the other arrays are replaced, never changed
+        return twin
+
     def add(self, labels: Array, weight: Array) -> None:
         """Add labels. Those of weight zero are ignored."""
         matters = weight > 0.0

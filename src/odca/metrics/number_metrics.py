@@ -1,11 +1,13 @@
 """Progressive validation of a regression."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from odca.metrics.additions import Addition, add_all
 from odca.metrics.base import Arrays, Metrics, as_weights, check_lengths, from_file
 from odca.metrics.hindsight import LabelSummary, Value
 from odca.metrics.progress_table import ProgressRow, ratio
@@ -37,7 +39,11 @@ class NumberMetrics(Metrics):
         self._baselines = np.zeros((2, 2))  # absolute errors and losses: of no change, of the mean so far
         self._labels = LabelSummary()
 
-    def add(
+    def add(self, label: Array, *facts: Any, **more: Any) -> list[ProgressRow]:
+        """Evaluate events, as `adding` describes them; return the rows that are due among them."""
+        return add_all([self.adding(label, *facts, **more)])[0]
+
+    def adding(
         self,
         label: Array,
         prediction: Array,
@@ -45,32 +51,51 @@ class NumberMetrics(Metrics):
         *,
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
-    ) -> list[ProgressRow]:
-        """Evaluate events; return the rows that are due among them. `features`: the number of features of each event, for the rows."""
+    ) -> Addition:
+        """Events, to be added by `add_all` before any others. `features`: the number of features of each event, for the rows."""
         n = len(label)
         c = as_weights(weight, n)
         check_lengths(n, prediction=prediction, loss=loss, features=features)
         if not np.isfinite(label).all():
             raise ValueError("labels must be finite numbers.")
+        later = self._copy()
+        sums = later._added(label, prediction, loss, c)  # noqa: SLF001 - of its own class
+        commit = partial(object.__setattr__, self, "__dict__", later.__dict__)
+        return Addition(commit, lambda _: self._table.within(sums, label, prediction, features))
+
+    def _copy(self) -> "NumberMetrics":
+        """Metrics with the same sums, which change on their own, and the same table."""
+        twin = object.__new__(NumberMetrics)
+        twin.__dict__ = dict(self.__dict__)
+        twin._progress, twin._baselines, twin._labels = (
+            self._progress.copy(),
+            self._baselines.copy(),
+            self._labels.copy(),
+        )
+        return twin
+
+    def _added(self, label: Array, prediction: Array, loss: Array, c: Array) -> tuple[int, Array, Array]:
+        """Add events; return what `ProgressTable.within` makes rows of."""
         begin, error = self._progress.events, label - prediction
-        if n and not begin:
+        if len(label) and not begin:
             self._first = float(label[0])
         weights, losses = self._progress.add(loss, np.abs(error), c)
-        rows = self._table.within(begin, weights, losses, label, prediction, features)
-        if n:
+        if len(label):
             with np.errstate(over="ignore", invalid="ignore"):
                 self._squares = float(running_sum(self._squares, c * error * error)[-1])
                 self._compare_to_baselines(label, c, weights)
             self._labels.add(label, c)
-        return rows
+        return begin, weights, losses
 
     def _compare_to_baselines(self, label: Array, c: Array, weights: Array) -> None:
         """Add to the sums of the baselines no change and mean so far, and of the squares around the mean (Welford)."""
         moments = running_sum(self._moment, c * (label - self._first))
-        means = np.where(weights > 0.0, self._first + moments / np.where(weights > 0.0, weights, 1.0), 0.0)
-        spreads = np.where(weights[:-1] > 0.0, c * (label - means[:-1]) * (label - means[1:]), 0.0)
+        matter = weights > 0.0
+        means = np.where(matter, self._first + moments / np.where(matter, weights, 1.0), 0.0)
+        spreads = np.where(matter[:-1], c * (label - means[:-1]) * (label - means[1:]), 0.0)
         self._moment, self._spread = float(moments[-1]), float(running_sum(self._spread, spreads)[-1])
-        before = np.concatenate([[self._last], label[:-1]])
+        before = np.empty(len(label))
+        before[0], before[1:] = self._last, label[:-1]
         self._last = float(label[-1])
         for sums, prediction in zip(self._baselines, (before, means[:-1]), strict=True):
             sums[0] = running_sum(sums[0], c * np.abs(label - prediction))[-1]

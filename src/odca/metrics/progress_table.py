@@ -48,10 +48,9 @@ class ProgressTable:
         """Let the next row be about the events from now on."""
         self.last = np.array([events, weight, loss_sum])
 
-    def within(
-        self, begin: int, weights: Array, losses: Array, labels: Any, predictions: Any, features: Any
-    ) -> list[ProgressRow]:
-        """The rows due in a block that follows `begin` events, from the sums before it and after each of its events."""
+    def within(self, sums: tuple[int, Array, Array], labels: Any, predictions: Any, features: Any) -> list[ProgressRow]:
+        """The rows due in a block. sums: the events before it, and weight and loss before it and after each of its events."""
+        begin, weights, losses = sums
         rows: list[ProgressRow] = []
         while (at := self.due(rows[-1].events if rows else begin) - begin) < len(weights):
             weight, loss = float(weights[at]), float(losses[at])

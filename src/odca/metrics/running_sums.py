@@ -6,6 +6,8 @@ import numpy as np
 
 from odca.validation.arrays import Array
 
+MOST_EVENTS = 2.0**53
+
 
 @dataclass(slots=True)
 class Progress:
@@ -17,6 +19,10 @@ class Progress:
     weight: float = 0.0
     loss_sum: float = 0.0
     score_sum: float = 0.0
+
+    def copy(self) -> "Progress":
+        """The same sums, which change on their own."""
+        return Progress(self.events, self.weight, self.loss_sum, self.score_sum)
 
     def add(self, loss: Array, score: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Add events: the losses of their predictions, and their scores (correct or not, or the absolute error).
@@ -48,11 +54,15 @@ class Progress:
     def from_array(cls, numbers: Array) -> "Progress":
         """The sums from a file. ValueError if they are invalid."""
         sound = numbers.shape == (4,) and np.isfinite(numbers[:2]).all() and (numbers[:2] >= 0.0).all()
-        if not sound or np.isnan(numbers[3]):  # an unknown loss is nan; predictions may be infinite
+        if (
+            not sound or numbers[0] > MOST_EVENTS or np.isnan(numbers[3])
+        ):  # an unknown loss is nan; others may be infinite
             raise ValueError("its progress is not four numbers.")
         return cls(int(numbers[0]), *map(float, numbers[1:]))
 
 
 def running_sum(total: float, terms: Array) -> Array:
     """`total`, and the sum after each term. Terms are added one by one, so the result does not depend on the split into calls."""
-    return np.cumsum(np.concatenate([[total], terms]))
+    sums = np.empty(len(terms) + 1)
+    sums[0], sums[1:] = total, terms
+    return np.cumsum(sums, out=sums)

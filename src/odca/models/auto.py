@@ -19,6 +19,7 @@ from odca.validation.numbers import whole
 Task: TypeAlias = Literal["classes", "numbers"]
 
 
+MOST_CLASSES, MOST_PARTS = 2**20, 2**16
 STEADY = -1
 """The position of the steady answer among the predictions of an event."""
 
@@ -78,7 +79,7 @@ class AutoLearner(model_file.Savable):
         if task not in {"classes", "numbers"}:
             raise ValueError(f"task must be 'classes' or 'numbers'; got {task!r}.")
         self.task: Task = task
-        self._core = _core.Experts(task=task, classes=whole(classes, "classes", least=2))
+        self._core = _core.Experts(task=task, classes=whole(classes, "classes", least=2, most=MOST_CLASSES))
 
     def learn(
         self,
@@ -176,7 +177,7 @@ class AutoLearner(model_file.Savable):
         """Declare this many classes, of which some may appear later. Other classes are added when they appear."""
         if self.task == "numbers":
             raise ValueError("numbers have no classes.")
-        self._core.declare(whole(classes, "classes", least=2))
+        self._core.declare(whole(classes, "classes", least=2, most=MOST_CLASSES))
 
     # Several learners
 
@@ -193,7 +194,7 @@ class AutoLearner(model_file.Savable):
 
     def split(self, parts: int) -> list[Self]:
         """Return this many learners, which merge to this one: each makes the same predictions and has a share of the events."""
-        shares = [self.copy() for _ in range(whole(parts, "parts"))]
+        shares = [self.copy() for _ in range(whole(parts, "parts", most=MOST_PARTS))]
         for part, share in enumerate(shares):
             share.native.become_part(part, parts)
         return shares
@@ -252,16 +253,22 @@ class AutoLearner(model_file.Savable):
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
         """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
-        learner = cls(saved.options["task"], classes=saved.options["classes"])
-        learner._core.restore(dict(saved.arrays))
+        learner = cls.__new__(cls)
+        learner._become(saved.options["task"], saved.options["classes"], dict(saved.arrays))  # noqa: SLF001 - of its own class
         return learner
+
+    def _become(self, task: Task, classes: int, state: dict[str, Any]) -> None:
+        """Make room for no more than the state has, and take it over."""
+        self.task = task
+        self._core = _core.Experts.restored(
+            task=str(task), classes=whole(classes, "classes", least=2, most=MOST_CLASSES), state=state
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"task": self.task, "classes": max(self.classes, 2), "state": self.get_state()}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.__init__(saved["task"], classes=saved["classes"])  # type: ignore[misc] # a learner is its options and its state
-        self._core.restore(saved["state"])
+        self._become(saved["task"], saved["classes"], saved["state"])
 
     def __repr__(self) -> str:
         what = f"{self.classes} classes" if self.task == "classes" else "numbers"

@@ -17,7 +17,7 @@ from odca.models.named_events import Event, NamedEvents, Names
 from odca.models.options import Answer, is_steady
 from odca.models.pending import Id, PendingEvents, checked_id
 from odca.validation.arrays import Array, as_columns, as_times
-from odca.validation.numbers import whole
+from odca.validation.numbers import as_float, whole
 
 Asked: TypeAlias = tuple[Array, int]
 """The predictions of all experts for an event, from when it was asked for: see `odca.models.auto.Asked`."""
@@ -60,9 +60,9 @@ class AutoEvents(NamedEvents[Asked | None]):
         return self._learn_one(x, y, weight, time, None)
 
     def _learn_one(self, x: Event, y: float, weight: float, time: Any, asked: Asked | None) -> Array:
-        weights = None if weight == 1.0 else np.array([float(weight)])
+        weights = None if weight == 1.0 else np.array([as_float(weight, "weight")])
         times = None if time is None else as_times([time], 1)
-        answer: Array = self._learn([x], np.array([float(y)]), weights, times, asked)[0]
+        answer: Array = self._learn([x], np.array([as_float(y, "y")]), weights, times, asked)[0]
         return answer
 
     def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> Array:  # noqa: A002
@@ -189,9 +189,8 @@ class AutoEvents(NamedEvents[Asked | None]):
         }
 
     def _restore_pending(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        text = arrays["pending"].astype(np.uint8).tobytes()
-        about = container.from_json(text)
-        width, said = len(about["experts"]) + 2, arrays["pending_said"].astype(np.float64)
+        about = container.from_json(container.vector(arrays, "pending", np.uint8).tobytes())
+        width, said = len(about["experts"]) + 2, container.vector(arrays, "pending_said", np.float64)
         restored: list[tuple[Id, tuple[dict[str, Any], Asked | None]]] = []
         begin = 0
         for id, event, heads, after in about["events"]:  # noqa: A001
@@ -200,13 +199,13 @@ class AutoEvents(NamedEvents[Asked | None]):
             end = begin + heads * width
             asked = None
             if heads and about["experts"] == _EXPERTS:  # predictions of other experts are of no use
-                asked = (said[begin:end].reshape(1, heads, width), whole(after, "after", least=0))
+                asked = (said[begin:end].reshape(1, heads, width), whole(after, "after", least=0, most=2**53))
                 self.learner.native.require_fitting(asked)
             restored.append((id, (self._core.plain(event), asked)))
             begin = end
         if begin != len(said):
             raise ValueError("its events that wait for labels are inconsistent.")
-        self._pending.restore(restored, int(arrays["dropped"].item()))
+        self._pending.restore(restored, int(container.vector(arrays, "dropped", np.int64).item()))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return type(self).restored, (self.saved(),)

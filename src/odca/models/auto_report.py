@@ -140,7 +140,8 @@ class AutoReport:
             return ""
         typical = float(np.exp(sum(weight * np.log(memory) for memory, weight in shares) / share))
         times, events = self.history[:, TIME], self.history[:, 0]
-        passed = float(times[-1] - times[0]) / float(events[-1] - events[0]) if len(times) > 1 else 0.0
+        between = events[-1] - events[0]
+        passed = float(times[-1] / between - times[0] / between) if len(times) > 1 else 0.0
         count = max(round(typical), 1)
         time = typical * passed
         shown = _duration(time) if self.in_seconds else f"{_plain(time)} in the unit of the event times"

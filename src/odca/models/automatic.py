@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from odca.errors import InputError, Remedy
 from odca.losses import LogLoss, SquaredError, as_native
-from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
+from odca.metrics import Addition, ClassMetrics, Codes, NumberMetrics
 from odca.models.calibration import Softmax
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.linear import Lanes, LinearClassifier, LinearRegressor
@@ -122,10 +122,10 @@ class ExpertClassifier(Classifier):
 
     # Scoring
 
-    def _score_margins(
+    def _adding_margins(
         self, metrics: ClassMetrics, predictions: RawPredictions, codes: Codes, weight: Array | None, features: Any
-    ) -> list[ProgressRow]:
-        return metrics.add_margins(
+    ) -> Addition:
+        return metrics.adding_margins(
             codes, predictions.raw, as_native(LogLoss()), probability=None, weight=weight, features=features
         )
 

@@ -8,13 +8,13 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from odca.metrics import ClassMetrics, Codes, ProgressRow
+from odca.metrics import Addition, ClassMetrics, Codes, ProgressRow, add_all
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
 from odca.validation.arrays import Array
@@ -70,17 +70,18 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
             twin._seen = self._seen.union(declared)  # noqa: SLF001 - of its own class
             if classes is not None:
                 twin.set_classes(classes)
+            known_from = twin._known_from(codes) if self.metrics_by_output else None  # noqa: SLF001 - the same
             predictions = twin._learn(X, np.asarray(codes), sample_weight=sample_weight, offset=offset, time=time)  # noqa: SLF001 - the same
+            if self.metrics_by_output:
+                twin._seen = twin._seen.union(twin.classes)  # noqa: SLF001 - the same
+            self.__dict__ = twin.__dict__  # at once, for other threads that read it
         except BaseException:
             learned = self.learner.count - count
             if classes is not None and learned:
                 self._after_an_interruption(classes, np.asarray(codes)[:learned])
             raise
-        self.__dict__ = twin.__dict__  # at once, for other threads that read it
         if not self.metrics_by_output:
             return []
-        known_from = self._known_from(codes)
-        self._seen = self._seen.union(self.classes)
         return self.score(self.metrics, predictions, codes, known_from, sample_weight=sample_weight, features=features)
 
     @abstractmethod
@@ -138,24 +139,26 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
         codes = np.ascontiguousarray(codes, np.int32)
         every = np.full(len(self.classes), -1) if known_from is None else known_from
         edges = {0, len(codes), *every.tolist(), *(every + 1).tolist()}
-        rows: list[ProgressRow] = []
+        additions: list[Addition] = []
         for begin, end in pairwise(sorted(edge for edge in edges if 0 <= edge <= len(codes))):
             part = slice(begin, end)
             weight = None if sample_weight is None else sample_weight[part]
             counts = None if features is None else features[part]
             known, earlier = np.flatnonzero(every <= begin), np.flatnonzero(every < begin)
-            if len(self.classes) == 2 == len(earlier) and self._can_score_margins(metrics):
-                rows += self._score_margins(metrics, predictions[part], codes[part], weight, counts)
+            if len(self.classes) == 2 == len(earlier) and self._can_score_margins(metrics, metrics.events + begin):
+                additions.append(self._adding_margins(metrics, predictions[part], codes[part], weight, counts))
                 continue
-            rows += metrics.add(
-                codes[part],
-                self._chosen_among(predictions[part], earlier),
-                self._losses(predictions[part], codes[part], known),
-                probability=self._probabilities_among(predictions[part], known),
-                weight=weight,
-                features=counts,
+            additions.append(
+                metrics.adding(
+                    codes[part],
+                    self._chosen_among(predictions[part], earlier),
+                    self._losses(predictions[part], codes[part], known),
+                    probability=self._probabilities_among(predictions[part], known),
+                    weight=weight,
+                    features=counts,
+                )
             )
-        return rows
+        return list(chain.from_iterable(add_all(additions)))
 
     def _known_from(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.intp] | None:
         """The position of the first event of each class that is new; -1 for the others; None if none is new."""
@@ -167,14 +170,14 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
         known_from[new] = [first.get(code, len(codes)) for code in new]
         return known_from
 
-    def _can_score_margins(self, metrics: ClassMetrics) -> bool:
-        """Whether margins are scored, for the AUC: if both classes were known at the first event."""
-        return metrics.has_margins or not metrics.events
+    def _can_score_margins(self, metrics: ClassMetrics, events: int) -> bool:
+        """Whether margins are scored after so many events, for the AUC: if both classes were known at the first one."""
+        return metrics.has_margins or not events
 
     @abstractmethod
-    def _score_margins(
+    def _adding_margins(
         self, metrics: ClassMetrics, predictions: RawPredictions, codes: Codes, weight: Array | None, features: Any
-    ) -> list[ProgressRow]: ...
+    ) -> Addition: ...
 
     @abstractmethod
     def _losses(self, predictions: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array: ...

@@ -259,8 +259,8 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
         _require_names(saved.options)
         options, state = saved_options({**OLDER, **saved.options}, arrays, loss)
         learner = cls.of(options, state, Names.from_arrays(ours))
-        pending = container.from_json(ours["pending"].astype(np.uint8).tobytes())
-        learner._shelve(pending, int(ours["dropped"].item()))  # noqa: SLF001 - of its own class
+        pending = container.from_json(container.vector(ours, "pending", np.uint8).tobytes())
+        learner._shelve(pending, int(container.vector(ours, "dropped", np.int64).item()))  # noqa: SLF001 - of its own class
         return learner
 
     @classmethod

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile
 from odca.losses import LogLoss, Poisson, as_native
-from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
+from odca.metrics import Addition, ClassMetrics, Codes, NumberMetrics, add_all
 from odca.models.calibration import Calibration, Softmax, restored, sigmoid
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.one_against_rest import OneAgainstRest
@@ -175,11 +175,11 @@ class LinearClassifier(Calibrated, Classifier):
 
     # Scoring
 
-    def _score_margins(
+    def _adding_margins(
         self, metrics: ClassMetrics, predictions: RawPredictions, codes: Codes, weight: Array | None, features: Any
-    ) -> list[ProgressRow]:
+    ) -> Addition:
         is_log_odds = self.calibration is None and predictions.calibrated is None
-        return metrics.add_margins(
+        return metrics.adding_margins(
             codes,
             predictions.raw[:, 0],
             as_native(self.learner.loss),
@@ -188,8 +188,8 @@ class LinearClassifier(Calibrated, Classifier):
             features=features,
         )
 
-    def _can_score_margins(self, metrics: ClassMetrics) -> bool:
-        return has_value(self.learner) and super()._can_score_margins(metrics)
+    def _can_score_margins(self, metrics: ClassMetrics, events: int) -> bool:
+        return has_value(self.learner) and super()._can_score_margins(metrics, events)
 
     def _losses(self, predictions: RawPredictions, codes: Codes, known: npt.NDArray[np.intp]) -> Array:
         """The mean over the lanes of the known classes; nan if the user's loss has no value."""
@@ -230,8 +230,8 @@ class LinearLabels(Calibrated, ProgressivelyScored[ClassMetrics]):
         if self.calibration is not None:
             p = self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time)
         losses = losses_of(self.learner, margins, targets)
-        for lane, metrics in enumerate(self.metrics_by_output):
-            metrics.add(
+        add_all([
+            metrics.adding(
                 (targets[:, lane] > 0.0).astype(np.int32),
                 (margins[:, lane] > 0.0).astype(np.int32),
                 losses[:, lane],
@@ -239,6 +239,8 @@ class LinearLabels(Calibrated, ProgressivelyScored[ClassMetrics]):
                 probability=p[:, lane],
                 weight=sample_weight,
             )
+            for lane, metrics in enumerate(self.metrics_by_output)
+        ])  # fmt: skip
 
     def predict_raw(self, X: Any, *, offset: Any = None) -> RawPredictions:
         """The margins of events."""

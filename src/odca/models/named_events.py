@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.features.spec import CATEGORY, MISSING, PRODUCT, feature_name, feature_parts
-from odca.io import model_file
+from odca.io import container, model_file
 from odca.models.pending import Id, PendingEvents
 
 Event: TypeAlias = Mapping[Any, Any]
@@ -78,10 +78,8 @@ class Names(NamedTuple):
         if "kinds" in arrays:
             keys = _keys_of_first_version(arrays)
             return cls(b"".join(keys), np.cumsum([len(key) for key in keys], dtype=np.int64))
-        ends = np.ascontiguousarray(arrays["name_ends"], np.int64)
-        if ends.ndim != 1:
-            raise ValueError("its names are not consecutive.")
-        return cls(arrays["names"].astype(np.uint8).tobytes(), ends)
+        ends = container.vector(arrays, "name_ends", np.int64)
+        return cls(container.vector(arrays, "names", np.uint8).tobytes(), ends)
 
 
 def as_feature(key: bytes) -> Feature:
@@ -107,7 +105,7 @@ def _keys_of_first_version(arrays: Mapping[str, npt.NDArray[Any]]) -> list[bytes
         lambda: next(texts) + MISSING,
     )
     try:
-        keys = [made[kind]() for kind in arrays["kinds"].tolist()]
+        keys = [made[kind]() for kind in container.vector(arrays, "kinds", np.uint8).tolist()]
     except (StopIteration, IndexError):
         raise ValueError("its names and their kinds are inconsistent.") from None
     if next(texts, None) is not None:

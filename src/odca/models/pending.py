@@ -77,7 +77,10 @@ class PendingEvents(Generic[Kept]):
     def restore(self, events: list[tuple[Id, Kept]], dropped: int) -> None:
         """Restore what `listed` returned. ValueError if it is invalid."""
         for id, kept in events:  # noqa: A001
-            self.keep(checked_id(id), kept)
+            try:
+                self.keep(checked_id(id), kept)
+            except TypeError as error:
+                raise ValueError(str(error)) from None
         if self.dropped or len(events) != len(self) or dropped < 0:
             raise ValueError("its events that wait for labels are inconsistent.")
         self.dropped = dropped

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from odca.metrics import NumberMetrics, ProgressRow
+from odca.metrics import Addition, NumberMetrics, ProgressRow, add_all
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
 from odca.validation.arrays import Array
@@ -33,10 +33,10 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
     ) -> list[ProgressRow]:
         """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's progress table."""
         margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time)
-        rows = [
-            self.score(metrics, margins[:, k], y[:, k], sample_weight=sample_weight, features=features)
+        rows = add_all([
+            self._adding(metrics, margins[:, k], y[:, k], sample_weight, features)
             for k, metrics in enumerate(self.metrics_by_output)
-        ]
+        ])  # fmt: skip
         return rows[0] if rows else []
 
     def score(
@@ -49,8 +49,13 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         features: npt.NDArray[Any] | None = None,
     ) -> list[ProgressRow]:
         """Evaluate the margins of one output; return the rows of the progress table that are due among them."""
+        return add_all([self._adding(metrics, margins, y, sample_weight, features)])[0]
+
+    def _adding(
+        self, metrics: NumberMetrics, margins: Array, y: Array, weight: Array | None, features: npt.NDArray[Any] | None
+    ) -> Addition:
         loss = np.asarray(self.losses(margins, y))
-        return metrics.add(y, self.predictions(margins), loss, weight=sample_weight, features=features)
+        return metrics.adding(y, self.predictions(margins), loss, weight=weight, features=features)
 
     @abstractmethod
     def learn_margins(

@@ -18,7 +18,7 @@ from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn, turn_of
-from odca.river.base import RiverClassifier, RiverEstimator, require_labels
+from odca.river.base import RiverClassifier, RiverEstimator, require_labels, restored_labels
 from odca.river.classifier import BOTH, ODCAClassifier, all_truths
 from odca.river.frames import as_frame, as_series
 from odca.river.regressor import ODCARegressor
@@ -165,9 +165,9 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
         """Return the classifier of a model file. ValueError (or a similar error) if it is invalid."""
-        classes = saved.options["classes"]
+        classes = restored_labels(saved.options["classes"])
         estimator = super().restored(saved, loss)
-        if len(set(classes)) < len(classes) or estimator.events.learner.classes != max(len(classes), 2):
+        if estimator.events.learner.classes != max(len(classes), 2):
             raise ValueError("its classes are not those of its learner.")
         return estimator
 

@@ -65,3 +65,12 @@ def require_labels(labels: list[Any]) -> None:
     """Raise ValueError if a label is None or nan."""
     if any(label is None or label != label for label in labels):  # noqa: PLR0124 - nan
         raise ValueError("a label must not be None or nan: leave such events out.")
+
+
+def restored_labels(labels: Any) -> tuple[Any, ...]:
+    """The classes of a model file. ValueError if they are not different texts, numbers or truths."""
+    classes = tuple(labels)
+    if not all(isinstance(label, str | bool | int | float) for label in classes) or len(set(classes)) < len(classes):
+        raise ValueError("its classes are not different texts, numbers or truths.")
+    require_labels(list(classes))
+    return classes

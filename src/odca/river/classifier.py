@@ -16,7 +16,7 @@ from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.penalties import Penalty
-from odca.river.base import RiverClassifier, require_labels
+from odca.river.base import RiverClassifier, require_labels, restored_labels
 from odca.river.frames import as_frame
 from odca.river.linear import LinearEstimator, with_fast_path
 from odca.windows import Window
@@ -224,7 +224,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
         """Return the classifier of a model file. ValueError (or a similar error) if it is invalid."""
         estimator = super().restored(saved, loss)
-        if classes := saved.options["classes"]:
+        if classes := restored_labels(saved.options["classes"]):
             model = LinearClassifier(EventLanes(estimator.events), classes, spare=not all_truths(classes), scored=False)
             model.restore_calibration(saved.parts)
             model.require_consistent()

@@ -17,11 +17,11 @@ from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.classifier import RawPredictions
 from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn, turn_of
-from odca.sklearn.base import Estimator
+from odca.sklearn.base import Estimator, require_sound_csr
 from odca.sklearn.classifier import ODCAClassifier
 from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
 from odca.sklearn.regressor import ODCARegressor
-from odca.validation.arrays import Array
+from odca.validation.arrays import Array, as_times
 
 
 class AutoEstimator(Estimator):
@@ -46,14 +46,16 @@ class AutoEstimator(Estimator):
 
     def _in_order(self, X: Any, y: Any, sample_weight: Any, time: Any) -> tuple[Any, Any, Array | None, Any]:
         """The events in the order in which `fit` learns them: by time, shuffled, or as given."""
+        require_sound_csr(X)
         weight = self._weights(sample_weight, X, online=False)
-        order = np.arange(len(y))
+        order, moments = np.arange(len(y)), None
         if time is not None:
-            order = np.argsort(np.asarray(time), kind="stable")
+            moments = as_times(time, len(y))
+            order = np.argsort(moments, kind="stable")
         elif self.shuffle:
             order = check_random_state(self.random_state).permutation(len(y))
-        moments = None if time is None else np.asarray(time)[order]
-        return X[order], y[order], None if weight is None else weight[order], moments
+        of_rows = [None if each is None else each[order] for each in (weight, moments)]
+        return X[order], y[order], *of_rows
 
     @property
     @at_one_moment

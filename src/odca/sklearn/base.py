@@ -24,6 +24,12 @@ from odca.validation.arrays import Array
 FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
 
 
+def require_sound_csr(X: Any) -> None:
+    """Raise ValueError for a sparse matrix whose rows are not where it says: SciPy would crash when it looks for them."""
+    if sp.issparse(X):
+        X.check_format(full_check=True)
+
+
 class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
     """An estimator that takes dense and sparse X, and, if `new_features` says so, columns that it has not seen before."""
 
@@ -56,8 +62,7 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
 
     def _checked(self, X: Any, *, reset: bool, learning: bool = True) -> Any:
         """X in a form that the learner can read, with the columns in their known order."""
-        if self.new_features not in ("error", "learn"):
-            raise ValueError(f"new_features must be 'error' or 'learn'; got {self.new_features!r}.")
+        self._require_new_features()
         if self.new_features == "error":
             return validate_data(self, X, reset=reset, **FORM)
         if reset:
@@ -73,6 +78,10 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
         elif learning:
             self.n_features_in_ = max(self.n_features_in_, array.shape[1])
         return array
+
+    def _require_new_features(self) -> None:
+        if self.new_features not in ("error", "learn"):
+            raise ValueError(f"new_features must be 'error' or 'learn'; got {self.new_features!r}.")
 
     def _in_known_order(self, array: Any, names: list[str], *, learning: bool) -> Any:
         """The columns in their known order, by name: missing columns are zero, new ones come last."""
@@ -130,6 +139,7 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
 
     def _restore_columns(self, width: Any, known: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Restore the number of columns, of which the learner has seen `known`, and their names."""
+        self._require_new_features()
         if type(width) is not int or not known <= width < 2**31 or (known and width != known):
             raise ValueError("its number of features is not that of its learner.")
         self.n_features_in_ = width

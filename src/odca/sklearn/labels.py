@@ -112,6 +112,8 @@ def restored_classes(values: tuple[Any, ...], name: str) -> tuple[list[Any], np.
     if dtype.kind not in DTYPES or (dtype.kind == "O" and not all(isinstance(each, str) for each in values)):
         raise ValueError(f"its classes are of type {dtype}, which a model file cannot hold.")
     classes = _as_array(values, dtype)
+    if classes.dtype.kind != dtype.kind:
+        raise ValueError(f"its classes are not of type {dtype}, as it says.")
     if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
         raise ValueError("its classes are not distinct.")
     return classes.tolist(), dtype

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.learner_options import frozen
@@ -20,12 +21,13 @@ from odca.models.linear import LinearClassifier, LinearLabels, LinearRegressor
 from odca.models.options import ModelOptions, Task
 from odca.models.turns import at_one_moment
 from odca.penalties import KL, as_penalty
-from odca.sklearn.base import Estimator
+from odca.sklearn.base import Estimator, require_sound_csr
 from odca.validation.arrays import Array
 from odca.windows import as_window
 
 NAMED: dict[str, Callable[[Any], object]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
-NUMBERS = ("rho", "smoothing", "intercept_penalty", "prior_strength", "prior_mean", "penalty_weights")
+SHAPES = ("prior_mean", "penalty_weights")
+NUMBERS = ("rho", "smoothing", "intercept_penalty", "prior_strength", *SHAPES)
 OF_THE_LEARNER = (*NAMED, *NUMBERS, "fit_intercept", "scale")
 """The options that a learner is created with, which cannot change later."""
 
@@ -92,7 +94,7 @@ class LinearEstimator(Estimator):
         """The contents of the estimator's model file."""
         check_is_fitted(self)
         params = self.get_params(deep=False)
-        for name in ("prior_mean", "penalty_weights"):
+        for name in SHAPES:
             params[name] = frozen(params[name], name)
         fitted = {
             name: self.__dict__[name] for name in ("n_features_in_", "n_iter_", *self._facts) if name in self.__dict__
@@ -126,11 +128,14 @@ class LinearEstimator(Estimator):
             estimator.__dict__[name] = value
         estimator._model.restore_metrics(saved.arrays)
         if "fit_gap" in saved.arrays:
-            estimator.fit_gap_ = saved.arrays["fit_gap"]
+            estimator.fit_gap_ = vector(saved.arrays, "fit_gap", np.float64)
         width = estimator.__dict__.get("n_features_in_")
         estimator._restore_columns(width, estimator.learner_.n_features, saved.arrays)
-        if "fit_gap" in saved.arrays and estimator.fit_gap_.shape != (estimator.learner_.lanes,):
+        gaps = estimator.__dict__.get("fit_gap_", np.zeros(estimator.learner_.lanes))
+        if len(gaps) != estimator.learner_.lanes or not np.all((gaps >= 0.0) & np.isfinite(gaps)):
             raise ValueError("its gaps are not those of its learner.")
+        for name in SHAPES:
+            frozen(params[name], name)
         return estimator
 
     @classmethod
@@ -187,6 +192,7 @@ class LinearEstimator(Estimator):
 
     def _new_learner(self, X: Any, labels: Array, *, online: bool, mass: float = 1.0) -> Learner:
         """A learner for these labels. If `online`, it depends on the first event only, not on how the stream is split into calls."""
+        require_sound_csr(X)
         self._begun = self._options_of_learner()
         options = ModelOptions.of(self, task=self._task, intercept=self.fit_intercept)
         if not online:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.errors import InputError, Remedy
+from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import as_native
@@ -426,7 +427,8 @@ class StreamModel(TakesTurns):
         options.require_resolved()
         model = cls(options, schema, _model_of(_restored_learner(saved, options, loss), options.classes))
         if model.vocabulary is not None:
-            model.vocabulary.restore(saved.arrays["names"].tobytes(), saved.arrays["name_ends"])
+            names, ends = vector(saved.arrays, "names", np.uint8), vector(saved.arrays, "name_ends", np.int64)
+            model.vocabulary.restore(names.tobytes(), ends)
             model.n_names = len(model.vocabulary)
             if model.learner.n_features > model.n_names:
                 raise ValueError("it has fewer names than features.")

@@ -15,6 +15,14 @@ def real(value: object) -> float:
         return math.nan
 
 
+def as_float(value: object, name: str) -> float:
+    """`value` as a float, whatever has one. ValueError if it is too large, TypeError if it is no number."""
+    try:
+        return float(value)  # type: ignore[arg-type] # it says so itself
+    except OverflowError:
+        raise ValueError(f"{name} is too large for a float. Scale it.") from None
+
+
 def yes_or_no(value: object, name: str) -> bool:
     """`value` as a truth value."""
     if not isinstance(value, bool | np.bool_):
@@ -22,11 +30,13 @@ def yes_or_no(value: object, name: str) -> bool:
     return bool(value)
 
 
-def whole(value: object, name: str, *, least: int = 1) -> int:
+def whole(value: object, name: str, *, least: int = 1, most: int | None = None) -> int:
     """`value` as a whole number."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-    return operator.index(value)
+    number = None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+    if number is None or number < least or (most is not None and number > most):
+        limits = f"of at least {least}" if number is None or number < least else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number {limits}; got {value!r}.")
+    return number
 
 
 def numbers_after_colon(name: str, text: str, count: int) -> list[float]:
