@@ -12,8 +12,8 @@ from odca.io.model_file import ModelFile
 from odca.models.auto import Task
 from odca.models.auto_events import AutoEvents
 from odca.models.auto_report import AutoReport
-from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.event_adapters import EventExperts, EventLanes, WaitingEvent
+from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.options import Answer

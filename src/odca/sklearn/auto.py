@@ -13,8 +13,8 @@ from odca.io.model_file import ModelFile
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
-from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.classifier import RawPredictions
+from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.sklearn.base import Estimator, require_sound_csr

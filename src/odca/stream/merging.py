@@ -15,7 +15,7 @@ from odca import _core
 from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
-from odca.models.automatic import ExpertClassifier, ExpertRegressor
+from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier, LinearRegressor
 from odca.models.options import ModelOptions, label_text
 from odca.stream.read.schema import Schema

@@ -16,9 +16,9 @@ from odca.losses import as_native
 from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
-from odca.models.automatic import ExpertClassifier, ExpertRegressor
 from odca.models.calibration import Calibration, Softmax
 from odca.models.classifier import Classifier, RawPredictions
+from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier, LinearRegressor
 from odca.models.options import Answer, Label, ModelOptions, label_text
 from odca.models.regressor import Regressor
