@@ -41,11 +41,17 @@ inline std::string array_in_words(nb::handle values) {
   return std::string("an array of ") + nb::str(dtype).c_str() + " and shape " + nb::str(shape).c_str();
 }
 
+// Asked before nanobind looks at an object's memory, whose format it takes for granted: a datetime64 scalar has none.
+inline bool has_one_dimension(nb::handle values) {
+  int dimensions = 0;
+  return nb::hasattr(values, "ndim") && nb::try_cast(values.attr("ndim"), dimensions) && dimensions == 1;
+}
+
 // A saved state's array, which must have one dimension and be of this type: nothing is converted.
 template <class T>
 Vector<T> named_array(nb::handle values, const std::string& name) {
   Vector<T> array;
-  if (nb::try_cast(values, array, false)) return array;
+  if (has_one_dimension(values) && nb::try_cast(values, array, false)) return array;
   throw InputError("the state's array '" + name + "' must be of " + type_name<T>() + " and have one dimension; got " +
                    array_in_words(values));
 }

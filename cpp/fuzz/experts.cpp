@@ -26,16 +26,16 @@ void check_finite(const std::vector<double>& values) {
   for (const double each : values) fuzz::check(std::isfinite(each), "answers are finite");
 }
 
-void use(Experts& model, const test::Stream& stream) {
+void use(Experts& model, const test::Stream& stream, Task task) {
   const auto call = stream.call(0, stream.rows);
   const Batch& batch = call.events.batch;
-  const std::vector<double> y = labels_of(model.task(), std::max(model.classes(), 2));
+  const std::vector<double> y = labels_of(task, std::max(model.classes(), 2));
   for (const auto answer : {experts::Answer::live, experts::Answer::steady}) check_finite(model.predict(batch, answer));
   experts::Asked asked;
   model.predict(batch, experts::Answer::live, {}, &asked);
   check_finite(asked.said);
-  check_finite(model.learn({batch, y.data()}));
-  check_finite(model.learn({batch, y.data(), nullptr, nullptr, &asked}));
+  check_finite(model.learn({batch, y.data()}).predictions);
+  check_finite(model.learn({batch, y.data(), nullptr, nullptr, &asked}).predictions);
   const experts::LinearModel linear = model.linear();
   check_finite(linear.weight), check_finite(linear.intercept);
   for (const auto& [name, values] : model.state().parts) check_finite(values);
@@ -66,20 +66,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     else
       input.change(state.parts[wanted % state.parts.size()].second);
   }
+  const auto restore = [&](int with_classes, const SavedState& from) {
+    const Task of_classes = with_classes > 2 ? Task::classes : Task::two_classes;
+    return Experts::restored(task == Task::numbers ? task : of_classes, with_classes, from);
+  };
   std::unique_ptr<Experts> restored;
   try {
-    restored = Experts::restored(task == Task::numbers ? task
-                                 : classes > 2         ? Task::classes
-                                                       : Task::two_classes,
-                                 classes, state);
+    restored = restore(classes, state);
   } catch (const InputError&) {
     return 0;
   }
   for (int round = 0; round < 2; ++round) {
     const SavedState saved = restored->state();
-    const auto again = Experts::restored(restored->task(), restored->classes(), saved);
+    const auto again = restore(restored->classes(), saved);
     fuzz::check(again->state().parts == saved.parts, "a state that was read and written is the same");
-    use(*restored, stream);
+    use(*restored, stream, task);
   }
   return 0;
 }

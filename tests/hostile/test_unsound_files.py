@@ -256,3 +256,13 @@ def test_a_label_that_is_too_large_for_a_float_is_refused() -> None:
     for model in (EventLearner(loss=SquaredError()), AutoEvents("numbers")):
         with pytest.raises(ValueError, match="y is too large for a float"):
             model.learn_one({"a": 1.0}, 10**400)
+
+
+@pytest.mark.parametrize("value", [np.datetime64("NaT"), np.float64(1.0), np.array(1.0), np.zeros((1, 1)), 1.0, None])
+def test_a_state_with_something_that_is_no_vector_is_refused(value: object) -> None:
+    learner = Learner(loss=SquaredError(), rho=0.1)
+    learner.learn(np.eye(3), [1.0, 2.0, 3.0])
+    before = learner.get_state()
+    with pytest.raises(ValueError, match="'mass' must be of float64 and have one dimension"):
+        learner.set_state({**before, "mass": value})
+    assert all(np.array_equal(learner.get_state()[name], array) for name, array in before.items())
