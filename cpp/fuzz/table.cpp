@@ -36,7 +36,7 @@ Values values_of(Choices& choices, std::string_view text, std::size_t rows, Buff
     }
     for (std::size_t row = 0; row < rows; ++row)
       kept.codes.push_back(static_cast<std::int32_t>(choices.byte() % 11) - (choices.byte() == 255 ? 1000 : 1));
-    return Codes{kept.codes, kept.strings};
+    return CodedStrings{kept.codes, kept.strings};
   }
   for (std::size_t row = 0; row < rows + (kind >> 5 & 1); ++row) kept.numbers.push_back(number_of(choices));
   if (kind % 3 == 1) return std::span<const double>(kept.numbers);
@@ -53,7 +53,7 @@ std::vector<ValueColumn> without_first(std::vector<ValueColumn> columns, std::si
   for (ValueColumn& each : columns) {
     if (auto* numbers = std::get_if<std::span<const double>>(&each.values)) *numbers = part_of(*numbers, rows);
     if (auto* dates = std::get_if<Dates>(&each.values)) dates->seconds = part_of(dates->seconds, rows);
-    if (auto* strings = std::get_if<Codes>(&each.values)) strings->codes = part_of(strings->codes, rows);
+    if (auto* strings = std::get_if<CodedStrings>(&each.values)) strings->codes = part_of(strings->codes, rows);
   }
   return columns;
 }
