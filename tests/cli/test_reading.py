@@ -103,7 +103,7 @@ def test_text_without_fields_and_sound_tables_are_not_commented_on(train, tmp_pa
     assert (code, told) == (0, "")
     assert "read as" not in printed
     rng = np.random.default_rng(2)
-    lines = ["y,a,b\n", *(f"{k % 3},{rng.normal():.3f},{'xyz'[int(rng.integers(3))]}\n" for k in range(300))]
+    lines = ["y,a,b\n", *(f"{k % 30},{rng.normal():.3f},{'xyz'[int(rng.integers(3))]}\n" for k in range(300))]
     code, printed, told = train(write(tmp_path / "a.csv", lines), "--label", "y")
     assert (code, told) == (0, "")
     assert "read as" in printed

@@ -276,7 +276,13 @@ def test_the_task_can_be_stated_explicitly(model_of, train, tmp_path: Path) -> N
     data = text_file(tmp_path, "vw", events(100, labels=("0", "1")))
     assert model_of(data, "--task", "numbers").options.loss == SquaredError()
     three = text_file(tmp_path, "vw", events(100, labels=("1", "2", "3")), "three")
-    assert model_of(three).options.task == "numbers"
+    model = tmp_path / "three.safetensors"
+    code, _, told = train(three, "-o", model)
+    assert (code, "are 1, 2, 3, and are treated as numbers. If they are classes, use --task classes." in told) == (
+        0,
+        True,
+    )
+    assert StreamModel.load(model).options.task == "numbers"
     assert model_of(three, "--task", "classes").classes == (1.0, 2.0, 3.0)
     code, _, told = train(three, "--task", "numbers", "--loss", "hinge")
     assert code == cli.REFUSED

@@ -87,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from odca.cli.views.console import Output  # noqa: PLC0415 - most commands end well
 
             Output().write_line("\rInterrupted." if sys.stderr.isatty() else "Interrupted.", stream=sys.stderr)
+            exec("")  # noqa: S102 - if the signal came amid another exec (one makes each dataclass), Python would end by SIGINT
             return INTERRUPTED
         finally:
             standard_streams.flush_output()

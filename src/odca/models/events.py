@@ -92,6 +92,10 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
         **options: Unpack[EventOptions],
     ) -> None:
         _require_names(options)
+        if "loss" not in options:
+            raise TypeError(
+                "EventLearner needs a loss: for two classes loss=LogLoss(), for numbers loss=SquaredError()."
+            )
         self._begin({**options, "window": window}, intercept=intercept, scale=scale, max_pending=max_pending)
 
     def _begin(

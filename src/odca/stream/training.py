@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
+import numpy as np
+import numpy.typing as npt
+
 from odca import _core
 from odca.errors import InputError, Remedy
 from odca.features.spec import FeatureOptions, Features
@@ -32,6 +35,8 @@ from odca.windows import Window, as_window
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 EVERY = "60s"
+FEW_VALUES = 10
+"""So few different whole numbers may be names of classes."""
 Show = Callable[[list[ProgressRow]], None]
 """Called after each block, with the rows of the metrics' table that fall into it."""
 
@@ -145,13 +150,24 @@ def begin(
         model.vocabulary = stream.vocabulary
     labels = stream.sample.y[~stream.sample.is_unlabelled]
     is_guessed = options.task is None and options.loss is None and model.task == "numbers"
-    if not (is_guessed and len(labels) and (labels == labels[0]).all()):
-        return model, []
-    remedy = Remedy(
-        "If they are classes, use {task} and list all classes with {classes}.", task="classes", classes=None
-    )
-    fact = f"the labels of the first events are all {labels[0]:g}, so they are treated as numbers."
-    return model, [InputError(fact, remedy=remedy)]
+    return model, list(_doubts(labels)) if is_guessed else []
+
+
+def _doubts(labels: npt.NDArray[np.float64]) -> Iterator[InputError]:
+    """Labels that were taken for numbers and may be classes."""
+    values = np.unique(labels)
+    if len(values) == 1:
+        remedy = Remedy(
+            "If they are classes, use {task} and list all classes with {classes}.", task="classes", classes=None
+        )
+        yield InputError(
+            f"the labels of the first events are all {values[0]:g}, so they are treated as numbers.", remedy=remedy
+        )
+    elif len(values) <= FEW_VALUES and len(labels) >= FEW_VALUES**2 and (values == np.round(values)).all():
+        fact = (
+            f"the labels of the first events are {listed(f'{each:g}' for each in values)}, and are treated as numbers."
+        )
+        yield InputError(fact, remedy=Remedy("If they are classes, use {task}.", task="classes"))
 
 
 def train(

@@ -1,5 +1,6 @@
 """How metrics are shown: the progress table, and the summary with its baselines."""
 
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.views import formatting
@@ -90,26 +91,37 @@ def what_it_loses_to(
     """
     scores = metrics.scores()
     baselines = model.baselines(metrics) if metrics.events >= LEAST_EVENTS else {}
-    for name, reached in sorted(
-        baselines.items(), key=lambda each: each[0] == "no_change"
-    ):  # the hardest to beat comes last
-        for score, value in reached.items():
-            own = scores.get(score, value)
-            if (own < value) if score in HIGHER_IS_BETTER else (own > value):
-                label, show = SCORES[score]
-                return f"This is worse than the baseline {BASELINES[name]}: {label} {show(own)} against {show(value)}. {_advice(model, name, is_live)}"
+    for name in sorted(baselines, key=lambda each: each == "no_change"):  # the hardest to beat comes last
+        reached = baselines[name]
+        judged = (
+            ["loss"] if reached.get("loss", nan) == reached.get("loss") else list(reached)
+        )  # what was trained for, if known
+        worse = [each for each in judged if _is_better(each, reached[each], scores.get(each, reached[each]))]
+        if worse:
+            label, show = SCORES[worse[0]]
+            against = f"{label} {show(scores[worse[0]])} against {show(reached[worse[0]])}"
+            only_unsure = worse == ["log_loss"] and "accuracy" in judged
+            advice = TOO_SURE if only_unsure else _advice(model, name, is_live)
+            return f"This is worse than the baseline {BASELINES[name]}: {against}. {advice}"
     return None
 
 
+def _is_better(score: str, one: float, other: float) -> bool:
+    return one > other if score in HIGHER_IS_BETTER else one < other
+
+
 def _advice(model: "StreamModel", baseline: str, is_live: bool) -> str:
-    if model.options.auto is None:
-        return "Try the automatic mode: train without the options that choose one linear model."
     if baseline == "no_change" and not is_live:
         return "That baseline knows the label before each event. If labels keep coming in, keep learning: see --progressive."
+    if model.options.auto is None:
+        return "Try the automatic mode: train without the options that choose one linear model."
     if baseline == "no_change":
-        return "Try to add previous labels as features."
+        return "Features about the recent past may help."
     return "The features say little about these labels: try other features, or more events."
 
 
+TOO_SURE = (
+    "It chooses the classes well, but its probabilities are too sure: these events may differ from those it learned."
+)
 LEAST_EVENTS = 100
 HIGHER_IS_BETTER = {"accuracy", "auc", "r2"}
