@@ -122,7 +122,9 @@ def test_an_interrupted_prediction_leaves_no_file_behind(
 
 def test_a_signal_while_a_dataclass_is_made_ends_a_command_like_any_other(tmp_path: Path) -> None:
     raising = "cli._main = lambda _: exec('raise KeyboardInterrupt')"  # dataclasses are made by exec
-    (tmp_path / "program.py").write_text(f"import sys; from odca import cli; {raising}; sys.exit(cli.main())")
+    (tmp_path / "program.py").write_text(
+        f"import sys; from odca import cli; import odca.cli.views.console; {raising}; sys.exit(cli.main())"
+    )
     run = [sys.executable, "-m", "program"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False)
     assert (done.returncode, done.stderr) == (cli.INTERRUPTED, "Interrupted.\n")
