@@ -16,3 +16,8 @@ def test_every_kind_of_model_is_loaded_and_used_as_it_is(name: str, tmp_path) ->
 
 def test_mutated_files_are_refused_or_make_sound_models() -> None:
     assert failures_of(tried, range(4 * len(NAMES)), seed=0) == []
+
+
+@pytest.mark.parametrize("case", [3568, 14525, 18017])
+def test_files_that_long_runs_found_to_be_accepted_wrongly(case: int) -> None:
+    assert tried(case, seed=7) == []

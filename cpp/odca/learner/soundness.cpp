@@ -83,7 +83,8 @@ bool Learner::window_makes_sums() const {
     const double rounded = slack * std::max(now.peak_mass[l], due.mass[l]);
     const double largest = slack * std::max(std::min(now.peak_bound[l], 2048.0 * due.bound[l]), due.bound[l]);
     if (!(std::fabs(now.mass[l] - due.mass[l]) <= rounded) ||
-        !(std::fabs(now.saturated[l] - due.saturated[l]) <= rounded) || !std::isfinite(due.conjugate[l]))
+        !(std::fabs(now.saturated[l] - due.saturated[l]) <= rounded) || !std::isfinite(due.conjugate[l]) ||
+        !(std::fabs(now.squared_mass[l] - due.squared_mass[l]) <= rounded * std::max(now.peak_mass[l], due.mass[l])))
       return false;
     if (due.bound[l] > 0.0)
       for (std::size_t at = l; at < state_.dual.size(); at += state_.lanes)

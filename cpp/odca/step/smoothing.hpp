@@ -216,6 +216,7 @@ class Timeline {
         if (!all(*each, finite)) return false;
       for (const auto* each : {&level.low, &level.high, &level.node_low, &level.node_high})
         if (!all(*each, number)) return false;
+      if (!are_after_children(level.sum, now_ >> (bits * l))) return false;
     }
     return true;
   }
@@ -298,6 +299,16 @@ class Timeline {
   static Position below(std::size_t l) { return static_cast<Position>((std::uint64_t{1} << (bits * l)) - 1); }
   // The last event of the node of level l that holds this position; or the newest.
   Position end_of_node(Position position, std::size_t l) const { return std::min(position | below(l + 1), now_); }
+
+  // Whether these may be the sums of q over the events after each child: the later the child the fewer events, down to none.
+  bool are_after_children(const std::vector<double>& sum, std::size_t current) const {
+    for (std::size_t at = 0; at < sum.size(); ++at) {
+      const std::size_t child = at / lanes_;
+      const bool is_last = child % fan == fan - 1 || child >= current;
+      if (is_last ? sum[at] != 0.0 : !(sum[at] >= sum[at + lanes_])) return false;
+    }
+    return true;
+  }
 
   void add_level() {
     Level level;

@@ -12,7 +12,7 @@ from odca.errors import InputError, Remedy
 from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
-from odca.losses import as_native
+from odca.losses import LOSSES, as_native
 from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
@@ -470,6 +470,8 @@ def _model_of(learner: Learner | AutoLearner, classes: Sequence[Label]) -> Class
 def _restored_learner(saved: ModelFile, options: ModelOptions, loss: object) -> Learner | AutoLearner:
     part = saved.parts["learner"]
     if options.auto is not None:
+        if not isinstance(options.loss, (*LOSSES, type(None))):
+            raise ValueError("it is automatic, and its loss is not one of odca's.")
         return AutoLearner.restored(part.parts["learner"] if part.kind == "AutoLanes" else part)
     for name in OPTIONS_OF_LEARNER:
         if saved.options["problem"][name] != part.options[name]:
