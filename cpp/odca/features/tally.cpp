@@ -160,6 +160,7 @@ std::int64_t Tally::exceptions(Kind kind) const {
 
 const std::string& Tally::first_exception(Kind kind) const {
   static const std::string none;
+  if (exceptions(kind) == 0) return none;
   for (const What what : {What::word, What::infinite, What::code, What::boolean, What::date, What::number}) {
     if (kind == Kind::number && what == What::number) continue;
     if (kind == Kind::boolean && (what == What::boolean || what == What::number)) continue;
