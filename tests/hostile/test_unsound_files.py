@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import odca
 from hostile.mutations import Contents
@@ -266,3 +267,12 @@ def test_a_state_with_something_that_is_no_vector_is_refused(value: object) -> N
     with pytest.raises(ValueError, match="'mass' must be of float64 and have one dimension"):
         learner.set_state({**before, "mass": value})
     assert all(np.array_equal(learner.get_state()[name], array) for name, array in before.items())
+
+
+@pytest.mark.parametrize("estimator", [odca.AutoClassifier, odca.ODCAClassifier])
+@pytest.mark.parametrize("starts", [[0, -5, 0], [0, 5, 0]])
+def test_an_empty_sparse_matrix_whose_rows_are_nowhere_is_refused(estimator: Any, starts: list[int]) -> None:
+    X = sp.csr_array((2, 4))
+    X.indptr = np.array(starts, dtype=np.int32)
+    with pytest.raises(ValueError, match="CSR"):
+        estimator().fit(X, [0, 1])

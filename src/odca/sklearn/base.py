@@ -28,6 +28,8 @@ def require_sound_csr(X: Any) -> None:
     """Raise ValueError for a sparse matrix whose rows are not where it says: SciPy would crash when it looks for them."""
     if sp.issparse(X):
         X.check_format(full_check=True)
+        if np.any(np.diff(X.indptr) < 0):  # SciPy does not look at them where nothing is stored
+            raise ValueError("X is not a valid CSR matrix: its rows do not begin in increasing order (indptr).")
 
 
 class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no annotations
