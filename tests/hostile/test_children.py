@@ -1,27 +1,9 @@
 """What goes wrong in a child process is a failure of its case, and the others are tried nevertheless."""
 
-import os
 import re
 
-import numpy as np
-
 from hostile.children import failures_of
-
-
-def crash(number: int, seed: int) -> list[str]:
-    del seed
-    if number == 1:
-        os.abort()
-    if number == 2:
-        np.ones(2**40)
-    return ["it is odd"] if number % 2 else []
-
-
-def linger(number: int, seed: int) -> list[str]:
-    del seed
-    while number == 1:
-        pass
-    return []
+from hostile.failing_cases import crash, linger
 
 
 def test_a_crash_and_too_much_memory_are_failures_of_their_cases() -> None:
