@@ -71,13 +71,14 @@ class Smoother {
     const double* const dual = state_.dual.data();
     Timeline::Position* const seen = state_.seen.data();
     state_.timeline.with_carry([&, now = state_.timeline.now()](auto carry) {
-      sum = detail::sum_in_four(h.size, [=, index = h.index, value = h.value](std::int64_t i) {
-        const std::int32_t j = index[i];
-        const Timeline::PlainCarry missed = carry(seen[j], 0);
-        const double brought = missed.weight * smooth[j] + dual[j] * missed.sum;
-        smooth[j] = brought, seen[j] = now;
-        return value[i] * brought;
-      });
+      sum = detail::sum_in_four(h.size,
+                                [=, index = h.index, value = h.value](std::int64_t i) __attribute__((always_inline)) {
+                                  const std::int32_t j = index[i];
+                                  const Timeline::PlainCarry missed = carry(seen[j], 0);
+                                  const double brought = missed.weight * smooth[j] + dual[j] * missed.sum;
+                                  smooth[j] = brought, seen[j] = now;
+                                  return value[i] * brought;
+                                });
     });
     return sum;
   }
