@@ -276,3 +276,15 @@ def test_an_empty_sparse_matrix_whose_rows_are_nowhere_is_refused(estimator: Any
     X.indptr = np.array(starts, dtype=np.int32)
     with pytest.raises(ValueError, match="CSR"):
         estimator().fit(X, [0, 1])
+
+
+def test_a_learner_that_counts_as_many_events_as_it_can_learns_no_more() -> None:
+    learner = Learner(loss=SquaredError(), rho=0.1)
+    learner.learn(np.eye(3), [1.0, 2.0, 3.0])
+    learner.set_state({**learner.get_state(), "count": np.array([2**60 - 1], dtype=np.uint64)})
+    learner.learn(np.eye(1, 3), [1.0])
+    again = learner.copy()
+    again.set_state(learner.get_state())
+    with pytest.raises(ValueError, match="more events than can be counted"):
+        learner.learn(np.eye(1, 3), [1.0])
+    assert learner == again

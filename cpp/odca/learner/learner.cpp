@@ -63,6 +63,8 @@ bool Learner::try_learn(const Events& events, const Report& report) {
 
 std::int64_t Learner::learn_inside(Gate::Hold& inside, const Events& events, const Report& report,
                                    const Interrupted& interrupted) {
+  if (state_.count + static_cast<std::uint64_t>(events.batch.rows) > most_events)
+    throw InputError("the learner would have more events than can be counted");
   LongCall call(inside, interrupted);
   transaction_.begin(events.batch.stored());
   try {

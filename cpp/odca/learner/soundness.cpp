@@ -13,7 +13,6 @@ namespace odca {
 
 namespace {
 
-constexpr std::uint64_t most_events = std::uint64_t{1} << 60;
 constexpr double slack = 1e-6;  // sums of many terms are rounded, above all where events have left
 
 bool is_at_most(double a, double b, double rounded) { return a <= b * (1.0 + slack) + slack * rounded; }

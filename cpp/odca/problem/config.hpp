@@ -37,6 +37,8 @@ struct Shape {
 // Weights and dual sums beyond this are refused as overflow: whatever a model holds is finite, and so is what it predicts for ordinary
 // rows.
 inline constexpr double largest_weight = 1e300;
+// That a state counts, learned or restored.
+inline constexpr std::uint64_t most_events = std::uint64_t{1} << 60;
 
 struct Config {
   AnyLoss loss;
