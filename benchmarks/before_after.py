@@ -1,16 +1,20 @@
 """What an event takes and what memory a feature takes, beside another build of odca: before a change, and after it.
 
-    python -m benchmarks.before_after PYTHON --name 1735348 [--rounds N]
+    python -m benchmarks.before_after PYTHON --name 1735348 [--rounds N] [--only REGEX] [--result before_after]
 
 PYTHON is the interpreter of an environment in which the other build is installed. The two take turns, each time in a new process, and
-the best time of each counts. Writes benchmarks/results/before_after.json.
+the best time of each counts. "time" and "memory" are of models with their defaults, which may have changed; "event" (the rows of
+benchmarks.events) and "command" (whole commands on the files of benchmarks.versus) leave nothing to a default: both builds do the same
+work. Writes benchmarks/results/before_after.json.
 """
 
 import argparse
 import ctypes
 import json
+import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.data import make_documents
+from benchmarks import events as one_event
 from benchmarks.report import ROOT, describe_machine, log, show_machine, table, write_json
 from odca import AutoLearner, EventLearner, LogLoss, ODCAClassifier
 
@@ -39,6 +43,8 @@ def table_rows() -> Any:
 
 def documents() -> Any:
     """Rows of words."""
+    from benchmarks.data import make_documents
+
     return make_documents(rows=ROWS, features=FEATURES, nonzeros=NONZEROS, teachers=1).X
 
 
@@ -78,10 +84,10 @@ def dictionaries() -> Seconds:
     return timed(learn) / EVENTS
 
 
-def timed(work: Callable[[], object]) -> Seconds:
+def timed(work: Callable[[], object], *, repeats: int = REPEATS) -> Seconds:
     """The best time of several."""
     best = float("inf")
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         started = time.perf_counter()
         work()
         best = min(best, time.perf_counter() - started)
@@ -142,6 +148,52 @@ MEMORY: dict[str, Callable[[], float]] = {
 }
 
 
+SAME_MODEL = ("--loss", "log_loss", "--rho", "1e-5", "--window", "infinite", "--smoothing", "0", "--no-scale")
+FILES = Path(tempfile.gettempdir()) / "odca-versus"
+COMMANDS = {
+    f"{size}, {name}": (f"{stem}.{kind}", *flags)
+    for size, stem in (("50 MB", "small"), ("1 GB", "large"))
+    for name, kind, flags in (
+        ("VW's text", "vw", ()),
+        ("VW's text, --bits 18", "vw", ("--bits", "18")),
+        ("libsvm", "svm", ()),
+    )
+}
+
+
+def command(file: str, *flags: str) -> Seconds:
+    """`odca train` on a file, from its start to its end."""
+    odca = str(Path(sys.executable).with_name("odca"))
+    with tempfile.TemporaryDirectory() as folder:
+        words = [odca, "train", str(FILES / file), "-o", f"{folder}/model", *SAME_MODEL, *flags]
+        return timed(lambda: subprocess.run(words, check=True, capture_output=True))
+
+
+def event(work: str) -> Seconds:
+    """A row of benchmarks.events, for one event."""
+    prepare = one_event.contenders(EVENTS)[work]
+    return min(timed(prepare(), repeats=1) for _ in range(3)) / EVENTS
+
+
+OF_EVENTS = (
+    "river estimator, one plain model",
+    "log loss",
+    "log loss, hashed",
+    "hinge, exponential, smoothed",
+    "log loss, learn_many",
+    *(f"{which} {one_event.WIDTH} of {known} names" for known in one_event.KNOWN for which in ("the same", "any")),
+)
+
+KINDS: dict[str, dict[str, Callable[[], float]]] = {
+    "time": TIMES,
+    "memory": MEMORY,
+    "event": {work: lambda work=work: event(work) for work in OF_EVENTS},
+    "command": {work: lambda words=words: command(*words) for work, words in COMMANDS.items()},
+}
+UNITS = {"time": 1e6, "memory": 1.0, "event": 1e6, "command": 1.0}
+"""Microseconds for an event, bytes for a feature, seconds for a command."""
+
+
 def measured(python: str, kind: str, work: str) -> float:
     """One measurement, in a new process of an interpreter."""
     command = [python, "-m", "benchmarks.before_after", python, "--measure", kind, work]
@@ -154,40 +206,48 @@ def main() -> None:
     parser.add_argument("python", help="the interpreter of the other build")
     parser.add_argument("--name", default="", help="what the other build is, such as its commit")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--only", type=re.compile, default="", metavar="REGEX", help="only rows such as 'event: log loss'"
+    )
+    parser.add_argument("--result", default="before_after", help="the name of the file of results")
     parser.add_argument("--measure", nargs=2, metavar=("KIND", "WORK"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    kinds = {"time": TIMES, "memory": MEMORY}
     if options.measure:
         kind, work = options.measure
-        print(json.dumps(kinds[kind][work]()))
+        print(json.dumps(KINDS[kind][work]()))
         return
+    chosen = [
+        (kind, work) for kind, works in KINDS.items() for work in works if re.search(options.only, f"{kind}: {work}")
+    ]
+    if any(kind == "command" for kind, _ in chosen):
+        from benchmarks.versus import data
+
+        data.prepare(FILES)
     machine = describe_machine()
     log(show_machine(machine))
     rows = []
-    for kind, works in kinds.items():
-        for work in works:
-            found: dict[str, list[float]] = {"before": [], "after": []}
-            for _ in range(options.rounds if kind == "time" else 1):
-                for who, python in (("before", options.python), ("after", sys.executable)):
-                    found[who].append(measured(python, kind, work))
-            best = {who: min(each) for who, each in found.items()}
-            rows.append({"kind": kind, "work": work, **best, "ratio": best["after"] / best["before"], "all": found})
-            log(f"  {kind} of {work}: {best['before']:.3g} before, {best['after']:.3g} after")
-    unit = {"time": 1e6, "memory": 1.0}
+    for kind, work in chosen:
+        found: dict[str, list[float]] = {"before": [], "after": []}
+        for _ in range(1 if kind == "memory" else options.rounds):
+            for who, python in (("before", options.python), ("after", sys.executable)):
+                found[who].append(measured(python, kind, work))
+        best = {who: min(each) for who, each in found.items()}
+        rows.append({"kind": kind, "work": work, **best, "ratio": best["after"] / best["before"], "all": found})
+        log(f"  {kind}: {work}: {best['before']:.3g} before, {best['after']:.3g} after")
     print(
         table(
             ("work", "before", "after", "ratio"),
             [
                 [
                     f"{row['kind']}: {row['work']}",
-                    *(f"{unit[row['kind']] * row[who]:.2f}" for who in ("before", "after")),
+                    *(f"{UNITS[row['kind']] * row[who]:.2f}" for who in ("before", "after")),
                     f"{row['ratio']:.2f}",
                 ]
                 for row in rows
             ],
         )
     )
-    log(f"wrote {write_json('before_after', {'machine': machine, 'before': options.name, 'rows': rows})}")
+    log(f"wrote {write_json(options.result, {'machine': machine, 'before': options.name, 'rows': rows})}")
 
 
 if __name__ == "__main__":
