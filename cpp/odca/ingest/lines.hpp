@@ -52,7 +52,7 @@ bool attempt(std::string_view line, bool skip_bad, Block& block, Read&& read, Fo
 // Calls read(line) for each line, as above.
 template <class Read, class Forget>
 void read_lines(std::string_view text, Quoting quoting, bool skip_bad, Block& block, Read&& read, Forget&& forget) {
-  if (text.find('"') == text.npos) quoting = {};  // as in most text, whose lines end sooner found
+  if (quoting.on() && text.find('"') == text.npos) quoting = {};  // as in most text, whose lines end sooner found
   for (std::size_t at = 0; at < text.size();) {
     std::uint32_t breaks = 0;
     const std::string_view line = next_line(text, at, quoting, breaks);
