@@ -8,9 +8,11 @@
 #include <atomic>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "odca/experts/mixture.hpp"
+#include "odca/features/vocabulary.hpp"
 #include "odca/learner/learner.hpp"
 #include "support.hpp"
 
@@ -91,6 +93,26 @@ TEST_CASE("a child process refuses a model that another thread was changing") {
                      }) == 1);
              });
   CHECK(in_child([&] { gate.only_writer(); }) == 0);  // and the parent knows nothing of it
+}
+
+TEST_CASE("a child process can use names that another thread only looked at") {
+  odca::text::Vocabulary names;
+  const std::string name = "a";
+  names.restore(name, {1});
+  std::atomic<bool> looking = false, done = false;
+  std::thread other([&] {
+    names.each([&](std::string_view) {
+      looking = true;
+      while (!done) std::this_thread::yield();
+    });
+  });
+  while (!looking) std::this_thread::yield();
+  CHECK(in_child([&] {
+          if (names.size() != 1) _exit(2);
+          names.restore(name, {1});
+        }) == 0);
+  done = true;
+  other.join();
 }
 
 TEST_CASE("threads that waited in the parent are forgotten in the child") {

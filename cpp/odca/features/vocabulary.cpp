@@ -37,6 +37,7 @@ NameTable names_from(std::string_view bytes, const std::vector<std::int64_t>& en
 
 void Vocabulary::restore(std::string_view bytes, const std::vector<std::int64_t>& ends) {
   auto names = std::make_shared<const NameTable>(names_from(bytes, ends));
+  const std::scoped_lock changing(changing_);
   const std::scoped_lock all(names_);
   const std::scoped_lock pointer(pointer_);
   base_ = std::move(names);
@@ -53,6 +54,7 @@ std::vector<std::int64_t> Vocabulary::ends() const {
 
 // The fresh names become known to all.
 void Vocabulary::settle() {
+  const std::scoped_lock changing(changing_);
   const std::scoped_lock all(names_);
   settle_all();
 }

@@ -50,6 +50,8 @@ class Vocabulary {
   // Where the new names of a block are among all; -1 for those that are not there. If it is to `grow`, they are added in their order:
   // blocks that come in the stream's order number the names as one block of the whole text would.
   std::vector<std::int32_t> absorb(const Block& block, bool grow) {
+    std::unique_lock changing(changing_, std::defer_lock);
+    if (grow) changing.lock();
     const std::scoped_lock all(names_);
     const NameTable& names = block.names;
     std::vector<std::int32_t> places(static_cast<std::size_t>(names.size()));
@@ -60,7 +62,7 @@ class Vocabulary {
       if (k + ahead < names.size()) base_->fetch_bytes(names.hash(k + ahead));
       places[static_cast<std::size_t>(k)] = place_of(names.hash(k), names[k], grow);
     }
-    if (fresh_.size() > least_fresh && fresh_.size() > base_->size() / 16) settle_all();
+    if (grow && fresh_.size() > least_fresh && fresh_.size() > base_->size() / 16) settle_all();
     return places;
   }
 
@@ -91,8 +93,10 @@ class Vocabulary {
   // A table that others may read, and the names that came since it was made.
   std::shared_ptr<const NameTable> base_ = std::make_shared<const NameTable>();
   NameTable fresh_;
-  mutable FairMutex names_;    // around all of this, while it is read or changed
-  mutable FairMutex pointer_;  // around changes of the pointer: threads that parse do not wait for the names of a block
+  FairMutex changing_;  // around every change, before the others: those say in a child whether it was cut short
+  mutable FairMutex names_{changing_};  // around all of this, while it is read or changed
+  mutable FairMutex pointer_{
+      changing_};  // around uses of the pointer: threads that parse do not wait for the names of a block
 };
 
 }  // namespace odca::text
