@@ -190,6 +190,14 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("lines", [](const Block& b) { return b.lines; })
       .def_prop_ro("bytes", [](const Block& b) { return b.bytes; })
       .def(
+          "part",
+          [](const Block& block, std::int64_t first, std::int64_t last) {
+            if (first < 0 || last < first || last > block.size())
+              throw InputError("a part begins and ends inside the block");
+            return block.part(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+          },
+          nb::arg("first"), nb::arg("last"))
+      .def(
           "keep",
           [](Block& block, const Vector<std::uint8_t>& kept) {
             if (kept.shape(0) != static_cast<std::size_t>(block.size()))

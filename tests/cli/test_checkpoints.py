@@ -288,7 +288,7 @@ def test_a_signal_ends_the_training_after_a_block_and_saves_it(train, tmp_path: 
 def test_a_second_signal_ends_the_training_at_once(tmp_path: Path) -> None:
     program = (
         "import sys, time, odca.cli; from odca.stream.model import StreamModel; learn = StreamModel.learn\n"
-        "def slow(self, block): learn(self, block); print('learning', flush=True); time.sleep(60)\n"
+        "def slow(self, block, **how): learn(self, block, **how); print('learning', flush=True); time.sleep(60)\n"
         "StreamModel.learn = slow; sys.exit(odca.cli.main(sys.argv[1:]))"
     )
     words = ["train", write(tmp_path / "a.vw", VW), "-o", str(tmp_path / "model"), "--quiet"]

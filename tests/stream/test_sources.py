@@ -466,11 +466,9 @@ def test_wait_says_whether_there_is_more_data(tmp_path: Path) -> None:
         assert source.skip(4, UNSEEN) == b"two\n"
 
 
-def test_following_compressed_files_or_standard_input_is_refused(tmp_path: Path) -> None:
+def test_following_compressed_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StreamError, match="compressed with gzip and cannot be followed"):
         open_bytes(file_of(tmp_path, gzip.compress(TEXT)), follow=True)
-    with pytest.raises(ValueError, match="standard input is not a regular file and cannot be followed"):
-        open_bytes("-", follow=True)
 
 
 def test_ctrl_c_ends_following_at_once(tmp_path: Path) -> None:

@@ -2,6 +2,30 @@
 
 namespace odca::text {
 
+namespace {
+
+template <class T>
+std::vector<T> range(const std::vector<T>& all, std::size_t first, std::size_t last) {
+  return {all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(last)};
+}
+
+}  // namespace
+
+Block Block::part(std::size_t first, std::size_t last) const {
+  Block out;
+  const auto begin = static_cast<std::size_t>(rows.start[first]), end = static_cast<std::size_t>(rows.start[last]);
+  out.rows.start = range(rows.start, first, last + 1);
+  for (auto& start : out.rows.start) start -= static_cast<std::int32_t>(begin);
+  out.rows.index = range(rows.index, begin, end), out.rows.value = range(rows.value, begin, end);
+  out.label = range(label, first, last), out.label_text = range(label_text, first, last);
+  out.line = range(line, first, last);
+  if (!tag.empty()) out.tag = range(tag, first, last);
+  out.weight = weight.part(first, last), out.offset = offset.part(first, last);
+  out.time = time.part(first, last), out.group = group.part(first, last);
+  out.width = width, out.known = known, out.label_names = label_names;
+  return out;
+}
+
 void Block::keep(const std::vector<std::uint8_t>& kept) {
   std::size_t row = 0, entry = 0;
   for (std::size_t from = 0; from < kept.size(); ++from) {

@@ -47,6 +47,13 @@ class OptionalNumbers {
   void keep_first(std::size_t rows) {
     if (!values_.empty()) values_.resize(rows);
   }
+  OptionalNumbers part(std::size_t first, std::size_t last) const {
+    OptionalNumbers out(otherwise_);
+    if (!values_.empty())
+      out.values_.assign(values_.begin() + static_cast<std::ptrdiff_t>(first),
+                         values_.begin() + static_cast<std::ptrdiff_t>(last));
+    return out;
+  }
   void fill(std::size_t rows) {
     if (!values_.empty()) values_.resize(rows, otherwise_);
   }
@@ -90,6 +97,9 @@ struct Block {
 
   std::int64_t size() const { return rows.size(); }
   std::int32_t n_known() const { return known ? known->size() : 0; }
+
+  // The events from `first` to before `last`, with nothing about bad lines. The names of the text are resolved.
+  Block part(std::size_t first, std::size_t last) const;
 
   // Only the events that are marked stay. `kept` has an entry for each.
   void keep(const std::vector<std::uint8_t>& kept);

@@ -45,6 +45,16 @@ def add_model_output_option(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
+def add_prediction_options(parser: "argparse._ActionsContainer") -> None:
+    """Add --proba, --raw and --no-names: the form of predictions."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--proba", action="store_true", help="print the probabilities of all classes, separated by tabs")
+    group.add_argument("--raw", action="store_true", help="print margins, before they become classes or probabilities")
+    parser.add_argument(
+        "--no-names", dest="names", action="store_false", help="print no header line with the names of the classes"
+    )
+
+
 def add_printing_options(parser: argparse.ArgumentParser, *, table: bool = False, quiet: str = "") -> None:
     """Add --json, and --table and --quiet if they are wanted; `quiet` is the help of the latter."""
     if table:

@@ -6,7 +6,7 @@ class, against the rest; `ExpertClassifier` uses the experts of the automatic mo
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
@@ -57,11 +57,13 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
         offset: Any = None,
         time: Any = None,
         features: npt.NDArray[Any] | None = None,
+        told: Callable[[RawPredictions], None] | None = None,
     ) -> list[ProgressRow]:
         """Learn from events in order; return the rows of the progress table that are due among them.
 
         classes: if these events bring new classes, all classes, to which `codes` then refer. declared: classes that may appear
-        later. features: the number of features of each event, for the rows. An error leaves the model unchanged. After an
+        later. features: the number of features of each event, for the rows. told: is called with the predictions, each from before its
+        event was learned. An error leaves the model unchanged. After an
         interruption it keeps the events that its learner has learned, unless there are new classes. One thread at a time may call
         this (`odca.models.turns`), while others read.
         """
@@ -80,6 +82,8 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
             if classes is not None and learned:
                 self._after_an_interruption(classes, np.asarray(codes)[:learned])
             raise
+        if told is not None:
+            told(predictions)
         if not self.metrics_by_output:
             return []
         return self.score(self.metrics, predictions, codes, known_from, sample_weight=sample_weight, features=features)

@@ -1,6 +1,7 @@
 """The regression that every interface uses: a learner of numbers with progressive scores."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,15 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         offset: Any = None,
         time: Any = None,
         features: npt.NDArray[Any] | None = None,
+        told: Callable[[Array], None] | None = None,
     ) -> list[ProgressRow]:
-        """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's progress table."""
+        """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's progress table.
+
+        told: is called with the margins, each from before its event was learned.
+        """
         margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time)
+        if told is not None:
+            told(margins)
         rows = add_all([
             self._adding(metrics, margins[:, k], y[:, k], sample_weight, features)
             for k, metrics in enumerate(self.metrics_by_output)

@@ -27,23 +27,29 @@ class Checkpoint(Savable):
     """The number of lines skipped so far."""
     request: dict[str, Any]
     """The options of the training, which must be the same when it is resumed."""
+    predicted: int = 0
+    """The number of bytes of the predictions written so far."""
 
     kind = "Checkpoint"
 
     def saved(self) -> ModelFile:
         """The contents of the checkpoint's file."""
         options = {"position": asdict(self.position), "bad_lines": self.bad_lines, "request": self.request}
+        if self.predicted:
+            options["predicted"] = self.predicted
         return ModelFile(self.kind, options, {}, {"model": self.model.saved()})
 
     @classmethod
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
         """Return the checkpoint of a file. ValueError (or a similar error) if it is invalid."""
         position, bad_lines = Position(**saved.options["position"]), saved.options["bad_lines"]
-        if not all(type(each) is int for each in (position.file, position.offset, position.line, bad_lines)):
+        predicted = saved.options.get("predicted", 0)
+        if not all(type(each) is int for each in (position.file, position.offset, position.line, bad_lines, predicted)):
             raise ValueError("its position in the stream is not a number.")
         if not all(type(each) is str for each in (position.digest, position.earlier)):
             raise ValueError("the checksum of its data is not text.")
-        return cls(StreamModel.restored(saved.parts["model"], loss), position, bad_lines, saved.options["request"])
+        model = StreamModel.restored(saved.parts["model"], loss)
+        return cls(model, position, bad_lines, saved.options["request"], predicted)
 
     @classmethod
     def find(cls, path: str | os.PathLike[str], request: dict[str, Any]) -> "Checkpoint | None":

@@ -1,7 +1,8 @@
 """A model that is trained on files: with the schema of the files, the names of features, and the labels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -35,6 +36,8 @@ OPTIONS_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_st
 Labels: TypeAlias = npt.NDArray[Any]
 """Numbers (float64), or the codes of classes (int32): their positions in `classes`."""
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
+Told: TypeAlias = Callable[[Any], None]
+"""Called with raw predictions: RawPredictions of classes, or an array of margins."""
 
 
 class _ClassCodes:
@@ -142,11 +145,12 @@ class StreamModel(TakesTurns):
     # Learning
 
     @in_turn
-    def learn(self, block: Block) -> list[ProgressRow]:
+    def learn(self, block: Block, *, told: Told | None = None) -> list[ProgressRow]:
         """Learn from the events of a block, in order; return the rows of the progress table that are due among them.
 
         Events without a label are removed from the block and counted in `unlabelled`: they are there to be predicted. EventError,
-        without learning any event, if another one cannot be learned.
+        without learning any event, if another one cannot be learned. `told` is called with the raw predictions for those that are
+        learned, each from before it was.
         """
         block.drop_unlabelled()
         self.require_learnable(block)
@@ -155,6 +159,7 @@ class StreamModel(TakesTurns):
             "offset": block.offset,
             "time": block.time if self.options.uses_time else None,
             "features": np.diff(block.rows.indptr),
+            "told": told,
         }
         try:
             if isinstance(self.model, Regressor):
@@ -198,10 +203,14 @@ class StreamModel(TakesTurns):
         z, y = np.broadcast_arrays(np.asarray(margins, np.float64), np.asarray(labels, np.float64))
         return np.asarray(self._loss.value(np.ravel(z), np.ravel(y))).reshape(z.shape)
 
-    def learn_skipping_faulty(self, block: Block, bad: BadLines) -> list[ProgressRow]:
+    def learn_skipping_faulty(self, block: Block, bad: BadLines, *, told: Told | None = None) -> list[ProgressRow]:
         """Like `learn`, but events that cannot be learned are counted as bad and removed from the block."""
         self.drop_faulty(block, bad)
-        return without_refused(self.learn, block, bad)
+        return without_refused(partial(self.learn, told=told), block, bad)
+
+    def is_new(self, block: Block) -> npt.NDArray[np.bool_]:
+        """Which events of a block have no label, or one of a class that is not known yet."""
+        return block.is_unlabelled if self.task == "numbers" else self.codes_of(block)[0] < 0
 
     def require_learnable(self, block: Block, *, learning: bool = True) -> None:
         """EventError for the first event that cannot be learned or, if not `learning`, cannot be evaluated."""
@@ -315,6 +324,11 @@ class StreamModel(TakesTurns):
             return self.model.margins(block.rows, offset=block.offset, answer=answer)
         except ValueError as error:
             raise self._located(error, block, "the prediction is not finite. Look for huge values.") from error
+
+    @property
+    def answer_while_learning(self) -> Answer:
+        """The answer for events that follow those learned last: a linear model has only one."""
+        return "steady" if self.options.auto is None else "live"
 
     @at_one_moment
     def predict(self, block: Block, wanted: Wanted = "label", *, answer: Answer = "steady") -> npt.NDArray[Any]:

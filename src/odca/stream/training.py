@@ -8,8 +8,9 @@ import time as clock
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Protocol, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from odca.metrics import ProgressRow
 from odca.models.options import Label, Memory, ModelOptions, OrAuto, Task
 from odca.penalties import Penalty, as_penalty
 from odca.stream.checkpoint import Checkpoint
-from odca.stream.model import StreamModel
+from odca.stream.model import StreamModel, Told
 from odca.stream.progress import ProgressLine
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE
@@ -39,6 +40,16 @@ FEW_VALUES = 10
 """So few different whole numbers may be names of classes."""
 Show = Callable[[list[ProgressRow]], None]
 """Called after each block, with the rows of the metrics' table that fall into it."""
+
+
+class Predictions(Protocol):
+    """Where predictions go that are made while a model is trained."""
+
+    def tell(self, block: Block, predictions: Any) -> None:
+        """Take the raw predictions for the events of a block, each from before its event was learned."""
+
+    def written(self) -> int:
+        """How many bytes were written, and are in the file now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,7 @@ class Training:
         on_error: OnError = "stop",
         saving: Saving | None = None,
         bad_before: int = 0,
+        predictions: Predictions | None = None,
     ) -> None:
         """`bad_before` counts the lines that were skipped before the stream begins."""
         self.model, self.stream = model, stream
@@ -92,6 +104,7 @@ class Training:
         self._skips, self._saving, self._bad_before = on_error == "skip", saving, bad_before
         self._saved_at, self._saved_events = clock.monotonic(), self.events_before
         self._classes = model.classes
+        self._predictions = predictions
 
     @property
     def events(self) -> int:
@@ -111,13 +124,47 @@ class Training:
             self._save(self._saving, block.position)
 
     def _learned(self, block: Block) -> list[ProgressRow]:
-        return self.model.learn_skipping_faulty(block, self.stream.bad) if self._skips else self.model.learn(block)
+        if self._predictions is None:
+            return self._learn(block)
+        rows: list[ProgressRow] = []
+        for part, is_new in self._parts(block):
+            if is_new:
+                self._predictions.tell(part, self.model.predict_raw(part, answer=self.model.answer_while_learning))
+            told = None if is_new else partial(self._predictions.tell, part)
+            rows += self._learn(part, told)
+        return rows
+
+    def _learn(self, block: Block, told: Told | None = None) -> list[ProgressRow]:
+        if self._skips:
+            return self.model.learn_skipping_faulty(block, self.stream.bad, told=told)
+        return self.model.learn(block, told=told)
+
+    def _parts(self, block: Block) -> Iterator[tuple[Block, bool]]:
+        """The events of a block in order: those that are learned, together; and those that the model predicts as it is.
+
+        These have no label, or are the first of their class: at its next event, the class is known.
+        """
+        is_unlabelled, is_new, classes = block.is_unlabelled, self.model.is_new(block), self.model.classes
+        first, end = 0, len(block)
+        while first < end:
+            if self.model.classes != classes:
+                is_new, classes = self.model.is_new(block), self.model.classes
+            new = bool(is_new[first])
+            if new and not is_unlabelled[first]:
+                length = 1
+            else:
+                differs = ~is_unlabelled[first:] if new else is_new[first:]
+                length = int(differs.argmax()) or end - first
+            yield block if length == end else block.part(first, first + length), new
+            first += length
 
     def _since_saved(self) -> tuple[int, float]:
         return self.model.metrics.events - self._saved_events, clock.monotonic() - self._saved_at
 
     def _save(self, saving: Saving, position: Position) -> None:
-        Checkpoint(self.model, position, self._bad_before + self.stream.bad.count, saving.request).save(saving.path)
+        written = 0 if self._predictions is None else self._predictions.written()
+        bad_lines = self._bad_before + self.stream.bad.count
+        Checkpoint(self.model, position, bad_lines, saving.request, written).save(saving.path)
         self._saved_at, self._saved_events = clock.monotonic(), self.model.metrics.events
 
     def remarks(self) -> Iterator[InputError]:

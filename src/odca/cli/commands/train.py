@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,16 @@ from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
 from odca.cli.option_types import reads_file, writes_file
-from odca.cli.shared_options import add_model_output_option, add_printing_options
+from odca.cli.shared_options import (
+    STANDARD_STREAM,
+    add_model_output_option,
+    add_prediction_options,
+    add_printing_options,
+)
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
+from odca.cli.views.predictions import PredictionFile
 from odca.cli.views.reading import show_reading
 
 if TYPE_CHECKING:
@@ -37,6 +44,7 @@ examples:
   odca train clicks.vw.gz -o model.safetensors
   odca train houses.csv --label price -o model.safetensors --loss huber:10
   odca train 'logs/*.jsonl.zst' --label click --bits 22 --interact user ad --window half-life:7d --time at -o m.safetensors
+  odca train clicks.vw -o model.safetensors --predictions clicks.predictions --proba
   zcat big.svm.gz | odca train - -o model.safetensors --checkpoint state.safetensors --every 1000000 --resume
 """
 FINISHES = True
@@ -69,6 +77,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow", action="store_true", help="wait for more data at the end of the last file, until Ctrl-C"
     )
+    group = parser.add_argument_group("predictions")
+    writes_file(
+        group.add_argument(
+            "-p",
+            "--predictions",
+            metavar="FILE",
+            help="write the prediction for each event to this file, made before the event was learned; - is standard output",
+        )
+    )
+    add_prediction_options(group)
     add_printing_options(parser, table=True, quiet="print no table and no summary, only warnings")
     parser.set_defaults(result_in_file=True)
 
@@ -110,6 +128,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train and save the model; return the exit code."""
     _check(arguments)
+    arguments.data_on_stdout = arguments.predictions == STANDARD_STREAM
     training = _Training(arguments)
     code = training.run()
     training.model.save(arguments.output)
@@ -123,7 +142,15 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
     if arguments.resume and arguments.checkpoint is None:
         raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
-    for option, path in (("--output", arguments.output), ("--checkpoint", arguments.checkpoint)):
+    for option, given in (("--proba", arguments.proba), ("--raw", arguments.raw), ("--no-names", not arguments.names)):
+        if given and arguments.predictions is None:
+            raise argparse.ArgumentTypeError(
+                f"argument {option}: is about predictions. Add --predictions, where they go"
+            )
+    files = {"--output": arguments.output, "--checkpoint": arguments.checkpoint}
+    if arguments.predictions != STANDARD_STREAM:
+        files["--predictions"] = arguments.predictions
+    for option, path in files.items():
         if path is not None:
             _require_writable(option, Path(path))
     if arguments.initial is not None:
@@ -167,6 +194,7 @@ class _Training:
         if arguments.resume and self._saving is not None:
             found = Checkpoint.find(self._saving.path, self._saving.request)
         self._bad_before = 0 if found is None else found.bad_lines
+        self._predicted_before = 0 if found is None else found.predicted
         self._stream: Stream | None
         if found is not None:
             self._mode = _mode_of(found.model, "as before the interruption")
@@ -229,10 +257,15 @@ class _Training:
         from odca.stream.training import Training  # noqa: PLC0415 - after parsing
 
         table, arguments = self._output.table(COLUMNS), self._arguments
-        training = Training(
-            self.model, stream, on_error=arguments.on_error, saving=self._saving, bad_before=self._bad_before
-        )
-        with self._output.progress(stream.total) as live:
+        with self._predictions() as predictions, self._output.progress(stream.total) as live:
+            training = Training(
+                self.model,
+                stream,
+                on_error=arguments.on_error,
+                saving=self._saving,
+                bad_before=self._bad_before,
+                predictions=predictions,
+            )
 
             def show(rows: "list[ProgressRow]") -> None:
                 if arguments.quiet:
@@ -243,6 +276,14 @@ class _Training:
 
             training.learn(show, stops=lambda: bool(INTERRUPTS.arrived))
         self._remarks = [] if arguments.task is not None else list(training.remarks())
+
+    def _predictions(self) -> "AbstractContextManager[PredictionFile | None]":
+        """Where predictions go, if they are wanted."""
+        if self._arguments.predictions is None:
+            return nullcontext()
+        if self._arguments.proba and self.model.task == "numbers":
+            raise argparse.ArgumentTypeError("argument --proba: the labels are numbers, which have no probabilities")
+        return PredictionFile(self.model, self._arguments, self._predicted_before)
 
     def show_summary(self) -> None:
         """Print what was learned and how well it predicted."""
@@ -328,7 +369,7 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments that determine the model: all but those about output and saving."""
     aside = {
         *("given", "output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"),
-        "result_in_file",
+        *("result_in_file", "data_on_stdout", "predictions", "proba", "raw", "names"),
     }
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 

@@ -134,6 +134,10 @@ class Block:
         for name in ("X", "y", "tag", "is_unlabelled"):
             self.__dict__.pop(name, None)
 
+    def part(self, first: int, last: int) -> "Block":
+        """The events from `first` to before `last`, as a block of their own."""
+        return Block(self.rows.part(first, last), self._chunk, self._lines_before)
+
     def drop_unlabelled(self) -> None:
         """Remove the events without a label, and count them."""
         unlabelled = self.is_unlabelled

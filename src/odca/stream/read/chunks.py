@@ -26,9 +26,12 @@ SIZE = 2 << 20
 START_SMALL = 16  # the first chunk of a file is smaller by this factor, so that parsing can start early
 LONGEST_LINE = 16 << 20
 SHORTEST_LIMIT = 4  # the least max_line, which holds a byte order mark
-LINE_TIMEOUT = 0.05  # seconds that a line is held back for others, if they arrive slowly
+LINE_TIMEOUT = 0.05  # seconds that a line is held back for others, as long as they keep arriving
+PAUSE = 0.001  # seconds without further data after which it is held back no longer
 UTF8_MARK = b"\xef\xbb\xbf"
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # UTF-16, or UTF-32
+SAMPLE_SECONDS = 1.0
+"""So long the first lines are waited for, from which it is found out how to read the rest."""
 NOTHING: Bytes = np.empty(0, np.uint8)
 
 
@@ -73,7 +76,8 @@ class Chunks(Closing):
     follow:      wait for more data at the end of the last file (see `open_bytes`), until `stop`. If another file takes its
                  place, that one continues with the same number, from offset 0, with `first` set.
     size:        the approximate size of a chunk in bytes; the first ones are smaller, so that parsing can start early. Lines that arrive
-                 slowly, in a pipe or in a followed file, are delivered after a twentieth of a second, however few there are.
+                 slowly, in a pipe or in a followed file, are delivered when none has followed for a millisecond, and after a twentieth of
+                 a second at the latest, however few there are.
     max_line:    the greatest length of a line in bytes, without its newline. A longer one is left out and gives a fault. Memory is
                  bounded by a few times the larger of `size` and this.
     delimiters:  those between which a field may be quoted, so that a newline in it does not end the line (see quotes.hpp); none if quotes
@@ -118,11 +122,11 @@ class Chunks(Closing):
         self._opened: tuple[ByteSource, _Cutter] | None = None  # the first file, once it was looked at
         self._all = self._generate()
 
-    def head(self, size: int, lines: int) -> Head:
-        """The first lines, without consuming them: about `size` bytes or `lines` lines, if they arrive soon, and at least two."""
+    def head(self, size: int, lines: int, *, seconds: float = SAMPLE_SECONDS) -> Head:
+        """The first lines, without consuming them: about `size` bytes or `lines` lines, if they arrive in so many seconds, and at least one."""
         if self._opened is None:
             self._opened = self._open(self._start.file, self._start)
-        return self._opened[1].head(size, lines)
+        return self._opened[1].head(size, lines, seconds)
 
     @property
     def delimiters(self) -> str:
@@ -223,11 +227,11 @@ class _Cutter:
         self._begun = False
         self._new_buffer(self._size)
 
-    def head(self, size: int, lines: int) -> Head:
+    def head(self, size: int, lines: int, seconds: float) -> Head:
         """The first lines; see `Chunks.head`."""
         self._begin()
         read = self._buffer[: self._filled].tobytes()
-        return self._source.peek(read, size, lines, longest=self._largest, delimiters=self._delimiters)
+        return self._source.peek(read, size, lines, seconds=seconds, longest=self._largest, delimiters=self._delimiters)
 
     def quote(self, delimiters: str) -> None:
         """Set the delimiters between which a field may be quoted, before the first chunk is taken."""
@@ -325,7 +329,7 @@ class _Cutter:
             if self._line_end:
                 now = time.monotonic()
                 until = until or now + LINE_TIMEOUT
-                if not self._source.wait(max(0.0, until - now)):
+                if now > until or not self._source.wait(PAUSE):
                     return
             self._read()
 

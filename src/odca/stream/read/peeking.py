@@ -8,7 +8,6 @@ from odca.stream.read.decompression import PIECE
 from odca.stream.read.errors import StreamError
 from odca.stream.read.sources import ByteSource
 
-TIMEOUT = 1.0  # seconds to wait for more of the first lines
 FEW_LINES = 20  # they are worth some more bytes: labels and columns look different in a single row
 FEWEST_LINES = 2  # a header and a row
 
@@ -29,13 +28,13 @@ class PeekableSource:
         self._ahead = memoryview(b"")
         self._end: Exception | bool = False  # whether the data ended after that, or the error
 
-    def peek(self, read: bytes, size: int, lines: int, *, longest: int, delimiters: str) -> Head:
+    def peek(self, read: bytes, size: int, lines: int, *, seconds: float, longest: int, delimiters: str) -> Head:
         """The first lines, of which the bytes `read` were read already: about `size` bytes or `lines` lines.
 
         If lines are long, they are 20 lines or `longest` bytes, or the first two lines, unless these are longer than `longest`. Fewer if
-        they do not arrive soon, but at least one.
+        they do not arrive in so many seconds, but at least one.
         """
-        data, until = bytearray(read) + self._ahead, time.monotonic() + TIMEOUT
+        data, until = bytearray(read) + self._ahead, time.monotonic() + seconds
         found = _Lines(lines, delimiters)
         found.look_at(data)
         piece = memoryview(bytearray(PIECE))

@@ -122,10 +122,15 @@ class Closing(ABC):
 class _Raw:
     """An open file or pipe, with its bytes as they are on the disk."""
 
-    def __init__(self, path: str, stopped: StopFlag) -> None:
+    def __init__(self, path: str, stopped: StopFlag, *, follow: bool) -> None:
         self.path = path
         self.stopped = stopped
-        self._file = io.FileIO(0, closefd=False) if path == STANDARD_INPUT else io.FileIO(path)
+        if path == STANDARD_INPUT:
+            self._file = io.FileIO(0, closefd=False)
+        elif follow and Path(path).is_fifo():
+            self._file = io.FileIO(os.open(path, os.O_RDWR))  # a pipe never ends for its writers, of whom this is one
+        else:
+            self._file = io.FileIO(path)
         about = self.status()
         self.regular = stat.S_ISREG(about.st_mode)
         self._begin = os.lseek(self._file.fileno(), 0, os.SEEK_CUR) if self.regular else 0
@@ -328,23 +333,21 @@ def open_bytes(
     With `follow`, the source waits for more data at the end of the file, like `tail -F`. If the file is truncated, or another
     file takes its name (log rotation), the source ends, with `replaced` set, after everything written to the old file
     was read. To read the new one from its beginning, open the path again. As with `tail -F`, a file that is truncated and
-    exceeds its former size a tenth of a second later goes unnoticed.
+    exceeds its former size a tenth of a second later goes unnoticed. A named pipe does not end when its writer does: the next one is
+    waited for. Standard input ends where its writer ends it.
 
     Setting `stopped` ends all waiting for more data, as if that were the end.
     """
     if compression not in COMPRESSIONS:
         raise ValueError(f"compression must be one of {', '.join(COMPRESSIONS)}; got {compression!r}.")
-    raw = _Raw(os.fspath(path), StopFlag() if stopped is None else stopped)
+    raw = _Raw(os.fspath(path), StopFlag() if stopped is None else stopped, follow=follow)
+    grows = follow and raw.regular and raw.path != STANDARD_INPUT
     try:
-        if follow and not (raw.regular and raw.path != STANDARD_INPUT):
-            raise ValueError(
-                f"{shown(raw.path)} is not a regular file and cannot be followed. It is read as data arrive in any case."
-            )
         if compression == "auto":
             compression = recognised(raw.peek(undecided), raw.path)
         if compression == PLAIN:
-            return _Followed(raw) if follow else ByteSource(raw)
-        if follow:
+            return _Followed(raw) if grows else ByteSource(raw)
+        if grows:
             raise StreamError(
                 f"the file is compressed with {compression} and cannot be followed. Follow the plain file, or read this"
                 " one to its end.",

@@ -11,7 +11,7 @@ from odca.features.records import as_events
 from odca.features.spec import Features, Kind
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, column_tallies, wanted, with_guessed
 from odca.stream.read.blocks import Block
-from odca.stream.read.chunks import LONGEST_LINE, SIZE, Chunk, Chunks
+from odca.stream.read.chunks import LONGEST_LINE, PAUSE, SAMPLE_SECONDS, SIZE, Chunk, Chunks
 from odca.stream.read.errors import StreamError
 from odca.stream.read.findings import Findings
 from odca.stream.read.guessing import dated, key_tallies
@@ -140,7 +140,7 @@ def open(
     labelled: False for data to predict: columns with a role in `schema` may be missing, except the offset.
     vocabulary, grow: the names of features so far, and whether new names are added or ignored.
     on_error: "stop" raises a StreamError at the first line that cannot be read, "skip" counts such lines in `bad`.
-    follow: at the end of the last file, wait for more data until `stop` is called.
+    follow: at the end of the last file, wait for more data until `stop` is called; for the next writer of a named pipe.
     start: the `position` of an earlier block, after which the stream starts.
     threads: the number of threads that parse (default: one per core). The result does not depend on it.
     """
@@ -274,13 +274,15 @@ def _look_at_text(chunks: Chunks, found: Sequence[str], format_: str, begin: Pos
     delimiters = DELIMITERS if wish.delimiter is None else wish.delimiter
     if (format_ if schema is None else schema.format) == "csv" and wish.quoted:
         chunks.delimiters = delimiters if schema is None else schema.delimiter
-    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
+    # How to read them is known, or nearly: whoever waits for an answer to the first line gets it.
+    seconds = SAMPLE_SECONDS if wish.known is None else PAUSE
+    head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES, seconds=seconds)
     try:
         if schema is None:
             kind = format_ if format_ != "auto" else recognise_format(found[0], head.data, quoted=wish.quoted)
             if kind == "csv" and wish.quoted and not chunks.delimiters:
                 chunks.delimiters = delimiters
-                head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES)
+                head = chunks.head(SAMPLE_BYTES, SAMPLE_LINES, seconds=seconds)
             schema, tallies = _schema_of(kind, head.data, found[0], wish.completed())
     except ValueError as error:
         raise head.error or error from error

@@ -1,0 +1,152 @@
+"""Predictions as lines of text."""
+
+import argparse
+import contextlib
+import io
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from odca.cli.shared_options import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from odca.models.classifier import RawPredictions
+    from odca.stream import Block
+    from odca.stream.model import StreamModel, Wanted
+    from odca.validation.arrays import Array
+
+ON_ONE_LINE = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
+"""Keeps a prediction on one line, even if a name contains a line break."""
+
+
+class PredictionLines:
+    """Predictions as lines, in the form that the arguments ask for. With --proba, a line with the names of the classes comes first, and
+    again whenever there is a new class.
+    """
+
+    def __init__(self, model: "StreamModel", arguments: argparse.Namespace) -> None:
+        self._model, self._arguments = model, arguments
+        self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
+        self._name_classes()
+        self.events = 0
+        """The number of events so far."""
+        self.features = 0
+        """The number of their features that the model knows."""
+
+    def lines(self, block: "Block", predictions: "RawPredictions | Array") -> Iterator[str]:
+        """The lines of a block."""
+        if self._model.classes != self._classes:
+            self._name_classes()
+        self.events += len(block)
+        self.features += int(block.rows.indptr[-1])
+        tags = block.tag or [""] * len(block)
+        if self._arguments.json:
+            return self._objects(predictions, tags)
+        return self._texts(predictions, tags, tagged=block.tag is not None)
+
+    def _name_classes(self) -> None:
+        from odca.models.options import label_text  # noqa: PLC0415 - after parsing
+
+        self._classes = self._model.classes
+        self._names = [label_text(each) for each in self._classes]
+        self._shown_names = [name.translate(ON_ONE_LINE) for name in self._names]
+        self._header = self._arguments.names and not self._arguments.json
+
+    def _texts(self, predictions: "RawPredictions | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
+        texts, between = self._labels(predictions), " "
+        if self._wanted != "label":
+            values = self._model.shown(predictions, self._wanted)
+            texts = map(repr, values.tolist())
+            if values.ndim == 2:
+                texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
+                if self._header:
+                    self._header = False
+                    yield "\t".join([*self._shown_names, *(["tag"] if tagged else [])]) + "\n"
+        shown = (tag.translate(ON_ONE_LINE) for tag in tags)
+        yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
+
+    def _labels(self, predictions: "RawPredictions | Array") -> Iterator[str]:
+        predicted = self._model.predicted(predictions).tolist()
+        return (self._shown_names[int(code)] for code in predicted) if self._names else map(repr, predicted)
+
+    def _objects(self, predictions: "RawPredictions | Array", tags: list[str]) -> Iterator[str]:
+        model = self._model
+        columns: dict[str, list[Any]] = {
+            "prediction": [_plain(each) for each in model.shown(predictions, "label").tolist()]
+        }
+        if any(tags):
+            columns["tag"] = [tag or None for tag in tags]
+        if self._names:
+            columns["probabilities"] = self._by_class(model.shown(predictions, "probabilities"))
+        if self._arguments.raw:
+            raw = model.shown(predictions, "margins")
+            columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
+        encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for each line
+        for values in zip(*columns.values(), strict=True):
+            found = {
+                name: value for name, value in zip(columns, values, strict=True) if name != "tag" or value is not None
+            }
+            yield encode(found) + "\n"
+
+    def _by_class(self, values: "Array") -> list[dict[str, float]]:
+        return [dict(zip(self._names, each, strict=True)) for each in values.tolist()]
+
+
+def _plain(label: float | str) -> float | str | None:
+    """A label for JSON: whole numbers without a decimal point, and null for infinities and NaN."""
+    if isinstance(label, str):
+        return label
+    if not math.isfinite(label):
+        return None
+    return int(label) if label == int(label) and abs(label) < 1e15 else label
+
+
+class PredictionFile:
+    """The predictions that are made while a model is trained, in a file that grows; "-" is standard output.
+
+    A training that resumes continues the file after the first `begun` bytes: what was written after the checkpoint comes again.
+    """
+
+    def __init__(self, model: "StreamModel", arguments: argparse.Namespace, begun: int) -> None:
+        self._lines = PredictionLines(model, arguments)
+        self._is_stdout = arguments.predictions == STANDARD_STREAM
+        self._file: BinaryIO
+        if self._is_stdout:
+            self._file = sys.stdout.buffer
+        else:
+            self._file = Path(arguments.predictions).open("r+b" if begun else "wb")  # noqa: SIM115 - closed by __exit__
+            size = self._file.seek(0, io.SEEK_END)
+            if size < begun:
+                self._file.close()
+                raise ValueError(
+                    f"{arguments.predictions} has {size:,} bytes, but the checkpoint was made when it had {begun:,}. Put the file back, or "
+                    "start again without --resume."
+                )
+            self._file.truncate(begun)
+            self._file.seek(begun)
+
+    def tell(self, block: "Block", predictions: "RawPredictions | Array") -> None:
+        """Write the predictions for the events of a block."""
+        text = "".join(self._lines.lines(block, predictions)).encode()
+        with (
+            contextlib.suppress(BrokenPipeError) if self._is_stdout else contextlib.nullcontext()
+        ):  # the model is what counts
+            self._file.write(text)
+            self._file.flush()  # someone may wait for the answer
+
+    def written(self) -> int:
+        """How many bytes the file has; none are counted on standard output, which cannot be continued."""
+        return 0 if self._is_stdout else self._file.tell()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_stdout:
+            self._file.close()
