@@ -22,7 +22,7 @@ from hostile.outcome import Outcome
 CALLS = 25  # on one model
 NOT_OURS = re.compile(r"bad_cast|std::|object has no attribute|__init__\(\)")
 
-UNBOUNDED_RESULTS = ("objective", "dual_objective", "duality_gap", "refine", "predict_log_proba")
+UNBOUNDED_RESULTS = ("objective", "dual_objective", "duality_gap", "fit", "refine", "predict_log_proba")
 """What may be infinite, and is right then."""
 
 

@@ -66,6 +66,7 @@ def _try_all(
     os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy and scikit-learn are imported: a fork stops other threads
     tried: Try = getattr(importlib.import_module(module), name)
     warnings.filterwarnings("error", module="odca")
+    warnings.filterwarnings("ignore", "A column-vector y was passed")  # of a model that has one output now
     with Path(log).open("w") as file:
         faulthandler.enable(file)
         for number in numbers:

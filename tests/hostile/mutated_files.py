@@ -18,6 +18,7 @@ from hostile.mutations import mutated
 from hostile.outcome import Outcome
 from hostile.specimens import NAMES, Specimen, specimen
 from hostile.uses import data_of
+from odca.errors import InputError
 
 NOT_OURS = re.compile(r"bad_cast|std::|incompatible function arguments|nanobind|__init__\(\)|object has no attribute")
 UNBOUNDED = re.compile(r"(^|/)(clock|timeline\..*\.(node_)?(low|high))$")
@@ -52,6 +53,8 @@ def _fault_of(whole: Specimen, path: Path) -> str:
         return f"loading: {last_words()}"
     try:
         return _fault_of_loaded(model, whole, path)
+    except InputError as error:  # options of reading that are others now: this event does not fit them
+        return "" if "is at fault" in str(error) else f"using: {last_words()}"
     except Exception:  # noqa: BLE001 - the same
         return f"using: {last_words()}"
 

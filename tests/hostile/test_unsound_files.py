@@ -13,9 +13,11 @@ import pytest
 import scipy.sparse as sp
 
 import odca
+import odca.river
 from hostile.mutations import Contents
 from hostile.specimens import specimen
 from odca import AutoLearner, EventLearner, Hinge, Learner, SquaredError
+from odca.metrics import NumberMetrics
 from odca.models.auto_events import AutoEvents
 
 
@@ -288,3 +290,40 @@ def test_a_learner_that_counts_as_many_events_as_it_can_learns_no_more() -> None
     with pytest.raises(ValueError, match="more events than can be counted"):
         learner.learn(np.eye(1, 3), [1.0])
     assert learner == again
+
+
+@pytest.mark.parametrize("events", [0, 3])
+@pytest.mark.parametrize(
+    ("array", "place"), [("0.low", 40), ("0.high", 40), ("0.node_sum", 0), ("0.node_low", 0), ("0.node_high", 0)]
+)
+def test_a_smoothed_learner_with_a_past_that_has_no_events_is_refused(events: int, array: str, place: int) -> None:
+    learner = Learner(loss=Hinge(), penalty=odca.ElasticNet(0.1), rho=0.1, smoothing=0.9)
+    learner.learn(np.eye(1, 4).repeat(events, axis=0), [1.0] * events)
+    state = {name: values.copy() for name, values in learner.get_state().items()}
+    state[f"timeline.{array}"][place] = 1e160
+    with pytest.raises(ValueError, match="inconsistent"):
+        learner.set_state(state)
+
+
+def test_scores_of_labels_that_are_as_large_as_can_be_are_read_back() -> None:
+    metrics = NumberMetrics(lambda z, y: (np.asarray(z) - y) ** 2)
+    labels = np.array([1.7e308, -1.7e308, 1.7e308, 0.0, -1.7e308])
+    with np.errstate(over="ignore"):
+        metrics.add(labels, np.zeros(5), np.zeros(5))
+    assert NumberMetrics.from_arrays(metrics.as_arrays()) == metrics
+
+
+@pytest.mark.parametrize("kind", ["AutoClassifier", "ODCAClassifier"])
+def test_labels_of_few_bits_beside_large_ones_are_classes_like_others(kind: str) -> None:
+    model = getattr(odca.river, kind)()
+    for label in (1e300, np.float16(1.5), np.float32(2.5), np.float16(1.5), 1e300):
+        model.learn_one({"a": 1.0}, label)
+    assert set(model.predict_proba_one({"a": 1.0})) == {1e300, 1.5, 2.5}
+
+
+def test_a_file_of_an_automatic_classifier_with_weights_that_are_none_is_refused(path: Path) -> None:
+    model = odca.AutoClassifier().partial_fit(np.eye(2), [0, 1])
+    model.class_weight = 0.5
+    model.save(path)
+    with pytest.raises(ValueError, match="class_weight must be a dictionary or None"):
+        odca.load(path)

@@ -216,9 +216,15 @@ class Timeline {
         if (!all(*each, finite)) return false;
       for (const auto* each : {&level.low, &level.high, &level.node_low, &level.node_high})
         if (!all(*each, number)) return false;
-      if (!are_after_children(level.sum, now_ >> (bits * l))) return false;
+      if (!are_after_children(level, now_ >> (bits * l))) return false;
     }
-    return true;
+    if (!pieces_) return true;
+    const auto begins_with = [&](const auto& values, double none) {
+      return std::all_of(values.begin(), values.begin() + lanes_, [=](double x) { return x == none; });
+    };
+    const Level& events = levels_[0];  // the block's beginning holds none
+    return begins_with(events.node_sum, 0.0) && begins_with(events.node_low, infinity) &&
+           begins_with(events.node_high, -infinity);
   }
 
   // At least the sum of q over any of its events.
@@ -300,12 +306,16 @@ class Timeline {
   // The last event of the node of level l that holds this position; or the newest.
   Position end_of_node(Position position, std::size_t l) const { return std::min(position | below(l + 1), now_); }
 
-  // Whether these may be the sums of q over the events after each child: the later the child the fewer events, down to none.
-  bool are_after_children(const std::vector<double>& sum, std::size_t current) const {
-    for (std::size_t at = 0; at < sum.size(); ++at) {
-      const std::size_t child = at / lanes_;
+  // Whether these may be the sum of q over the events after each child, and its bounds: the later the child the fewer events, down to none.
+  bool are_after_children(const Level& level, std::size_t current) const {
+    for (std::size_t at = 0; at < level.sum.size(); ++at) {
+      const std::size_t child = at / lanes_, next = at + lanes_;
       const bool is_last = child % fan == fan - 1 || child >= current;
-      if (is_last ? sum[at] != 0.0 : !(sum[at] >= sum[at + lanes_])) return false;
+      if (level.sum[at] < (is_last ? 0.0 : level.sum[next]) || (is_last && level.sum[at] > 0.0)) return false;
+      if (!pieces_) continue;
+      if (level.low[at] > (is_last ? infinity : level.low[next]) || (is_last && level.low[at] < infinity)) return false;
+      if (level.high[at] < (is_last ? -infinity : level.high[next]) || (is_last && level.high[at] > -infinity))
+        return false;
     }
     return true;
   }

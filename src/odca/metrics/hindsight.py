@@ -94,7 +94,7 @@ class LabelSummary:
         return at, known
 
     def _tabulate(self) -> None:
-        span = self._cells[-1] - self._cells[0] + 1.0
+        span = float(self._cells[-1]) - float(self._cells[0]) + 1.0
         self._places = np.full(
             0 if self.is_exact or span > LONGEST_TABLE else int(span) + 1, -1
         )  # the last is for others

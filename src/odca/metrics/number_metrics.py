@@ -82,7 +82,7 @@ class NumberMetrics(Metrics):
         weights, losses = self._progress.add(loss, np.abs(error), c)
         if len(label):
             with np.errstate(over="ignore", invalid="ignore"):
-                self._squares = float(running_sum(self._squares, c * error * error)[-1])
+                self._squares = _last(running_sum(self._squares, c * error * error))
                 self._compare_to_baselines(label, c, weights)
             self._labels.add(label, c)
         return begin, weights, losses
@@ -93,14 +93,15 @@ class NumberMetrics(Metrics):
         matter = weights > 0.0
         means = np.where(matter, self._first + moments / np.where(matter, weights, 1.0), 0.0)
         spreads = np.where(matter[:-1], c * (label - means[:-1]) * (label - means[1:]), 0.0)
-        self._moment, self._spread = float(moments[-1]), float(running_sum(self._spread, spreads)[-1])
+        self._moment, self._spread = _last(moments), _last(running_sum(self._spread, spreads))
         before = np.empty(len(label))
         before[0], before[1:] = self._last, label[:-1]
         self._last = float(label[-1])
         for sums, prediction in zip(self._baselines, (before, means[:-1]), strict=True):
-            sums[0] = running_sum(sums[0], c * np.abs(label - prediction))[-1]
+            sums[0] = _last(running_sum(sums[0], c * np.abs(label - prediction)))
             if self._baselines_have_loss and self._value is not None:
-                sums[1] = running_sum(sums[1], c * np.asarray(self._value(prediction, label), np.float64))[-1]
+                losses = np.asarray(self._value(prediction, label), np.float64)
+                sums[1] = _last(running_sum(sums[1], c * losses))
 
     # Results
 
@@ -211,6 +212,12 @@ class NumberMetrics(Metrics):
             raise ValueError("its metrics are inconsistent.")
         self._labels = LabelSummary.from_arrays(arrays)
         return self
+
+
+def _last(sums: Array) -> float:
+    """The last of some sums. One of numbers too large for floats is infinite, however it came about."""
+    last = float(sums[-1])
+    return np.inf if np.isnan(last) else last
 
 
 def _joined(mine: Array, weight: float, theirs: Array, their_weight: float) -> Array:

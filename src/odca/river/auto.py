@@ -18,7 +18,7 @@ from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn, turn_of
-from odca.river.base import RiverClassifier, RiverEstimator, require_labels, restored_labels
+from odca.river.base import RiverClassifier, RiverEstimator, plain_label, require_labels, restored_labels
 from odca.river.classifier import BOTH, ODCAClassifier, all_truths
 from odca.river.frames import as_frame, as_series
 from odca.river.regressor import ODCARegressor
@@ -79,7 +79,7 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:
         """Learn from one event. With `time`, memories are measured in event time."""
-        classes = self._model.classes
+        classes, y = self._model.classes, plain_label(y)
         if y == y and y in classes and time is None:  # noqa: PLR0124 - nan
             self.events.learn_one(x, classes.index(y), weight=w)
         else:
@@ -89,7 +89,7 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
         self, X: Iterable[Event] | WaitingEvent, y: Iterable[Hashable], w: Any = None, *, time: Any = None
     ) -> None:
         """Learn from many events, a data frame or dictionaries, in order; the same as one at a time."""
-        labels = [label.item() if isinstance(label, np.generic) else label for label in y]
+        labels = [plain_label(label) for label in y]
         require_labels(labels)
         self._learn(X, labels, w, time)
 

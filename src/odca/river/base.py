@@ -4,6 +4,7 @@ import copy
 from collections.abc import Hashable
 from typing import Any, Self
 
+import numpy as np
 from river import base
 
 from odca.features.spec import FeatureOptions
@@ -59,6 +60,11 @@ class RiverClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
     def classes(self) -> tuple[Hashable, ...]:
         """The labels so far, in order of appearance; False and True if there are only these."""
         return () if self._model is None else tuple(self._model.classes)
+
+
+def plain_label(label: Hashable) -> Hashable:
+    """The label as a Python object: NumPy's numbers overflow when they are compared with larger ones."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def require_labels(labels: list[Any]) -> None:

@@ -16,7 +16,7 @@ from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.penalties import Penalty
-from odca.river.base import RiverClassifier, require_labels, restored_labels
+from odca.river.base import RiverClassifier, plain_label, require_labels, restored_labels
 from odca.river.frames import as_frame
 from odca.river.linear import LinearEstimator, with_fast_path
 from odca.windows import Window
@@ -243,7 +243,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
 
     def _meet(self, labels: list[Hashable], first: Event) -> LinearClassifier:
         """The model, with a lane for each of these labels; `first` is the first of their events."""
-        new = list(dict.fromkeys(label for label in labels if label not in self._targets))
+        new = list(dict.fromkeys(plain_label(label) for label in labels if label not in self._targets))
         require_labels(new)
         if not new and self._model is not None:
             return self._model

@@ -76,6 +76,9 @@ class AutoEstimator(Estimator):
         weights, intercepts, _ = self.learner_.native.linear()
         return weights, intercepts
 
+    def _check_options(self) -> None:
+        """ValueError for an option that cannot be used."""
+
     # Files
 
     def _contents(self) -> ModelFile:
@@ -90,6 +93,7 @@ class AutoEstimator(Estimator):
         """Return the estimator of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         estimator = cls(**saved.options["params"])
+        estimator._check_options()
         estimator._restore_model(AutoLearner.restored(saved.parts["learner"]), saved)
         estimator._model.restore_metrics(saved.arrays)
         estimator._restore_columns(saved.options["n_features_in"], estimator.learner_.n_features, saved.arrays)
@@ -195,13 +199,16 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         with turn_of(self):
             return ODCAClassifier.around(self._model.freeze(spare=True), self, class_weight=self.class_weight)
 
+    def _check_options(self) -> None:
+        if self.class_weight is not None and not isinstance(self.class_weight, dict):
+            raise ValueError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")
+
     def _learn(self, X: Any, y: npt.NDArray[Any], declared: Any, weight: Array | None, time: Any) -> None:
         model = self._model if "_model" in self.__dict__ else ExpertClassifier(AutoLearner("classes"), ())
         labels = encode(y, model.classes, declared, sort_two=False)
         self._note_dtype(y, declared)
+        self._check_options()
         if self.class_weight is not None:
-            if not isinstance(self.class_weight, dict):
-                raise TypeError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")
             by_class = class_weights(self.class_weight, labels.classes)[labels.codes]
             weight = by_class if weight is None else weight * by_class
         model.learn(X, labels.codes, labels.classes, declared=labels.declared, sample_weight=weight, time=time)
