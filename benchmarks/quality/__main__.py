@@ -26,6 +26,7 @@ from benchmarks.quality.ours import ours
 from benchmarks.quality.peers import peers
 from benchmarks.quality.scoring import score
 from benchmarks.quality.streams import NUMBER, STREAMS, Stream
+from benchmarks.quality.trees import trees
 from benchmarks.quality.vw import vowpal_wabbit
 from benchmarks.report import RESULTS, describe_machine, log, show_machine, table
 
@@ -35,7 +36,7 @@ RESULT = RESULTS / "quality.json"
 
 def all_methods(folder: Path) -> list[Method]:
     """All methods, in the order of the tables."""
-    return [*ours(), *vowpal_wabbit(folder), *peers(), *baselines()]
+    return [*ours(), *vowpal_wabbit(folder), *peers(), *trees(), *baselines()]
 
 
 def run(method: Method, stream: Stream) -> dict[str, Any]:
