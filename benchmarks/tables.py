@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto")))
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "intervals")),
+)
 RESULTS = (
     "engine",
     "events",
@@ -29,6 +32,7 @@ RESULTS = (
     "frozen",
     "shards",
     "classes",
+    "intervals",
     "before_after",
 )
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
@@ -283,6 +287,66 @@ def before_and_after(kind: str, unit: str, factor: float) -> Callable[[list[dict
     return lines_of
 
 
+def _of_levels(rows: list[dict[str, Any]], head: list[str], cells: Callable[[dict[str, Any], str], list[str]]) -> str:
+    """A line for each stream; the cells of 90 %, then of 50 % and 99 %."""
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in rows:
+        name = row["stream"] if row["group"] == "development" else f"*{row['stream']}*"
+        lines.append(f"| {' | '.join([name, *cells(row, '0.9'), *cells(row, '0.5'), *cells(row, '0.99')])} |")
+    return "\n".join(lines)
+
+
+def _held(found: dict[str, Any]) -> list[str]:
+    least, most = found["blocks"]
+    return [f"{100 * found['coverage']:.1f}", f"{100 * least:.1f} … {100 * most:.1f}"]
+
+
+def widths(rows: list[dict[str, Any]]) -> str:
+    """Coverage and widths of intervals."""
+    head = ["stream"]
+    for level in ("90", "50", "99"):
+        head += [f"{level} %: held", "least … most", "width ÷ best fixed", "labels stop"]
+    return _of_levels(
+        [row for row in rows if row["task"] == "number"],
+        head,
+        lambda row, level: [
+            *_held(row["levels"][level]),
+            f"{row['levels'][level]['size'] / row['levels'][level]['best_fixed']:.2f}",
+            f"{100 * row['labels_stop'][level]:.1f}",
+        ],
+    )
+
+
+def sets(rows: list[dict[str, Any]]) -> str:
+    """Coverage and sizes of sets."""
+    head = ["stream"]
+    for level in ("90", "50", "99"):
+        head += [f"{level} %: held", "least … most", "size (best fixed)", "labels stop"]
+    return _of_levels(
+        [row for row in rows if row["task"] != "number"],
+        head,
+        lambda row, level: [
+            *_held(row["levels"][level]),
+            f"{row['levels'][level]['size']:.2f} ({row['levels'][level]['best_fixed']:.2f})",
+            f"{100 * row['labels_stop'][level]:.1f}",
+        ],
+    )
+
+
+def ece(rows: list[dict[str, Any]]) -> str:
+    """Calibration errors of everybody."""
+    known = [row for row in rows if "ece" in row]
+    who = list(dict.fromkeys(name for row in known for name in row["ece"]))
+    lines = [f"| stream | {' | '.join(who)} |", "|---" * (len(who) + 1) + "|"]
+    for row in known:
+        best = min(row["ece"].values())
+        cells = [
+            f"**{row['ece'][name]:.4f}**" if row["ece"][name] == best else f"{row['ece'][name]:.4f}" for name in who
+        ]
+        lines.append(f"| {row['stream']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def share_explained(r2: float) -> str:
     """R², where it is worth its digits."""
     return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
@@ -299,6 +363,9 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),
     "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),
+    "widths": widths,
+    "sets": sets,
+    "ece": ece,
     "short": short,
     "noted": noted,
     "goals": goals,

@@ -20,6 +20,7 @@
 #include "bind/topics.hpp"
 #include "odca/experts/mixture.hpp"
 #include "odca/learner/learner.hpp"
+#include "odca/uncertainty/error_tracker.hpp"
 
 namespace odca::bind {
 
@@ -72,6 +73,14 @@ class EventCore : public EventReading {
                    return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
                                 margin);
                  });
+    if (observer_) observer_->add(score_of(labels.one, *margin), weight);
+  }
+
+  // From now on `uncertainty` takes the score of every event that is learned by itself, of a model of one lane.
+  void observe(nb::object uncertainty, const std::string& labels) {
+    observed_ = labels == "truths" ? Observed::truths : labels == "counts" ? Observed::counts : Observed::numbers;
+    observer_ = &nb::cast<uncertainty::Uncertainty&>(uncertainty);
+    kept_observer_ = std::move(uncertainty);
   }
 
   void predict_one(nb::handle event, double offset, double* margin) {
@@ -199,9 +208,18 @@ class EventCore : public EventReading {
             .c_str());
   }
 
+  enum class Observed { numbers, counts, truths };
+  double score_of(double y, double margin) const {
+    if (observed_ == Observed::truths) return uncertainty::score_of_class(y * margin);
+    return y - (observed_ == Observed::counts ? exp(margin) : margin);
+  }
+
   nb::object kept_;
   Learner& learner_;
   bool single_, smoothed_;
+  nb::object kept_observer_;
+  uncertainty::Uncertainty* observer_ = nullptr;
+  Observed observed_ = Observed::numbers;
 };
 
 // The same for the automatic learner, whose experts say several numbers of an event.
@@ -421,6 +439,7 @@ void bind_events(nb::module_& m) {
            nb::arg("time").none())
       .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
       .def("feature_values", &EventCore::feature_values, event)
+      .def("observe", &EventCore::observe, nb::arg("uncertainty"), nb::arg("labels"))
       .def("explain", &EventCore::explain, event);
   bind_reading(core);
   nb::class_<AutoEventCore> auto_core(m, "AutoEventCore");

@@ -220,6 +220,7 @@ void bind_experts(nb::module_& m) {
       .def_prop_ro("classes", &Experts::classes, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("mean_norm", &Experts::mean_norm, nb::call_guard<nb::gil_scoped_release>())
       .def("weights", [](const Experts& self) { return to_numpy(read(self, &Experts::weights)); })
+      .def("uncertainty", &Experts::uncertainty, nb::call_guard<nb::gil_scoped_release>())
       .def("steady_weights", [](const Experts& self) { return to_numpy(read(self, &Experts::steady_weights)); })
       .def("history",
            [](const Experts& self) {

@@ -40,6 +40,7 @@ void bind_text(nanobind::module_& m);
 void bind_tables(nanobind::module_& m);
 void bind_metrics(nanobind::module_& m);
 void bind_baselines(nanobind::module_& m);
+void bind_uncertainty(nanobind::module_& m);
 void bind_experts(nanobind::module_& m);
 void bind_turns(nanobind::module_& m);
 

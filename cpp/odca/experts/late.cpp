@@ -25,17 +25,24 @@ double sigmoid(double z) { return 1.0 / (1.0 + exp(-clip(z, -probability_bound, 
 void Experts::append_answer(const Row& row, Workspace& work, bool is_kept, std::vector<double>& out) const {
   if (is_kept || late_.mixes()) write_said(row, work);
   if (!late_.mixes()) return append_prediction(work, out);
+  for (const double each : late_answer({work.said.data(), heads(), 0.0, true})) out.push_back(each);
+}
+
+// What was said of an event, [head].
+std::vector<double> Experts::late_answer(const Late& event) const {
+  std::vector<double> out;
   const double w = late_.steady;
-  for (int c = 0; c < heads(); ++c) {
-    const double live = work.said[c * said_width + live_said], steady = work.said[c * said_width + steady_said];
+  for (int c = 0; c < event.heads; ++c) {
+    const double live = event.said[c * said_width + live_said], steady = event.said[c * said_width + steady_said];
     const auto mixed = [&](double a, double b) { return (1.0 - w) * a + w * b; };
     if (task_ == Task::numbers)
       out.push_back(mixed(live, steady));
-    else if (task_ == Task::two_classes)
+    else if (event.heads == 1)
       out.push_back(log(mixed(sigmoid(live), sigmoid(steady)) / mixed(sigmoid(-live), sigmoid(-steady))));
     else
       out.push_back(log(std::max(mixed(exp(live), exp(steady)), least_probability)));
   }
+  return out;
 }
 
 // How much the mixture of both changes with each, by head, at what was said (log probabilities of several classes).

@@ -209,6 +209,7 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   steady_.merge(there.steady_, part), late_.merge(there.late_, part);
   residual_.merge(there.residual_, part), kalman_residual_.merge(there.kalman_residual_, part);
   event_weights_.add(there.event_weights_);
+  uncertainty_.merge(there.uncertainty_);
   if (there.timed_ > 0) {
     first_time_ = timed_ > 0 ? std::min(first_time_, there.first_time_) : there.first_time_;
     last_time_ = timed_ > 0 ? std::max(last_time_, there.last_time_) : there.last_time_;
@@ -226,6 +227,7 @@ void Experts::become_part(int part, int parts) {
   const std::vector<double> before = bases();
   class_labels_.keep_share(share), number_labels_.keep_share(share);
   features_.keep_share(share);
+  uncertainty_.live.keep_share(share), uncertainty_.steady.keep_share(share);
   std::vector<double> moved = bases();  // of fewer events it is more cautious; the constants take over the difference
   for (std::size_t head = 0; head < moved.size(); ++head) moved[head] = before[head] - moved[head];
   features_.move_constants(moved);

@@ -74,7 +74,8 @@ Experts::Experts(Task task, int classes)
     : task_(task),
       classes_(checked_classes(task, classes)),
       features_(task == Task::classes ? classes : 1),
-      class_labels_(task == Task::numbers ? 0 : classes) {}
+      class_labels_(task == Task::numbers ? 0 : classes),
+      uncertainty_(task == Task::numbers ? uncertainty::Scores::numbers : uncertainty::Scores::classes) {}
 
 // Learning and predicting
 
@@ -93,7 +94,8 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
   for (bool stopped = false; row < batch.rows && !stopped; ++row) {
     const double y = events.y[row];
     ++changes_;
-    if (task_ != Task::numbers && y >= classes_) {
+    const bool is_new = task_ != Task::numbers && y >= classes_;
+    if (is_new) {
       add_classes(static_cast<int>(y) + 1);
       stretches.push_back({out.size(), classes_});
       work = Workspace(heads()), earlier = Workspace(events.asked ? heads() : 0);
@@ -110,6 +112,11 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     const Late late = late_event(events, row, work);
     const bool was_informed = late.delay > 0.0 && late.informed;
     if (was_informed) write_asked(late, earlier.margin.data()), mix(earlier);
+    const double* const answer = &out[out.size() - static_cast<std::size_t>(heads())];
+    const double score = is_new         ? uncertainty::score_of_unknown_class
+                         : was_informed ? score_of(late_answer(late).data(), late.heads, y)
+                                        : score_of(answer, heads(), y);
+    uncertainty_.live.add(score, events.weight ? events.weight[row] : 1.0);
     learn_one(h, work, was_informed ? earlier : work, late, y, events.weight ? events.weight[row] : 1.0,
               events.time ? events.time[row] : std::nan(""));
     stopped = call.should_stop((h.size + constant_work) * row_experts);
@@ -248,12 +255,14 @@ LinearModel Experts::linear() const {
 void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const Late& late, double y, double c,
                         double time) {
   ++count_;
+  const double weight = c;
   if (c > 0.0) {
     event_weights_.add(c, 1.0, 1.0);
     c = std::max(c / event_weights_.mean(), tiny);  // only the ratios of weights matter
     const Pace pace = pace_at(time);
     const bool first = features_.mass() == 0.0;  // before it, no scale is known
-    steady_.judge(learned_from(), row, y, c, task_ == Task::numbers);
+    if (const auto score = steady_.judge(learned_from(), row, y, c, task_ == Task::numbers))
+      uncertainty_.steady.add(*score, weight);
     judge_answers(late, y, c, pace);
     features_.count_row(work.scaled, c);
     measure_slope(work, y);
@@ -283,6 +292,19 @@ double Experts::loss_of(const Workspace& work, double y) const {
     case Task::classes: return -log(work.mixed[static_cast<std::size_t>(y)]);
     default: return (y - work.mixed[0]) * (y - work.mixed[0]);
   }
+}
+
+// How badly an answer of so many heads predicted y: see uncertainty/error_tracker.hpp.
+double Experts::score_of(const double* answer, int heads, double y) const {
+  if (task_ == Task::numbers) return within_numbers(y - answer[0]);
+  if (y >= std::max(heads, 2)) return uncertainty::score_of_unknown_class;
+  if (heads == 1) return uncertainty::score_of_class(y > 0.0 ? answer[0] : -answer[0]);
+  return uncertainty::score_of_probability(exp(answer[static_cast<int>(y)]));
+}
+
+uncertainty::Uncertainty Experts::uncertainty() const {
+  const auto inside = gate_.inside();
+  return uncertainty_;
 }
 
 // A tick is the mean time between two events so far: in a steady stream each event is one. Late events do not advance the clock.

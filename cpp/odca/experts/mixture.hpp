@@ -24,6 +24,7 @@
 #include "odca/math/batch.hpp"
 #include "odca/problem/losses.hpp"
 #include "odca/sync/long_call.hpp"
+#include "odca/uncertainty/error_tracker.hpp"
 
 namespace odca::experts {
 
@@ -112,6 +113,9 @@ class Experts {
   void merge(const Experts& other, const std::vector<std::int64_t>& places, const std::vector<int>& classes);
   // Becomes one of so many parts, whose merge is the model of now: the same answers, a share of all that counts events.
   void become_part(int part, int parts);
+
+  // How far from the truth the live and the steady predictions have been.
+  uncertainty::Uncertainty uncertainty() const;
 
   std::int64_t count() const;
   std::int64_t features() const;
@@ -206,6 +210,7 @@ class Experts {
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
   void measure_slope(Workspace& work, double y) const;
   double loss_of(const Workspace& work, double y) const;
+  double score_of(const double* answer, int heads, double y) const;
   Pace pace_at(double time);
 
   std::vector<double> bases() const;
@@ -219,6 +224,7 @@ class Experts {
   void write_asked(const Late& event, double* margin) const;
   void write_asked_of_two(const double* said, double* margin) const;
   void judge_answers(const Late& event, double y, double c, const Pace& pace);
+  std::vector<double> late_answer(const Late& event) const;
 
   int class_count() const { return task_ == Task::numbers ? 0 : classes_; }
   void read_parts(const SavedState::Parts& parts);
@@ -230,7 +236,7 @@ class Experts {
     return std::tie(self.task_, self.classes_, self.features_, self.class_labels_, self.number_labels_, self.bayes_,
                     self.simplex_, self.kalman_, self.top_, self.steady_, self.late_, self.residual_,
                     self.kalman_residual_, self.event_weights_, self.count_, self.timed_, self.first_time_,
-                    self.last_time_, self.history_);
+                    self.last_time_, self.history_, self.uncertainty_);
   }
 
   template <class Self, class Visit>
@@ -247,6 +253,7 @@ class Experts {
     visit("late_steady", self.late_.steady);
     visit("late_residual", self.late_.residual.sum), visit("late_residual_mass", self.late_.residual.mass);
     visit("weights", self.event_weights_.sum), visit("weighed", self.event_weights_.mass);
+    visit("live_errors", self.uncertainty_.live), visit("steady_errors", self.uncertainty_.steady);
     visit("count", self.count_), visit("timed", self.timed_);
     visit("first_time", self.first_time_), visit("last_time", self.last_time_);
   }
@@ -267,6 +274,7 @@ class Experts {
   std::int64_t count_ = 0, timed_ = 0;
   double first_time_ = 0.0, last_time_ = 0.0;
   History history_;
+  uncertainty::Uncertainty uncertainty_;
   Logistic logistic_;
   Gate gate_;
   std::uint64_t changes_ = 0;  // of the state, for predictions that let others in between two events

@@ -265,6 +265,11 @@ void begin_late_answer(SavedState::Parts& parts) {
     parts.emplace_back(name, std::vector<double>{0.0});
 }
 
+// A file from before errors were kept for intervals.
+void begin_uncertainty(SavedState::Parts& parts) {
+  for (const char* name : {"live_errors", "steady_errors"}) parts.emplace_back(name, std::vector<double>());
+}
+
 }  // namespace
 
 // The constant is one record, and the others are as many experts and classes wide: whatever is made by heads or experts below is no
@@ -287,6 +292,7 @@ void require_sizes(const SavedState::Parts& parts, const Layout& layout, std::in
 
 SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout& to, int heads, int classes) {
   if (!has(parts, "late_steady")) begin_late_answer(parts);
+  if (!has(parts, "live_errors")) begin_uncertainty(parts);
   if (from == to) return parts;
   if (from.steady.empty()) begin_steady_answer(parts);
   if (!all_in(to.average, from.average)) begin_averages(parts, from, heads);

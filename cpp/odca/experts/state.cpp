@@ -17,6 +17,7 @@ std::vector<double> as_numbers(const Numbers& values) {
 std::vector<double> as_numbers(const Records& records) { return records.packed(); }
 std::vector<double> as_numbers(double value) { return {value}; }
 std::vector<double> as_numbers(std::int64_t value) { return {static_cast<double>(value)}; }
+std::vector<double> as_numbers(const uncertainty::ErrorTracker& errors) { return errors.numbers(); }
 
 template <class Memory>
 bool read(const std::vector<double>& from, std::vector<double, Memory>& to) {
@@ -40,6 +41,7 @@ bool read(const std::vector<double>& from, std::int64_t& to) {
   to = static_cast<std::int64_t>(from[0]);
   return true;
 }
+bool read(const std::vector<double>& from, uncertainty::ErrorTracker& to) { return to.read(from); }
 
 bool on_the_simplex(std::span<const double> weights) {
   double total = 0.0;

@@ -6,6 +6,7 @@
 #include "odca/math/checks.hpp"
 #include "odca/math/pack4.hpp"
 #include "odca/math/row_sums.hpp"
+#include "odca/uncertainty/error_tracker.hpp"
 
 namespace odca::experts {
 
@@ -37,17 +38,18 @@ void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, std:
   frozen_at_ = events;
 }
 
-void SteadyMixer::judge(std::int64_t event, const Row& row, double y, double c, bool is_number) {
-  if (frozen_at_ == 0 || event % std::max<std::int64_t>(frozen_at_ / most_judged, 1) != 0) return;
-  if (!is_number && y >= std::max(heads(), 2)) return;  // the frozen members do not know the class
+std::optional<double> SteadyMixer::judge(std::int64_t event, const Row& row, double y, double c, bool is_number) {
+  if (frozen_at_ == 0 || event % std::max<std::int64_t>(frozen_at_ / most_judged, 1) != 0) return std::nullopt;
+  if (!is_number && y >= std::max(heads(), 2)) return uncertainty::score_of_unknown_class;
   std::vector<double> z(constant_.size());
   write_margins(row, z.data());
   for (double& each : sum_) each *= window;
   mass_ = window * mass_ + c;
   PerMember x{};
-  const double lambda = is_number ? solve_number(z.data(), y, c, x) : solve_class(z.data(), static_cast<int>(y), c, x);
-  for (int m = 0; m < member_count; ++m) sum_[m] += c * lambda * x[m];
+  const Solved solved = is_number ? solve_number(z.data(), y, c, x) : solve_class(z.data(), static_cast<int>(y), c, x);
+  for (int m = 0; m < member_count; ++m) sum_[m] += c * solved.lambda * x[m];
   update_weight();
+  return solved.score;
 }
 
 // base + b_k + w_k'x, [head][member slot]
@@ -72,7 +74,7 @@ double SteadyMixer::spread(const PerMember& x) const {
 }
 
 // In units of the standard deviation of the errors, from the mixture's own number. Errors are bounded by the deviation before.
-double SteadyMixer::solve_number(const double* z, double y, double c, PerMember& x) {
+SteadyMixer::Solved SteadyMixer::solve_number(const double* z, double y, double c, PerMember& x) {
   double mixed = 0.0;
   for (int m = 0; m < member_count; ++m) mixed += weight_[m] * z[m];
   const double before = std::sqrt(residual_.mean());
@@ -80,15 +82,16 @@ double SteadyMixer::solve_number(const double* z, double y, double c, PerMember&
   const double error = clip(y - mixed, -most, most);
   residual_.add(error * error, c, residual_memory);
   const double variance = residual_.mean();
-  if (!(variance > least_variance && std::isfinite(variance))) return 0.0;
+  const double score = within_numbers(y - mixed);
+  if (!(variance > least_variance && std::isfinite(variance))) return {0.0, score};
   const double sd = std::sqrt(variance);
   for (int m = 0; m < member_count; ++m) x[m] = clip((z[m] - mixed) / sd, -reach_in_deviations, reach_in_deviations);
-  return error / sd / (1.0 + c * spread(x) / total_strength());
+  return {error / sd / (1.0 + c * spread(x) / total_strength()), score};
 }
 
 // Two classes by their log odds; several as "y or not": a member's margin for y, less its margins for the others by how likely the
 // mixture says they are.
-double SteadyMixer::solve_class(const double* z, int y, double c, PerMember& x) const {
+SteadyMixer::Solved SteadyMixer::solve_class(const double* z, int y, double c, PerMember& x) const {
   double margin = 0.0;
   if (heads() == 1) {
     for (int m = 0; m < member_count; ++m) x[m] = (y == 1 ? 1.0 : -1.0) * clip(z[m], -margin_bound, margin_bound);
@@ -111,7 +114,7 @@ double SteadyMixer::solve_class(const double* z, int y, double c, PerMember& x) 
         x[m] += (head == y ? 1.0 : -p[head] / others) * bounded[head * member_slots + m];
     margin = log(std::max(p[y], 1e-15) / others);
   }
-  return logistic_.lambda(margin, c * spread(x) / total_strength(), 1.0);
+  return {logistic_.lambda(margin, c * spread(x) / total_strength(), 1.0), uncertainty::score_of_class(margin)};
 }
 
 void SteadyMixer::update_weight() {

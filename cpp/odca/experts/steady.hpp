@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "odca/experts/experts.hpp"
@@ -42,8 +43,9 @@ class SteadyMixer {
   bool is_due(std::int64_t events) const { return events >= std::max(first_freeze, 2 * frozen_at_); }
   void freeze(std::int64_t events, const FeatureTable& features, std::vector<double> base);
 
-  // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number.
-  void judge(std::int64_t event, const Row& row, double y, double c, bool is_number);
+  // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number. Then it returns how
+  // badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
+  std::optional<double> judge(std::int64_t event, const Row& row, double y, double c, bool is_number);
 
   // Takes `part` of what the other has learned and the rest of its own. The members are to be frozen anew after it.
   void merge(const SteadyMixer& other, double part);
@@ -64,9 +66,12 @@ class SteadyMixer {
 
   int heads() const { return static_cast<int>(base_.size()); }
   void write_margins(const Row& row, double* z) const;
-  // The scalar problem of the event: what each member says, so that larger is better, and lambda.
-  double solve_number(const double* z, double y, double c, PerMember& x);
-  double solve_class(const double* z, int y, double c, PerMember& x) const;
+  // The scalar problem of the event: what each member says, so that larger is better, and lambda. And the score of the mixture.
+  struct Solved {
+    double lambda, score;
+  };
+  Solved solve_number(const double* z, double y, double c, PerMember& x);
+  Solved solve_class(const double* z, int y, double c, PerMember& x) const;
   double spread(const PerMember& x) const;
   double total_strength() const { return strength + strength_by_event * mass_; }
   void update_weight();

@@ -44,6 +44,17 @@ def _names_file(argument: argparse.Action, use: FileUse) -> argparse.Action:
     return argument
 
 
+def coverage(text: str) -> float:
+    """A parser of shares of events that intervals and sets are to hold."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0.0 < found < 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, such as 0.9; got {text!r}")
+    return found
+
+
 def whole_number(least: int) -> Callable[[str], int]:
     """A parser of whole numbers that are at least `least`."""
 

@@ -51,7 +51,7 @@ def add_prediction_options(parser: "argparse._ActionsContainer") -> None:
     group.add_argument("--proba", action="store_true", help="print the probabilities of all classes, separated by tabs")
     group.add_argument("--raw", action="store_true", help="print margins, before they become classes or probabilities")
     parser.add_argument(
-        "--no-names", dest="names", action="store_false", help="print no header line with the names of the classes"
+        "--no-names", dest="names", action="store_false", help="print no header line with the names of the columns"
     )
 
 

@@ -13,6 +13,7 @@ from odca.learner import Learner
 from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
 from odca.models.options import Answer, is_steady
+from odca.models.uncertainty import Uncertainty
 from odca.validation.arrays import Array, as_columns, as_matrix, as_times
 from odca.validation.numbers import whole
 
@@ -202,6 +203,11 @@ class AutoLearner(model_file.Savable):
     def report(self) -> AutoReport:
         """Which experts have the most weight now, how that changed over the stream, and what the steady answer mixes."""
         return AutoReport.of(self._core, self.task)
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """How far from the truth the live and the steady predictions have been, as of now: see docs/intervals.md."""
+        return Uncertainty(self.task, self._core.uncertainty())
 
     @property
     def classes(self) -> int:

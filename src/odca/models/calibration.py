@@ -5,14 +5,12 @@ a = 1, b = 0. It is learned by O-DCA with log loss and the window of the model, 
 was learned.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from odca import _core
 from odca.io.model_file import ModelFile
 from odca.io.stacking import stack, unstack
 from odca.learner import Learner
@@ -23,7 +21,6 @@ from odca.windows import Window
 # Chosen on a6a, rcv1sub and w8a with two losses and two strengths: ECE falls from 0.07 ... 0.29 to 0.006 ... 0.017.
 STRENGTH, PRIOR_STRENGTH = 1e-3, 10.0
 LEAST_SLOPE = 0.05
-MOST_PENDING = 1000
 MOST_MARGIN = 1e50  # larger margins are clipped, so that a map never refuses an event that the model has learned
 BARELY = 1e-6  # the least distance of a probability from ½, for large margins
 
@@ -34,38 +31,7 @@ class Calibration:
     def __init__(self, lanes: int, window: Window) -> None:
         self._window = window
         blank = self._new_map()
-        self._current = [blank.copy() for _ in range(lanes)]  # much faster than creating each
-        self._pending: deque[tuple[Any, Any, float, Any]] = deque()  # margins, labels, weight, time
-        self._learning = _core.Turn()  # held while pending events are learned
-
-    @property
-    def _maps(self) -> list[Learner]:
-        """The maps, after learning the pending events."""
-        if self._pending:
-            with self._learning:
-                self._learn_pending([self._pending.popleft() for _ in range(len(self._pending))])
-        return self._current
-
-    @_maps.setter
-    def _maps(self, maps: list[Learner]) -> None:
-        self._current = maps
-
-    def _learn_pending(self, pending: list[tuple[Any, Any, float, Any]]) -> None:
-        if not pending:  # another thread was faster
-            return
-        margins, labels, weights, times = zip(*pending, strict=True)
-        self._learn(
-            np.array(margins, dtype=float).reshape(len(margins), -1),
-            np.array(labels, dtype=float).reshape(len(labels), -1),
-            np.array(weights),
-            None if times[0] is None else np.array(times),
-        )
-
-    def note(self, margins: Any, labels: Any, weight: float, time: Any) -> None:
-        """Learn from one event like `learn`, but later: learning many events at once is faster."""
-        self._pending.append((margins, labels, weight, time))
-        if len(self._pending) >= MOST_PENDING:
-            _ = self._maps
+        self._maps = [blank.copy() for _ in range(lanes)]  # much faster than creating each
 
     def _new_map(self) -> Learner:
         return Learner(
@@ -85,13 +51,9 @@ class Calibration:
 
         Returns P(+1) of each lane, from the maps as they were before each event.
         """
-        _ = self._maps  # pending events come first
-        return self._learn(margins, labels, sample_weight, time)
-
-    def _learn(self, margins: Array, labels: Array, sample_weight: Array | None, time: npt.ArrayLike | None) -> Array:
         log_odds = np.empty_like(margins)
         seen = np.clip(margins, -MOST_MARGIN, MOST_MARGIN)
-        for lane, each in enumerate(self._current):
+        for lane, each in enumerate(self._maps):
             log_odds[:, lane] = each.learn(seen[:, [lane]], labels[:, lane], sample_weight=sample_weight, time=time)
         return _on_the_side_of(margins, sigmoid(log_odds))
 
@@ -155,9 +117,6 @@ class Softmax:
 
     def __init__(self, lanes: int) -> None:
         self._lanes = lanes
-
-    def note(self, margins: Any, labels: Any, weight: float, time: Any) -> None:
-        """Do nothing: there is nothing to learn."""
 
     def learn(self, margins: Array, labels: Array, **_how: Any) -> Array:
         """The probability of each lane; nothing is learned."""

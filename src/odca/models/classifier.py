@@ -6,7 +6,7 @@ class, against the rest; `ExpertClassifier` uses the experts of the automatic mo
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from odca.metrics import Addition, ClassMetrics, Codes, ProgressRow, add_all
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
+from odca.models.uncertainty import Uncertainty, require_some
 from odca.validation.arrays import Array
 
 
@@ -72,10 +73,9 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
             twin._seen = self._seen.union(declared)  # noqa: SLF001 - of its own class
             if classes is not None:
                 twin.set_classes(classes)
-            known_from = twin._known_from(codes) if self.metrics_by_output else None  # noqa: SLF001 - the same
+            known_from = twin._known_from(codes)  # noqa: SLF001 - the same
             predictions = twin._learn(X, np.asarray(codes), sample_weight=sample_weight, offset=offset, time=time)  # noqa: SLF001 - the same
-            if self.metrics_by_output:
-                twin._seen = twin._seen.union(twin.classes)  # noqa: SLF001 - the same
+            twin._seen = twin._seen.union(twin.classes)  # noqa: SLF001 - the same
             self.__dict__ = twin.__dict__  # at once, for other threads that read it
         except BaseException:
             learned = self.learner.count - count
@@ -84,6 +84,7 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
             raise
         if told is not None:
             told(predictions)
+        self._observe(predictions, codes, known_from, sample_weight)
         if not self.metrics_by_output:
             return []
         return self.score(self.metrics, predictions, codes, known_from, sample_weight=sample_weight, features=features)
@@ -122,6 +123,36 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
             return (scores[:, 0] > 0.0).astype(np.intp)
         return np.asarray(scores.argmax(axis=1) if len(self.classes) > 1 else np.zeros(len(scores), np.intp))
 
+    # Sets
+
+    @property
+    @abstractmethod
+    def uncertainty(self) -> Uncertainty:
+        """How unlikely the true classes were said to be."""
+
+    def saved_uncertainty(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it, unless the learner does."""
+        return {}
+
+    def restore_uncertainty(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The reverse. Files from before intervals have nothing of it: then it begins now."""
+
+    @abstractmethod
+    def _observe(
+        self,
+        predictions: RawPredictions,
+        codes: npt.NDArray[Any],
+        known_from: npt.NDArray[np.intp] | None,
+        sample_weight: Array | None,
+    ) -> None:
+        """Take note of how likely the true classes were said to be, unless the learner does that itself."""
+
+    def sets(self, predictions: RawPredictions, coverage: float, answer: Answer) -> npt.NDArray[np.bool_]:
+        """Which classes belong to each event's set, (n, classes): those that are likely enough. See docs/intervals.md."""
+        known = self.uncertainty
+        require_some(known, self.learner.count)
+        return np.asarray(self.probabilities(predictions) >= known.least_probability(coverage, answer))
+
     # Scoring
 
     def score(
@@ -141,15 +172,11 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
         can be predicted after it, however the stream is split into calls.
         """
         codes = np.ascontiguousarray(codes, np.int32)
-        every = np.full(len(self.classes), -1) if known_from is None else known_from
-        edges = {0, len(codes), *every.tolist(), *(every + 1).tolist()}
         additions: list[Addition] = []
-        for begin, end in pairwise(sorted(edge for edge in edges if 0 <= edge <= len(codes))):
-            part = slice(begin, end)
+        for part, known, earlier in self._stretches(len(codes), known_from):
             weight = None if sample_weight is None else sample_weight[part]
             counts = None if features is None else features[part]
-            known, earlier = np.flatnonzero(every <= begin), np.flatnonzero(every < begin)
-            if len(self.classes) == 2 == len(earlier) and self._can_score_margins(metrics, metrics.events + begin):
+            if len(self.classes) == 2 == len(earlier) and self._can_score_margins(metrics, metrics.events + part.start):
                 additions.append(self._adding_margins(metrics, predictions[part], codes[part], weight, counts))
                 continue
             additions.append(
@@ -163,6 +190,15 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
                 )
             )
         return list(chain.from_iterable(add_all(additions)))
+
+    def _stretches(
+        self, events: int, known_from: npt.NDArray[np.intp] | None
+    ) -> Iterator[tuple[slice, npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+        """Stretches of events, the classes that are known at the first event of each, and those that were known before it."""
+        every = np.full(len(self.classes), -1) if known_from is None else known_from
+        edges = {0, events, *every.tolist(), *(every + 1).tolist()}
+        for begin, end in pairwise(sorted(edge for edge in edges if 0 <= edge <= events)):
+            yield slice(begin, end), np.flatnonzero(every <= begin), np.flatnonzero(every < begin)
 
     def _known_from(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.intp] | None:
         """The position of the first event of each class that is new; -1 for the others; None if none is new."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from odca.models.auto_events import AutoEvents
 from odca.models.events import EventLearner
 from odca.models.options import Answer
+from odca.models.uncertainty import Uncertainty
 from odca.penalties import Penalty
 from odca.validation.arrays import Array
 from odca.windows import Window
@@ -109,6 +110,11 @@ class EventExperts:
     def freeze(self) -> EventLanes:
         """The steady answer as a linear model."""
         return EventLanes(self.events.freeze())
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """How far from the truth the predictions have been, as of now."""
+        return self.events.learner.uncertainty
 
     def copy(self) -> "EventExperts":
         """Independent experts in the same state."""

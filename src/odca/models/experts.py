@@ -11,9 +11,11 @@ from odca.losses import LogLoss, SquaredError, as_native
 from odca.metrics import Addition, ClassMetrics, Codes, NumberMetrics
 from odca.models.calibration import Softmax
 from odca.models.classifier import Classifier, RawPredictions
-from odca.models.linear import Lanes, LinearClassifier, LinearRegressor
+from odca.models.lanes import Lanes
+from odca.models.linear import LinearClassifier, LinearRegressor
 from odca.models.options import Answer
 from odca.models.regressor import Regressor
+from odca.models.uncertainty import Uncertainty
 from odca.validation.arrays import Array
 
 
@@ -42,6 +44,10 @@ class Experts(Protocol):
 
     def freeze(self) -> Lanes:
         """The steady answer as a linear model, with a lane for each of several classes."""
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """How far from the truth the predictions have been, as of now."""
 
     def copy(self) -> Self:
         """Independent experts in the same state."""
@@ -118,7 +124,17 @@ class ExpertClassifier(Classifier):
         model = LinearClassifier(learner, self.classes, spare=spare, scored=bool(self.metrics_by_output))
         if len(self.classes) > 2:
             model.calibration = Softmax(len(sources))
+        model.uncertainty = self.uncertainty.frozen()
         return model
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """How unlikely the true classes were said to be, as of now."""
+        known: Uncertainty = self.learner.uncertainty
+        return known
+
+    def _observe(self, *_: object) -> None:
+        """Nothing: the experts do."""
 
     # Scoring
 
@@ -165,7 +181,17 @@ class ExpertRegressor(Regressor):
 
     def freeze(self) -> LinearRegressor:
         """The steady answer as a linear regression."""
-        return LinearRegressor(self.learner.freeze().with_lanes([0]))
+        model = LinearRegressor(self.learner.freeze().with_lanes([0]))
+        model.uncertainties = [each.frozen() for each in self.uncertainties]
+        return model
+
+    @property
+    def uncertainties(self) -> list[Uncertainty]:
+        """How far from the truth the predictions have been, as of now."""
+        return [self.learner.uncertainty]
+
+    def _observe(self, *_: object) -> None:
+        """Nothing: the experts do."""
 
     def predictions(self, margins: Array) -> Array:
         """The margins themselves."""

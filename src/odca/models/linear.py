@@ -2,60 +2,24 @@
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from odca.errors import InputError, Remedy
 from odca.io.model_file import ModelFile
 from odca.losses import LogLoss, Poisson, as_native
 from odca.metrics import Addition, ClassMetrics, Codes, NumberMetrics, add_all
 from odca.models.calibration import Calibration, Softmax, restored, sigmoid
 from odca.models.classifier import Classifier, RawPredictions
+from odca.models.lanes import Lanes, has_value, losses_of, require_steady
+from odca.models.notes import Notes
 from odca.models.one_against_rest import OneAgainstRest
-from odca.models.options import Answer, is_steady, numbers_first
+from odca.models.options import Answer, numbers_first
 from odca.models.progressive_scores import ProgressivelyScored
 from odca.models.regressor import Regressor
-from odca.penalties import Penalty
+from odca.models.uncertainty import Uncertainty, restore_errors, saved_errors
 from odca.validation.arrays import Array
-from odca.windows import Window
-
-
-class Lanes(Protocol):
-    """What a model needs of its learner: a `Learner`, or an `EventLearner` whose rows are dictionaries."""
-
-    @property
-    def lanes(self) -> int:
-        """The number of models that learn from the same events."""
-
-    @property
-    def loss(self) -> object:
-        """Their loss."""
-
-    @property
-    def penalty(self) -> Penalty:
-        """Their penalty."""
-
-    @property
-    def window(self) -> Window:
-        """How past events are weighted."""
-
-    @property
-    def count(self) -> int:
-        """The number of events learned from."""
-
-    def learn(self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None) -> Array:
-        """Learn from events in order; return the margins, each from before its event was learned, (n, lanes)."""
-
-    def predict(self, X: Any, *, offset: Any = None) -> Array:
-        """The margins of events, (n, lanes)."""
-
-    def loss_of(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """The loss of each margin."""
-
-    def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> Self:
-        """The same learner with its lanes rearranged."""
 
 
 class Calibrated:
@@ -97,10 +61,73 @@ class LinearClassifier(Calibrated, Classifier):
         self.spare = spare
         """Whether there is a spare lane. If it is set, it takes effect with the next call."""
         self.layout = OneAgainstRest(self.classes, spare)
-        self.calibration: Calibration | Softmax | None = None
-        """What turns margins into probabilities, if they are not log-odds against the rest."""
+        self._uncertainty = Uncertainty("classes")
+        self._notes: Notes[tuple[Any, int, bool, float, Any]] = (
+            Notes()
+        )  # margins, code, whether the class is new, weight, time
+        self._calibration: Calibration | Softmax | None = None
         if not isinstance(learner.loss, LogLoss):
-            self.calibration = Calibration(len(self.layout.lanes), learner.window.fixed)
+            self._calibration = Calibration(len(self.layout.lanes), learner.window.fixed)
+
+    @property
+    def calibration(self) -> Calibration | Softmax | None:
+        """What turns margins into probabilities, if they are not log-odds against the rest."""
+        self._settle()
+        return self._calibration
+
+    @calibration.setter
+    def calibration(self, calibration: Calibration | Softmax | None) -> None:
+        self._calibration = calibration
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """How unlikely the true classes were said to be."""
+        self._settle()
+        return self._uncertainty
+
+    @uncertainty.setter
+    def uncertainty(self, uncertainty: Uncertainty) -> None:
+        self._uncertainty = uncertainty
+
+    def saved_uncertainty(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it."""
+        return saved_errors([self.uncertainty])
+
+    def restore_uncertainty(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The reverse. ValueError for what `saved_uncertainty` cannot have made."""
+        restore_errors([self.uncertainty], arrays)
+
+    @property
+    def needs_notes(self) -> bool:
+        """Whether `note` must be called for events that are learned past this model: if there is more to it than log odds of one lane."""
+        return len(self.layout.lanes) > 1 or self._calibration is not None
+
+    def note(self, margins: Any, code: int, weight: float, time: Any) -> None:
+        """Learn calibration and uncertainty from an event that the learner has learned by itself, with others like it."""
+        is_new = self.classes[code] not in self._seen
+        if is_new:
+            self._seen = self._seen.union([self.classes[code]])
+        self._notes.add((margins, code, is_new, weight, time), self._evaluate)
+
+    def _settle(self) -> None:
+        """Learn from all events that were noted."""
+        if self._notes:
+            self._notes.settle(self._evaluate)
+
+    def _evaluate(self, noted: list[tuple[Any, int, bool, float, Any]]) -> None:
+        margins, codes, are_new, weights, times = (list(column) for column in zip(*noted, strict=True))
+        weight = np.array(weights, dtype=float)
+        predictions = self._calibrated(
+            np.array(margins, dtype=float).reshape(len(margins), -1),
+            np.array(codes),
+            sample_weight=weight,
+            time=None if times[0] is None else np.array(times),
+        )
+        known_from = None
+        if any(are_new):
+            known_from = np.full(len(self.classes), -1)
+            known_from[np.array(codes)[are_new]] = np.flatnonzero(are_new)
+        self._observe(predictions, np.array(codes), known_from, weight)
 
     @staticmethod
     def targets(classes: Iterable[Any], codes: npt.NDArray[Any], *, spare: bool) -> Array:
@@ -116,6 +143,7 @@ class LinearClassifier(Calibrated, Classifier):
         """Change the classes to these, in this order: the present ones and perhaps others."""
         if tuple(classes) == self.classes and self.spare == self.layout.spare:
             return
+        self._settle()
         layout, sources, mirrored = self.layout.with_classes(classes, spare=self.spare)
         if any(mirrored) and not self.learner.penalty.is_symmetric:
             raise ValueError(
@@ -128,7 +156,7 @@ class LinearClassifier(Calibrated, Classifier):
                 self.calibration = self.calibration.rearranged(sources, mirrored)
         if tuple(classes)[: len(self.classes)] != self.classes and self.metrics_by_output:
             self.metrics = ClassMetrics().merge(self.metrics, [list(classes).index(each) for each in self.classes])
-        self.layout, self.classes = layout, layout.classes
+        self.layout, self.classes, self._notes = layout, layout.classes, Notes()
 
     def with_classes(self, classes: Sequence[Any]) -> "LinearClassifier":
         """The same model with these classes, in this order."""
@@ -145,11 +173,51 @@ class LinearClassifier(Calibrated, Classifier):
     def _learn(
         self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
     ) -> RawPredictions:
+        self._notes.settle(self._evaluate)
         targets = self.layout.labels(codes)
         margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
-        if self.calibration is None:
+        return self._calibrated(margins, codes, sample_weight=sample_weight, time=time)
+
+    def _calibrated(self, margins: Array, codes: npt.NDArray[Any], *, sample_weight: Any, time: Any) -> RawPredictions:
+        """Margins from before events were learned, with their probabilities, from which the calibration then learns."""
+        if self._calibration is None:
             return RawPredictions(margins)
-        return RawPredictions(margins, self.calibration.learn(margins, targets, sample_weight=sample_weight, time=time))
+        targets = self.layout.labels(codes)
+        p = self._calibration.learn(margins, targets, sample_weight=sample_weight, time=time)
+        return RawPredictions(margins, p)
+
+    def _observe(
+        self,
+        predictions: RawPredictions,
+        codes: npt.NDArray[Any],
+        known_from: npt.NDArray[np.intp] | None,
+        sample_weight: Array | None,
+    ) -> None:
+        """A class that was not known before its event had the probability 0."""
+        native = self._uncertainty.native
+        for part, _, earlier in self._stretches(len(codes), known_from):
+            weight = None if sample_weight is None else np.ascontiguousarray(sample_weight[part], np.float64)
+            own, said = codes[part], predictions[part]
+            if len(earlier) == 2 and self._calibration is None and np.isin(own, earlier).all():
+                native.add_log_odds(self._log_odds(said, own), weight)
+            else:
+                p = np.where(np.isin(own, earlier), self._p_of(said, own, earlier), 0.0)
+                native.add_probabilities(p, weight)
+
+    def _log_odds(self, predictions: RawPredictions, codes: npt.NDArray[Any]) -> Array:
+        """Those of each event's own class, of two: its margin, whether there are two lanes by now or one."""
+        scores = self.scores(predictions)
+        if scores.shape[1] == 1:
+            return np.where(codes == 1, 1.0, -1.0) * scores[:, 0]
+        return np.ascontiguousarray(scores[np.arange(len(codes)), codes])
+
+    def _p_of(self, predictions: RawPredictions, codes: npt.NDArray[Any], known: npt.NDArray[np.intp]) -> Array:
+        """The probability of each event's own class among the known ones, with the same bits whether others have a lane by now or not."""
+        if len(known) == 2:
+            second = known[-1]
+            p = self._p_of_lanes(predictions)[:, second if len(self.classes) > 2 else 0]
+            return np.where(codes == second, p, 1.0 - p)
+        return np.asarray(self._probabilities_among(predictions, known)[np.arange(len(codes)), codes])
 
     def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
         """Do nothing: the learner with lanes for the new classes was a copy, which has been discarded."""
@@ -165,13 +233,17 @@ class LinearClassifier(Calibrated, Classifier):
 
     def probabilities(self, predictions: RawPredictions) -> Array:
         """Those of the model for log loss (several classes: one against the rest, normalised), otherwise calibrated on the stream."""
+        self._settle()
+        return self._distribution(predictions)
+
+    def _distribution(self, predictions: RawPredictions) -> Array:
         return self.layout.distribution(self._p_of_lanes(predictions), self.scores(predictions))
 
     def _p_of_lanes(self, predictions: RawPredictions) -> Array:
         if predictions.calibrated is not None:
             return np.array(self.layout.scores(predictions.calibrated))
         scores = self.scores(predictions)
-        return sigmoid(scores) if self.calibration is None else self.calibration.probabilities(scores)
+        return sigmoid(scores) if self._calibration is None else self._calibration.probabilities(scores)
 
     # Scoring
 
@@ -200,7 +272,7 @@ class LinearClassifier(Calibrated, Classifier):
 
     def _probabilities_among(self, predictions: RawPredictions, known: npt.NDArray[np.intp]) -> Array:
         if len(known) == len(self.classes):
-            return self.probabilities(predictions)
+            return self._distribution(predictions)
         scores, p = self.scores(predictions), np.zeros((len(predictions.raw), len(self.classes)))
         if len(known) == 1:
             p[:, known[0]] = 1.0
@@ -258,7 +330,37 @@ class LinearRegressor(Regressor):
 
     def __init__(self, learner: Lanes, *, scored: bool = True) -> None:
         self.learner = learner
+        self._uncertainties = [Uncertainty("numbers") for _ in range(learner.lanes)]
         super().__init__(learner.lanes, scored=scored)
+
+    @property
+    def uncertainties(self) -> list[Uncertainty]:
+        """How far from the truth the predictions of each output have been."""
+        return self._uncertainties
+
+    @uncertainties.setter
+    def uncertainties(self, uncertainties: list[Uncertainty]) -> None:
+        self._uncertainties = uncertainties
+
+    def saved_uncertainty(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it."""
+        return saved_errors(self.uncertainties)
+
+    def restore_uncertainty(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The reverse. ValueError for what `saved_uncertainty` cannot have made."""
+        restore_errors(self.uncertainties, arrays)
+
+    def _observe(self, margins: Array, y: Array, sample_weight: Array | None) -> None:
+        weight = None if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
+        predictions = self.predictions(margins)
+        for output, each in enumerate(self._uncertainties):
+            labels, predicted = (np.ascontiguousarray(array[:, output]) for array in (y, predictions))
+            each.native.add_numbers(labels, predicted, weight)
+
+    def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
+        """[lower, upper] for each of the margins (n, outputs) of events: (n, outputs, 2). Those of counts hold no negative number."""
+        found = super().intervals(margins, coverage, answer)
+        return np.maximum(found, 0.0) if isinstance(self.learner.loss, Poisson) else found
 
     def learn_margins(
         self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
@@ -288,22 +390,3 @@ class LinearRegressor(Regressor):
             self.losses if has_value(self.learner) else None,
             margin_is_prediction=not isinstance(self.learner.loss, Poisson),
         )
-
-
-def require_steady(answer: Answer) -> None:
-    """Raise ValueError for the live answer, which a linear model does not have."""
-    if not is_steady(answer):
-        raise InputError(
-            "a linear model has only a steady answer; only automatic models have a live answer.",
-            remedy=Remedy("Leave out {answer}.", answer=answer),
-        )
-
-
-def has_value(learner: Lanes) -> bool:
-    """Whether the loss has a value, the cost of a prediction. A user's own loss may have none."""
-    return hasattr(learner.loss, "value")
-
-
-def losses_of(learner: Lanes, margins: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
-    """The loss of each margin; nan if the user's loss has no value."""
-    return learner.loss_of(margins, labels) if has_value(learner) else np.full(np.shape(margins), np.nan)

@@ -1,7 +1,7 @@
 """The regression that every interface uses: a learner of numbers with progressive scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from odca.metrics import Addition, NumberMetrics, ProgressRow, add_all
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
+from odca.models.uncertainty import Uncertainty, intervals, require_some
 from odca.validation.arrays import Array
 
 
@@ -40,6 +41,7 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time)
         if told is not None:
             told(margins)
+        self._observe(margins, y, sample_weight)
         rows = add_all([
             self._adding(metrics, margins[:, k], y[:, k], sample_weight, features)
             for k, metrics in enumerate(self.metrics_by_output)
@@ -63,6 +65,35 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
     ) -> Addition:
         loss = np.asarray(self.losses(margins, y))
         return metrics.adding(y, self.predictions(margins), loss, weight=weight, features=features)
+
+    # Intervals
+
+    @property
+    @abstractmethod
+    def uncertainties(self) -> list[Uncertainty]:
+        """How far from the truth the predictions of each output have been."""
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """That of the first output, which most models have only."""
+        return self.uncertainties[0]
+
+    def saved_uncertainty(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file holds of it, unless the learner does."""
+        return {}
+
+    def restore_uncertainty(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The reverse. Files from before intervals have nothing of it: then it begins now."""
+
+    @abstractmethod
+    def _observe(self, margins: Array, y: Array, sample_weight: Array | None) -> None:
+        """Take note of how good the predictions were, unless the learner does that itself."""
+
+    def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
+        """[lower, upper] for each of the margins (n, outputs) of events: (n, outputs, 2). docs/intervals.md says what they promise."""
+        found = self.uncertainties
+        require_some(self.uncertainty, self.learner.count)
+        return intervals(self.predictions(margins), [each.bounds(coverage, answer) for each in found])
 
     @abstractmethod
     def learn_margins(

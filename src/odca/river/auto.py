@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Self, Unpack
 
 import numpy as np
-from river import base
+from river import base, conf
 
 from odca.features.records import as_events
 from odca.features.spec import FeatureOptions
@@ -18,7 +18,15 @@ from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
 from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn, turn_of
-from odca.river.base import RiverClassifier, RiverEstimator, plain_label, require_labels, restored_labels
+from odca.river.base import (
+    RiverClassifier,
+    RiverEstimator,
+    interval_of,
+    plain_label,
+    require_labels,
+    restored_labels,
+    set_of,
+)
 from odca.river.classifier import BOTH, ODCAClassifier, all_truths
 from odca.river.frames import as_frame, as_series
 from odca.river.regressor import ODCARegressor
@@ -128,6 +136,23 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
         return max(p, key=p.__getitem__) if p else None
 
     @at_one_moment
+    def predict_set_one(
+        self,
+        x: Event,
+        coverage: float = 0.9,
+        *,
+        answer: Answer = "live",
+        id: str | int | None = None,  # noqa: A002
+    ) -> set[Hashable]:
+        """The classes that are likely enough for a share of `coverage` of the sets to hold the label.
+
+        answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`. docs/intervals.md says what is
+        promised. All classes so far while too few events were learned; none where a model that is right more often than `coverage` is
+        unsure.
+        """
+        return set_of(self._model, np.asarray(self.events.predict_one(x, answer=answer, id=id))[None], coverage, answer)
+
+    @at_one_moment
     def predict_proba_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The probabilities for many events, as a data frame."""
         return as_frame(self._probabilities(X, answer), X, self.classes)
@@ -151,7 +176,9 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
                 raise ValueError("there is nothing to freeze before the first event.")
             if all_truths(self.classes):
                 lane = EventLanes(self.events.freeze(mirrored=bool(self.classes[0])))
-                return ODCAClassifier.around(LinearClassifier(lane, BOTH, spare=False, scored=False))
+                frozen = LinearClassifier(lane, BOTH, spare=False, scored=False)
+                frozen.uncertainty = self._model.uncertainty.frozen()
+                return ODCAClassifier.around(frozen)
             return ODCAClassifier.around(self._model.freeze(spare=True))
 
     def _contents(self) -> ModelFile:
@@ -203,10 +230,25 @@ class AutoRegressor(AutoEstimator, base.MiniBatchRegressor):  # type: ignore[mis
         """The prediction. answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`."""
         return float(self.events.predict_one(x, answer=answer, id=id))
 
+    def predict_interval_one(
+        self,
+        x: Event,
+        coverage: float = 0.9,
+        *,
+        answer: Answer = "live",
+        id: str | int | None = None,  # noqa: A002
+    ) -> conf.Interval:
+        """The interval that holds the number, for a share of `coverage` of all events: its `lower` and `upper` end.
+
+        answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`. docs/intervals.md says what is
+        promised. Infinite while too few events were learned.
+        """
+        return interval_of(self._model, self.predict_one(x, answer=answer, id=id), coverage, answer)
+
     def predict_many(self, X: Any, *, answer: Answer = "live") -> Any:
         """The predictions for many events, as a series."""
         return as_series(self._model.margins(X, answer=answer)[:, 0], X)
 
     def freeze(self) -> ODCARegressor:
         """The steady answer as a plain linear regression: see `AutoLearner.freeze`."""
-        return ODCARegressor.of(self.events.freeze())
+        return ODCARegressor.around(self.events.freeze(), [each.frozen() for each in self._model.uncertainties])

@@ -5,11 +5,15 @@ from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
-from river import base
+from river import base, conf
 
 from odca.features.spec import FeatureOptions
 from odca.io.model_file import ModelFile
+from odca.models.classifier import Classifier, RawPredictions
+from odca.models.options import Answer
+from odca.models.regressor import Regressor
 from odca.models.turns import TakesTurns
+from odca.validation.arrays import Array
 
 
 class RiverEstimator(TakesTurns, base.Estimator):  # type: ignore[misc] # river's classes are not typed
@@ -65,6 +69,20 @@ class RiverClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
 def plain_label(label: Hashable) -> Hashable:
     """The label as a Python object: NumPy's numbers overflow when they are compared with larger ones."""
     return label.item() if isinstance(label, np.generic) else label
+
+
+def set_of(model: Classifier | None, raw: Array, coverage: float, answer: Answer) -> set[Hashable]:
+    """The set of one event, from its raw prediction."""
+    if model is None or not model.classes:
+        return set()
+    is_in = model.sets(RawPredictions(raw), coverage, answer)[0].tolist()
+    return {label for label, chosen in zip(model.classes, is_in, strict=True) if chosen}
+
+
+def interval_of(model: Regressor, margin: float, coverage: float, answer: Answer) -> conf.Interval:
+    """The interval of one event, from its margin."""
+    lower, upper = model.intervals(np.array([[margin]]), coverage, answer)[0, 0].tolist()
+    return conf.Interval(lower, upper)
 
 
 def require_labels(labels: list[Any]) -> None:

@@ -14,9 +14,10 @@ from odca.models.event_adapters import EventLanes
 from odca.models.events import EventLearner
 from odca.models.linear import LinearClassifier
 from odca.models.named_events import Event
+from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.penalties import Penalty
-from odca.river.base import RiverClassifier, plain_label, require_labels, restored_labels
+from odca.river.base import RiverClassifier, plain_label, require_labels, restored_labels, set_of
 from odca.river.frames import as_frame
 from odca.river.linear import LinearEstimator, with_fast_path
 from odca.windows import Window
@@ -70,6 +71,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         parameters = locals()
         self._model: LinearClassifier | None = None  # until the first label
         self._targets: dict[Hashable, Any] = {}  # what the lanes learn for each label
+        self._codes: dict[Hashable, int] = {}  # its place among the classes
         self._binary = False  # whether there is one lane, for True and False
         self._begin(parameters)
 
@@ -77,6 +79,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         """`learn_plain` is stored, because looking it up costs time with every event; what predicts is one attribute, which changes at once."""
         self._learn, self._answering = events.learn_plain, (self._model, events)
         super()._use(events)
+        if self._model is not None and not self._model.needs_notes:
+            events.native.observe(self._model.uncertainty.native, "truths")
 
     def _has_fast_path(self) -> bool:
         return self._binary and self._model is not None and self._model.calibration is None
@@ -103,7 +107,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             margin = self._learn(x, target)
         else:
             margin = self._events.learn_one(x, target, weight=w, offset=offset, time=time)
-        self._calibrate(margin, target, w, time)
+        self._note(margin, y, w, time)
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction has kept under `id`, once its label is known."""
@@ -119,12 +123,11 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         self._learn_known_label(id, y, w, time)
 
     def _learn_known_label(self, id: str | int, y: Hashable, w: float, time: Any) -> None:  # noqa: A002
-        target = self._targets[y]
-        self._calibrate(self.events.learn_label(id, target, weight=w, time=time), target, w, time)
+        self._note(self.events.learn_label(id, self._targets[y], weight=w, time=time), y, w, time)
 
-    def _calibrate(self, margin: Any, target: Any, w: float, time: Any) -> None:
-        if self._model is not None and self._model.calibration is not None:
-            self._model.calibration.note(margin, target, w, time)
+    def _note(self, margin: Any, y: Hashable, w: float, time: Any) -> None:
+        if self._model is not None and self._model.needs_notes:
+            self._model.note(margin, self._codes[y], w, time)
 
     @in_turn
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
@@ -175,6 +178,24 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         p = model.probabilities(RawPredictions(np.atleast_2d(margin)))[0]
         return dict(zip(model.classes, p.tolist(), strict=True))
 
+    def predict_set_one(
+        self,
+        x: Event,
+        coverage: float = 0.9,
+        *,
+        answer: Answer = "live",
+        offset: float = 0.0,
+        id: str | int | None = None,  # noqa: A002
+    ) -> set[Hashable]:
+        """The classes that are likely enough for a share of `coverage` of the sets to hold the label.
+
+        answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`. docs/intervals.md says what is
+        promised. All classes so far while too few events were learned; none where a model that is right more often than `coverage` is
+        unsure.
+        """
+        model, margin = self._margin(x, offset, id)
+        return set_of(model, np.atleast_2d(margin), coverage, answer)
+
     def _margin(self, x: Event, offset: float, id: str | int | None) -> tuple[LinearClassifier | None, Any]:  # noqa: A002
         """The model, None before the first label, and its margin or margins for the event."""
         model, events = self._answering
@@ -218,6 +239,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         saved.options["classes"] = list(self.classes)
         if self._model is not None and self._model.calibration is not None:
             saved.parts["calibration"] = self._model.calibration.saved()
+        if self._model is not None:
+            saved.arrays.update(self._model.saved_uncertainty())
         return saved
 
     @classmethod
@@ -228,6 +251,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             model = LinearClassifier(EventLanes(estimator.events), classes, spare=not all_truths(classes), scored=False)
             model.restore_calibration(saved.parts)
             model.require_consistent()
+            model.restore_uncertainty(saved.arrays)
             estimator._take(model)  # noqa: SLF001 - of its own class
         return estimator
 
@@ -258,7 +282,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             classes: tuple[Hashable, ...] = BOTH if binary else tuple(new)
             lanes = None if binary else LinearClassifier.lanes(classes, spare=True)
             events = self._new_events(lanes=lanes, first=first).with_waiting_of(self.events)
-            model = LinearClassifier(EventLanes(events), classes, spare=not binary, scored=False)
+            seen = classes if binary else ()
+            model = LinearClassifier(EventLanes(events), classes, spare=not binary, seen=seen, scored=False)
         else:
             model = self._model.with_classes(together)
         self._take(model)
@@ -270,6 +295,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         self._targets = dict(
             zip(model.classes, [each[0] for each in targets] if self._binary else targets, strict=True)
         )
+        self._codes = {label: code for code, label in enumerate(model.classes)}
         learner: Any = model.learner
         self._use(learner.events)
 

@@ -1,18 +1,22 @@
 """A linear regression for river."""
 
 import math
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
-from river import base
+from river import base, conf
 
 from odca.features.records import as_events
 from odca.features.spec import FeatureOptions
+from odca.io.model_file import ModelFile
 from odca.losses import Poisson
 from odca.models.event_adapters import EventLanes
 from odca.models.events import EventLearner
 from odca.models.linear import LinearRegressor
 from odca.models.named_events import Event
+from odca.models.options import Answer
+from odca.models.uncertainty import Uncertainty
 from odca.penalties import Penalty
+from odca.river.base import interval_of
 from odca.river.frames import as_series
 from odca.river.linear import LinearEstimator, with_fast_path
 from odca.validation.arrays import as_columns
@@ -50,12 +54,16 @@ class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[m
         max_pending: int = 10_000,
         **feature_options: Unpack[FeatureOptions],
     ) -> None:
-        self._begin(locals())
+        parameters = locals()
+        self._uncertainties = [Uncertainty("numbers")]
+        self._begin(parameters)
 
     def _use(self, events: EventLearner) -> None:
         self._model = LinearRegressor(EventLanes(events), scored=False)
+        self._model.uncertainties = self._uncertainties
         self._counts = isinstance(events.learner.loss, Poisson)
         super()._use(events)
+        events.native.observe(self._uncertainties[0].native, "counts" if self._counts else "numbers")
 
     def _has_fast_path(self) -> bool:
         return not self._counts
@@ -90,6 +98,45 @@ class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[m
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a data frame."""
         return as_series(self._model.predictions(self._model.margins(X))[:, 0], X)
+
+    def predict_interval_one(
+        self,
+        x: Event,
+        coverage: float = 0.9,
+        *,
+        answer: Answer = "live",
+        offset: float = 0.0,
+        id: str | int | None = None,  # noqa: A002
+    ) -> conf.Interval:
+        """The interval that holds the number, for a share of `coverage` of all events: its `lower` and `upper` end.
+
+        answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`. docs/intervals.md says what is
+        promised. Infinite while too few events were learned.
+        """
+        return interval_of(self._model, self._events.predict_one(x, offset=offset, id=id), coverage, answer)
+
+    # Files
+
+    def _contents(self) -> ModelFile:
+        """The contents of the regression's model file."""
+        saved = super()._contents()
+        saved.arrays.update(self._model.saved_uncertainty())
+        return saved
+
+    @classmethod
+    def restored(cls, saved: ModelFile, loss: object = None) -> Self:
+        """Return the regression of a model file. ValueError (or a similar error) if it is invalid."""
+        estimator = super().restored(saved, loss)
+        estimator._model.restore_uncertainty(saved.arrays)  # noqa: SLF001 - of its own class
+        return estimator
+
+    @classmethod
+    def around(cls, events: EventLearner, uncertainties: list[Uncertainty]) -> Self:
+        """An estimator of events that were learned elsewhere, and of how far their predictions were from the truth."""
+        estimator = cls.of(events)
+        estimator._uncertainties = uncertainties  # noqa: SLF001 - of its own class
+        estimator._use(events)  # noqa: SLF001 - the same
+        return estimator
 
 
 def _exp(margin: float) -> float:

@@ -179,6 +179,16 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         """The most likely class of each event."""
         return self._chosen(self.decision_function(X, answer=answer))
 
+    @at_one_moment
+    def predict_set(self, X: Any, coverage: float = 0.9, *, answer: Answer = "steady") -> npt.NDArray[np.bool_]:
+        """Which classes belong to the set of each event, (n, classes) in the order of `classes_`: a share of `coverage` holds the label.
+
+        answer: "steady" if no labels are coming in, "live" if those of the events before were learned. docs/intervals.md says what is
+        promised. All classes while too few events were learned; none where a model that is right more often than `coverage` is unsure.
+        """
+        rows = self._checked_for_prediction(X)
+        return self._model.sets(self._model.predict_raw(rows, answer=answer), coverage, answer)[:, self._columns()]
+
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, *, answer: Answer = "steady") -> float:
         """The accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, answer=answer), sample_weight=sample_weight))
@@ -268,6 +278,16 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
         """The prediction for each event."""
         rows = self._checked_for_prediction(X)
         return self._model.margins(rows, answer=answer)[:, 0]
+
+    @at_one_moment
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, answer: Answer = "steady") -> Array:
+        """[lower, upper] for each event, (n, 2): a share of `coverage` of the labels lies within.
+
+        answer: "steady" if no labels are coming in, "live" if those of the events before were learned. docs/intervals.md says what is
+        promised. Infinite while too few events were learned.
+        """
+        rows = self._checked_for_prediction(X)
+        return self._model.intervals(self._model.margins(rows, answer=answer), coverage, answer)[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, *, answer: Answer = "steady") -> float:
         """R² of `predict`."""

@@ -15,6 +15,7 @@ from odca.learner import Learner
 from odca.losses import MARGIN_LOSSES, SquaredError, as_loss
 from odca.models.classifier import RawPredictions
 from odca.models.linear import LinearClassifier, LinearLabels
+from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn
 from odca.penalties import Penalty
 from odca.sklearn.labels import Encoded, WithClasses, checked_labels, class_weights, encode, restored_classes
@@ -247,6 +248,20 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
             logarithms: Array = np.log(self.predict_proba(X, offset))
         return logarithms
 
+    @at_one_moment
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, offset: npt.ArrayLike | None = None, *, answer: Answer = "steady"
+    ) -> npt.NDArray[np.bool_]:
+        """Which classes belong to the set of each event, (n, classes) in the order of `classes_`: a share of `coverage` holds the label.
+
+        answer: "steady" if no labels are coming in, "live" if those of the events before were learned. docs/intervals.md says what is
+        promised. All classes while too few events were learned; none where a model that is right more often than `coverage` is unsure.
+        """
+        predictions = self._predict_raw(X, offset)
+        if isinstance(self._model, LinearLabels):
+            raise ValueError("a set holds one class; this model has several labels per event.")  # noqa: TRY004 - the model's fault
+        return self._model.sets(predictions, coverage, answer)[:, self._columns()]
+
     # Files
 
     def _contents(self) -> ModelFile:
@@ -255,6 +270,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         classes = {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "spare": None}
         if isinstance(self._model, LinearClassifier):
             classes = {**self._saved_classes(), "spare": self._model.layout.spare}
+            saved.arrays.update(self._model.saved_uncertainty())
         saved.options["classes"] = classes
         if self._model.calibration is not None:
             saved.parts["calibration"] = self._model.calibration.saved()
@@ -271,6 +287,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
         self._model.restore_calibration(saved.parts)
         if isinstance(self._model, LinearClassifier):
             self._model.require_consistent()
+            self._model.restore_uncertainty(saved.arrays)
         elif learner.lanes != len(labels) or (
             self._model.calibration is not None and len(self._model.calibration) != len(labels)
         ):

@@ -12,6 +12,7 @@ from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import Expectile, Huber, Poisson, SquaredEpsilonInsensitive, SquaredError, as_loss
 from odca.models.linear import LinearRegressor
+from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn
 from odca.penalties import Penalty
 from odca.sklearn.linear import LinearEstimator
@@ -114,6 +115,19 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         mean = self._model.predictions(self._model.margins(X, offset=offset))
         return mean if self.n_outputs_ else mean[:, 0]
 
+    @at_one_moment
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, offset: npt.ArrayLike | None = None, *, answer: Answer = "steady"
+    ) -> Array:
+        """[lower, upper] for each event, (n, 2), or (n, outputs, 2) of several outputs: a share of `coverage` of the labels lies within.
+
+        answer: "steady" if no labels are coming in, "live" if those of the events before were learned. docs/intervals.md says what is
+        promised. Infinite while too few events were learned.
+        """
+        X = self._checked_for_prediction(X)
+        found = self._model.intervals(self._model.margins(X, offset=offset), coverage, answer)
+        return found if self.n_outputs_ else found[:, 0]
+
     @property
     def progress_(self) -> Any:
         """How well `partial_fit` predicted each event before learning from it: `odca.metrics.NumberMetrics`.
@@ -139,11 +153,18 @@ class ODCARegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         free = isinstance(loss, (*SQUARED_LOSSES, Poisson)) or spread <= bound
         return 1.0 if free else bound / spread
 
+    def _contents(self) -> ModelFile:
+        """What a file holds of the regression."""
+        saved = super()._contents()
+        saved.arrays.update(self._model.saved_uncertainty())
+        return saved
+
     def _restore_model(self, learner: Learner, saved: ModelFile) -> None:
         outputs = saved.options["fitted"].get("n_outputs_")
         if type(outputs) is not int or learner.lanes != max(outputs, 1):
             raise ValueError("its outputs are not those of its learner.")
         self._model = LinearRegressor(learner)
+        self._model.restore_uncertainty(saved.arrays)
 
     def _checked_targets(self, X: Any, y: Any) -> Array:
         self._require_labels(X, y)

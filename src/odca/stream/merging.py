@@ -83,6 +83,9 @@ def merged_model(mine: Any, theirs: Any, places: Places | None) -> Model:
         learner: Any = mine.learner
         regressor = LinearRegressor(learner.merge(adopted(learner, theirs.learner, places)))
         regressor.metrics = mine.metrics.merge(theirs.metrics)
+        regressor.uncertainties = [
+            here.merge(there) for here, there in zip(mine.uncertainties, theirs.uncertainties, strict=True)
+        ]
         return regressor
     classes = united_classes(mine, theirs)
     here, there = mine.with_classes(classes), theirs.with_classes(classes)
@@ -91,6 +94,7 @@ def merged_model(mine: Any, theirs: Any, places: Places | None) -> Model:
     if here.calibration is not None:
         classifier.calibration = here.calibration.merge(there.calibration)
     classifier.metrics = mine.metrics.merge(theirs.metrics, [classes.index(each) for each in theirs.classes])
+    classifier.uncertainty = mine.uncertainty.merge(theirs.uncertainty)
     return classifier
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from odca.cli.data_options import add_data_options, open_stream, warn_about_data, warn_about_unknown_features
 from odca.cli.files import load_stream_model, open_output
+from odca.cli.option_types import coverage
 from odca.cli.shared_options import add_answer_option, add_model_argument, add_output_option, add_prediction_options
 from odca.cli.views.console import Output
 from odca.cli.views.predictions import PredictionLines
@@ -23,12 +24,14 @@ not occur in the training data are ignored.
 
 --proba prints one column for each class (also when there are two), below a header line with the names of the classes. --raw prints
 the model's output before it becomes a class or a probability: one number per class, or a single number for two classes (positive
-for the second) and for regression. Numbers are printed with as many digits as are needed to read back the same number. Lines that
+for the second) and for regression. --interval 0.9 adds two columns, the lower and the upper end of an interval that holds nine labels
+out of ten; --set 0.9 adds the classes of such a set, separated by commas (docs/intervals.md says what is promised). Numbers are printed with as many digits as are needed to read back the same number. Lines that
 --on-error skip has skipped have no prediction; use tags to match predictions with events.
 
 examples:
   odca predict model.safetensors new.csv
   odca predict model.safetensors 'new/*.jsonl.gz' --proba -o predictions.tsv
+  odca predict rent.safetensors new.csv --interval 0.9 -o predictions.tsv
   zcat events.vw.gz | odca predict model.safetensors - --json | jq .probabilities
 """
 
@@ -40,8 +43,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_answer_option(parser)
     add_output_option(parser, "predictions")
     add_prediction_options(parser)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--interval",
+        type=coverage,
+        metavar="COVERAGE",
+        help="of numbers: also print an interval that holds this share of the labels, such as 0.9",
+    )
+    group.add_argument(
+        "--set",
+        type=coverage,
+        metavar="COVERAGE",
+        help="of classes: also print a set of classes that holds this share of the labels, such as 0.9",
+    )
     parser.add_argument(
-        "--json", action="store_true", help="print one JSON object per line: prediction, tag, probabilities"
+        "--json",
+        action="store_true",
+        help="print one JSON object per line: prediction, tag, probabilities, interval, set",
     )
     parser.set_defaults(data_on_stdout=True)
 
@@ -52,6 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_stream_model(arguments.model, output)
     if arguments.proba and model.task == "numbers":
         raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
+    if arguments.interval is not None and model.task == "classes":
+        raise argparse.ArgumentTypeError("argument --interval: the model predicts classes. Use --set")
+    if arguments.set is not None and model.task == "numbers":
+        raise argparse.ArgumentTypeError("argument --set: the model predicts numbers. Use --interval")
     _require_tag(model, arguments.tag)
     stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = PredictionLines(model, arguments)
@@ -63,6 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
             live.update(writer.events, stream.consumed)
     if writer.events and not writer.features:
         warn_about_unknown_features(output, model)
+    if writer.is_infinite:
+        output.warn(
+            f"the model has learned too few events for a coverage of {arguments.interval or arguments.set:g}, so nothing is ruled out."
+        )
     warn_about_data(output, stream)
     return 0
 

@@ -303,7 +303,7 @@ class _Training:
         for text in self._notes():
             self._output.gap()
             self._output.note(text)
-        self._output.summary({title: facts, **metrics_facts(self.model, metrics)})
+        self._output.summary({title: facts, **metrics_facts(self.model, metrics, uncertainty=self.model.uncertainty)})
 
     def _notes(self) -> Iterator[str]:
         if self.model.options.auto is not None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from odca.metrics import ClassMetrics, NumberMetrics, ProgressRow
     from odca.models.options import Label
+    from odca.models.uncertainty import Uncertainty
     from odca.stream.model import StreamModel
 
 COLUMNS = (
@@ -33,6 +34,7 @@ SCORES = {
     "rmse": ("root mean squared error", formatting.decimal),
     "r2": ("R²", formatting.decimal),
 }
+SHOWN_COVERAGE = 0.9
 BEFORE_LEARNING = "predictions, each made before learning from the event"
 WITHOUT_LEARNING = "predictions, without learning from these events"
 BASELINES = {
@@ -65,14 +67,25 @@ def unlabelled_facts(count: int) -> list[Fact]:
 
 
 def metrics_facts(
-    model: "StreamModel", metrics: "ClassMetrics | NumberMetrics", title: str = BEFORE_LEARNING
+    model: "StreamModel",
+    metrics: "ClassMetrics | NumberMetrics",
+    title: str = BEFORE_LEARNING,
+    *,
+    uncertainty: "Uncertainty | None" = None,
 ) -> dict[str, list[Fact]]:
-    """The scores of the predictions and of the baselines, without those that are undefined."""
+    """The scores of the predictions and of the baselines, without those that are undefined.
+
+    uncertainty: if given, also how many labels the intervals or sets held.
+    """
     scores = [
         Fact(SCORES[name][0], value, SCORES[name][1], name)
         for name, value in metrics.scores().items()
         if value == value  # noqa: PLR0124 - not nan
     ]
+    if uncertainty is not None and uncertainty.events("live"):
+        what = "sets of classes" if model.classes else "intervals"
+        held = uncertainty.coverage_held(SHOWN_COVERAGE)
+        scores.append(Fact(f"labels in its {SHOWN_COVERAGE:.0%} {what}", held, formatting.percent, "coverage_90"))
     baselines = [
         Fact(f"{BASELINES[name]}: {SCORES[score][0]}", value, SCORES[score][1], f"{name}_{score}")
         for name, reached in model.baselines(metrics).items()

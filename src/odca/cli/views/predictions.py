@@ -24,18 +24,22 @@ ON_ONE_LINE = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 class PredictionLines:
-    """Predictions as lines, in the form that the arguments ask for. With --proba, a line with the names of the classes comes first, and
-    again whenever there is a new class.
+    """Predictions as lines, in the form that the arguments ask for. With --proba, --interval or --set, a line with the names of the
+    columns comes first, and again whenever there is a new class.
     """
 
     def __init__(self, model: "StreamModel", arguments: argparse.Namespace) -> None:
         self._model, self._arguments = model, arguments
         self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
+        self._interval: float | None = getattr(arguments, "interval", None)  # while training, there are none
+        self._set: float | None = getattr(arguments, "set", None)
         self._name_classes()
         self.events = 0
         """The number of events so far."""
         self.features = 0
         """The number of their features that the model knows."""
+        self.is_infinite = False
+        """Whether too little is known for the intervals or sets that were asked for."""
 
     def lines(self, block: "Block", predictions: "RawPredictions | Array") -> Iterator[str]:
         """The lines of a block."""
@@ -57,17 +61,42 @@ class PredictionLines:
         self._header = self._arguments.names and not self._arguments.json
 
     def _texts(self, predictions: "RawPredictions | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
-        texts, between = self._labels(predictions), " "
+        texts, between, header = self._labels(predictions), " ", ["prediction"]
         if self._wanted != "label":
             values = self._model.shown(predictions, self._wanted)
             texts = map(repr, values.tolist())
             if values.ndim == 2:
                 texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
-                if self._header:
-                    self._header = False
-                    yield "\t".join([*self._shown_names, *(["tag"] if tagged else [])]) + "\n"
+                header = self._shown_names
+        if (ranges := self._range_texts(predictions)) is not None:
+            texts, between = ("\t".join(each) for each in zip(texts, ranges, strict=True)), "\t"
+            header = [*header, *(["set"] if self._names else ["lower", "upper"])]
+        if between == "\t" and self._header:
+            self._header = False
+            yield "\t".join([*header, *(["tag"] if tagged else [])]) + "\n"
         shown = (tag.translate(ON_ONE_LINE) for tag in tags)
         yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
+
+    def _ranges(self, predictions: "RawPredictions | Array") -> list[list[Any]] | None:
+        """The interval of each event, or the places of the classes of its set, if that was asked for."""
+        model = self._model
+        if self._interval is not None:
+            found = model.intervals(predictions, self._interval, answer=self._arguments.answer)
+            self.is_infinite |= bool(found.size) and not math.isfinite(float(found[0, 0]))
+            return [each.tolist() for each in found]
+        if self._set is not None:
+            is_in = model.sets(predictions, self._set, answer=self._arguments.answer)
+            self.is_infinite |= model.uncertainty.least_probability(self._set, self._arguments.answer) == 0.0
+            return [each.nonzero()[0].tolist() for each in is_in]
+        return None
+
+    def _range_texts(self, predictions: "RawPredictions | Array") -> Iterator[str] | None:
+        ranges = self._ranges(predictions)
+        if ranges is None:
+            return None
+        if self._names:
+            return (",".join(self._shown_names[code] for code in each) for each in ranges)
+        return ("\t".join(map(repr, each)) for each in ranges)
 
     def _labels(self, predictions: "RawPredictions | Array") -> Iterator[str]:
         predicted = self._model.predicted(predictions).tolist()
@@ -85,6 +114,9 @@ class PredictionLines:
         if self._arguments.raw:
             raw = model.shown(predictions, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
+        if (ranges := self._ranges(predictions)) is not None:
+            name, shown = ("set", model.classes.__getitem__) if self._names else ("interval", lambda end: end)
+            columns[name] = [[_plain(shown(part)) for part in each] for each in ranges]
         encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for each line
         for values in zip(*columns.values(), strict=True):
             found = {
