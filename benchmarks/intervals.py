@@ -6,7 +6,7 @@ Each stream is predicted and learned once by the automatic mode; the bounds of e
 the mean width stands that of the best fixed interval around the predictions in hindsight, beside the mean size of sets that of the best
 fixed threshold of probability. `labels stop`: half of the stream is learned, and the steady intervals of that moment are judged by the other
 half. ECE of the probabilities of the automatic mode, of Vowpal Wabbit (its defaults) and of river's logistic regression, where
-these are installed. The streams are those of `benchmarks.quality`; the rates and memories were chosen on the five number streams, elec2
+these are installed. `linear`: the share that the intervals or sets of a plain linear model hold, which has its own defaults. The streams are those of `benchmarks.quality`; the rates and memories were chosen on the five number streams, elec2
 and covtype2. --others adds streams that nothing was chosen on. Writes benchmarks/results/intervals.json.
 """
 
@@ -26,6 +26,7 @@ from benchmarks.quality.streams import BINARY, NUMBER, STREAMS, Stream
 from benchmarks.report import describe_machine, log, show_machine, table, write_json
 from odca import AutoLearner, _core
 from odca.models.calibration import expected_calibration_error
+from odca.sklearn import ODCAClassifier, ODCARegressor
 
 EVENTS, WINDOW = 60_000, 2000
 COVERAGES = (0.5, 0.9, 0.99)
@@ -130,6 +131,20 @@ def after_labels_stop(stream: Stream) -> dict[str, float]:
     return out
 
 
+def of_linear(stream: Stream) -> dict[str, Any]:
+    """The share of labels that the 90 % intervals or sets of a plain linear model held, and the least and the most in a stretch."""
+    model = ODCARegressor() if stream.task == NUMBER else ODCAClassifier()
+    classes = {} if stream.task == NUMBER else {"classes": np.arange(max(stream.classes, 2))}
+    held = [0.0]
+    for begin in range(0, len(stream.y) - WINDOW + 1, WINDOW):
+        part = slice(begin, begin + WINDOW)
+        model.partial_fit(stream.events[part], stream.y[part], **classes)
+        known = model._model.uncertainty
+        held.append(known.coverage_held(0.9) * known.events("live"))
+    shares = np.diff(held) / WINDOW
+    return {"coverage": float(shares.mean()), "blocks": [float(shares.min()), float(shares.max())]}
+
+
 def calibration(stream: Stream, p: Array) -> dict[str, float]:
     """ECE of P(second class) of two classes; of the most likely one of several. Vowpal Wabbit and river if they are installed."""
 
@@ -161,7 +176,7 @@ def row_of(stream: Stream, group: str) -> dict[str, Any]:
     else:
         p = learner.probabilities(said)
         row["levels"], row["ece"] = of_classes(stream, p, upper), calibration(stream, p)
-    row["labels_stop"] = after_labels_stop(stream)
+    row["labels_stop"], row["linear"] = after_labels_stop(stream), of_linear(stream)
     return row
 
 

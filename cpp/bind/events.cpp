@@ -65,7 +65,9 @@ class EventCore : public EventReading {
                      std::to_string(out.many.size()));
   }
 
-  void learn_one(nb::handle event, const Labels& labels, double weight, double offset, double time, double* margin) {
+  // `said` is the margin that was predicted for the event, if that is longer ago.
+  void learn_one(nb::handle event, const Labels& labels, double weight, double offset, double time, double* margin,
+                 const double* said = nullptr) {
     if (std::isnan(time) && learner_.config().window.uses_time())
       throw InputError("the window counts in event time; give the time of every event");
     learn_events([&](Reading& reading) { reading.learned(event); },
@@ -73,7 +75,7 @@ class EventCore : public EventReading {
                    return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
                                 margin);
                  });
-    if (observer_) observer_->add(score_of(labels.one, *margin), weight);
+    if (observer_) observer_->add(score_of(labels.one, said ? *said : *margin), weight);
   }
 
   // From now on `uncertainty` takes the score of every event that is learned by itself, of a model of one lane.
@@ -322,6 +324,11 @@ class OneByOne {
   explicit OneByOne(nb::object core) : kept_(std::move(core)), core_(nb::cast<EventCore&>(kept_)) {}
 
   nb::object learn_one(nb::handle event, nb::handle y, double weight, double offset, nb::handle time) {
+    return learn_late(event, y, weight, offset, time, std::nullopt);
+  }
+
+  nb::object learn_late(nb::handle event, nb::handle y, double weight, double offset, nb::handle time,
+                        std::optional<double> said) {
     double moment = std::nan("");
     if (PyFloat_CheckExact(time.ptr()))
       moment = PyFloat_AS_DOUBLE(time.ptr());
@@ -330,7 +337,9 @@ class OneByOne {
     EventCore::Labels labels;
     if (!core_.read_labels(y, labels) && !core_.read_labels(nb::find(*this).attr("_labels")(y), labels))
       throw InputError("y must be a number, or a row of them, one for each lane");
-    return margins([&](double* margin) { core_.learn_one(event, labels, weight, offset, moment, margin); });
+    return margins([&](double* margin) {
+      core_.learn_one(event, labels, weight, offset, moment, margin, said ? &*said : nullptr);
+    });
   }
 
   // With no more than that to be looked at, a call takes less time.
@@ -341,7 +350,7 @@ class OneByOne {
 
   nb::object predict_one(nb::handle event, double offset, nb::handle id) {
     nb::object margin = margins([&](double* out) { core_.predict_one(event, offset, out); });
-    if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset);
+    if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset, margin);
     return margin;
   }
 
@@ -457,6 +466,9 @@ void bind_events(nb::module_& m) {
            nb::sig("def learn_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], y: object, *, "
                    "weight: float = 1.0, offset: float = 0.0, time: object = None) -> typing.Any"),
            "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
+      .def("learn_late", &OneByOne::learn_late, x, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time").none(),
+           nb::arg("said").none(),
+           "`learn_one` of an event whose margin was predicted earlier: `said`, which intervals are judged by.")
       .def("learn_plain", &OneByOne::learn_plain, x, y, "`learn_one` of weight 1, without offset or time.")
       .def("predict_plain", &OneByOne::predict_plain, x, "`predict_one` without offset or id.")
       .def("predict_one", &OneByOne::predict_one, x, nb::kw_only(), nb::arg("offset") = 0.0, nb::arg("id") = nb::none(),

@@ -105,7 +105,7 @@ def test_what_is_no_coverage_is_refused(odca, capsys, tmp_path: Path, coverage: 
 def test_training_says_how_many_labels_were_held(odca, tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [vw(each, label="score") for each in events(500)])
     _, lines, told = odca("train", data, "-o", tmp_path / "m.safetensors", "--task", "numbers")
-    assert any("labels in its 90% intervals" in line for line in [*lines, *told.splitlines()])
+    assert any("labels in its 90 % intervals" in line for line in [*lines, *told.splitlines()])
     _, lines, _ = odca("train", data, "-o", tmp_path / "m.safetensors", "--task", "numbers", "--json")
     held = [json.loads(line)["predictions"]["coverage_90"] for line in lines if "coverage_90" in line]
     assert held

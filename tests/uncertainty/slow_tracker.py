@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 ALPHAS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9]
-LIVE, STEADY = (0.2, 8, 128), (0.002, 1024, 1024)  # rate, and what the two means of the size of errors remember
+LIVE, STEADY = (0.25, 8, 128), (0.002, 1024, 1024)  # rate, and what the two means of the size of errors remember
 MEMORY = 2048
 EDGES = [0.0, *[2.0**e * (1.0 + m / 8.0) for e in range(-12, 12) for m in range(8)][1:], 4096.0]
 
@@ -42,7 +42,7 @@ class SlowTracker:
                 if alpha * (total + 1.0) < 1.0:
                     continue
                 missed = p < 1.0 and logit(p) < levels[k]
-                self.theta[k] = min(self.theta[k] + self.rate * c * alpha, logit(alpha) + 4.0)
+                self.theta[k] = min(self.theta[k] + self.rate * c * alpha, logit(alpha) + 6.0)
                 if missed:
                     self.theta[k] = max(self.theta[k] - self.rate * c, -9.0)
                 self.missed[k] += c * missed

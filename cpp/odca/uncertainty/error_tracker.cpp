@@ -14,7 +14,7 @@ constexpr double largest_weight = 1e100;
 constexpr double first_sizes = 8.0;     // events whose size is measured before any is ranked
 constexpr double largest_error = 10.0;  // in sizes: one wild label does not make the next intervals wide
 constexpr double least_theta = -9.0;    // a level below every rank: nothing is missed there
-constexpr double most_correction = 4.0;
+constexpr double most_correction = 6.0;
 
 const PerLevel log_odds_of_alphas = [] {
   PerLevel out;

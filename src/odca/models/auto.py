@@ -13,7 +13,7 @@ from odca.learner import Learner
 from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
 from odca.models.options import Answer, is_steady
-from odca.models.uncertainty import Uncertainty
+from odca.models.uncertainty import Uncertainty, intervals, require_some
 from odca.validation.arrays import Array, as_columns, as_matrix, as_times
 from odca.validation.numbers import whole
 
@@ -119,6 +119,34 @@ class AutoLearner(model_file.Savable):
         once and is then used.
         """
         return self.shaped(self._core.predict(as_matrix(X)[0], steady=is_steady(answer)))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, answer: Answer = "live") -> Array:
+        """[lower, upper] for the number of each event, (n, 2): a share of `coverage` of the labels lies within.
+
+        docs/intervals.md says what is promised. Infinite while too few events were learned.
+        """
+        return self.intervals(self.predict(X, answer=answer), coverage, answer=answer)
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, answer: Answer = "live") -> npt.NDArray[np.bool_]:
+        """Which classes belong to the set of each event, (n, classes): a share of `coverage` of the sets holds the label.
+
+        docs/intervals.md says what is promised. All classes while too few events were learned.
+        """
+        return self.sets(self.predict(X, answer=answer), coverage, answer=answer)
+
+    def intervals(self, predictions: Array, coverage: float = 0.9, *, answer: Answer) -> Array:
+        """The intervals of events, from what `predict` returned."""
+        if self.task != "numbers":
+            raise ValueError("intervals are for numbers, and this learner predicts classes: use predict_set.")
+        require_some(known := self.uncertainty, self.count)
+        return intervals(predictions[:, None], [known.bounds(coverage, answer)])[:, 0]
+
+    def sets(self, predictions: Array, coverage: float = 0.9, *, answer: Answer) -> npt.NDArray[np.bool_]:
+        """The sets of events, from what `predict` returned."""
+        if self.task == "numbers":
+            raise ValueError("sets are for classes, and this learner predicts numbers: use predict_interval.")
+        require_some(known := self.uncertainty, self.count)
+        return np.asarray(self.probabilities(predictions) >= known.least_probability(coverage, answer))
 
     @property
     def coef(self) -> Array:

@@ -17,7 +17,7 @@ from odca.io import container, model_file
 from odca.learner import Learner, filed, saved_options
 from odca.learner_options import Numbers
 from odca.models.named_events import Event, NamedEvents, Names
-from odca.models.pending import PendingEvents, checked_id
+from odca.models.pending import Id, PendingEvents, checked_id
 from odca.penalties import KL, Penalty
 from odca.validation.arrays import Array, as_columns, as_floats, as_times
 from odca.validation.numbers import whole
@@ -45,7 +45,7 @@ class EventOptions(FeatureOptions, total=False):
     n_features: int | None
 
 
-class EventLearner(NamedEvents[float], _core.OneByOne):
+class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
     """Learns from events that are dictionaries, {"price": 3.2, "country": "NZ", "new": True}. New names may appear at any time.
 
     A number (or True, False) is a feature of its name. A string is a category: the name and the string together are a
@@ -123,7 +123,7 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
             learner.native, self._single, learner.smoothing > 0.0, features.native()
         )
         super().__init__(self._core)
-        self._pending = PendingEvents(own["max_pending"])  # of events with their offsets
+        self._pending = PendingEvents(own["max_pending"])  # of events with their offsets and predicted margins
 
     @property
     def native(self) -> _core.EventCore:
@@ -147,8 +147,8 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
 
         The event is then no longer kept, unless there was an error.
         """
-        with self._pending.labelled(id) as (event, offset):
-            return self.learn_one(event, y, weight=weight, offset=offset, time=time)
+        with self._pending.labelled(id) as (event, (offset, said)):
+            return self.learn_late(event, y, weight, offset, time, said)
 
     def with_waiting_of(self, other: "EventLearner") -> Self:
         """Share the events that wait for labels with the learner that this one replaces; return this one."""
@@ -332,20 +332,23 @@ class EventLearner(NamedEvents[float], _core.OneByOne):
         self._require_names(names)
         self._core.restore(*names)
 
-    def _keep(self, id: object, x: Event, offset: float) -> None:  # noqa: A002
-        self._pending.keep(checked_id(id), (self._core.plain(x), float(offset)))
+    def _keep(self, id: object, x: Event, offset: float, margin: Any) -> None:  # noqa: A002
+        self._pending.keep(checked_id(id), (self._core.plain(x), (float(offset), margin if self._single else None)))
 
     def _shelved(self) -> tuple[list[list[Any]], int]:
-        """The waiting events, oldest first, as [id, event, offset], and the number of dropped ones."""
+        """The waiting events, oldest first, as [id, event, offset, margin], and the number of dropped ones."""
         waiting, dropped = self._pending.listed()
-        return [[id, event, offset] for id, (event, offset) in waiting], dropped  # noqa: A001
+        return [[id, event, *kept] for id, (event, kept) in waiting], dropped  # noqa: A001
 
     def _shelve(self, pending: list[list[Any]], dropped: int) -> None:
         """Restore what `_shelved` returned. ValueError if it is invalid."""
-        for _, event, offset in pending:
-            if not isinstance(event, dict) or not math.isfinite(offset):
-                raise ValueError("a pending event is not a dictionary, or its offset is not finite.")
-        self._pending.restore([(id, (self._core.plain(event), offset)) for id, event, offset in pending], dropped)  # noqa: A001
+        restored: list[tuple[Id, tuple[dict[str, Any], tuple[float, float | None]]]] = []
+        for id, event, offset, *said in pending:  # noqa: A001 - older files have no margins
+            margin = said[0] if len(said) == 1 else None
+            if not isinstance(event, dict) or len(said) > 1 or not all(map(math.isfinite, (offset, margin or 0.0))):
+                raise ValueError("a pending event is not a dictionary, or its offset or margin is not finite.")
+            restored.append((id, (self._core.plain(event), (offset, margin))))
+        self._pending.restore(restored, dropped)
 
 
 def _require_names(options: Mapping[str, Any]) -> None:

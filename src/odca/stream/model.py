@@ -21,11 +21,11 @@ from odca.models.calibration import Calibration, Softmax
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier, LinearRegressor
-from odca.models.options import Answer, Label, ModelOptions, is_steady, label_text
+from odca.models.options import Answer, Label, ModelOptions, label_text
 from odca.models.regressor import Regressor
 from odca.models.turns import TakesTurns, at_one_moment, in_turn, turn_of, turns_of
-from odca.models.uncertainty import Uncertainty
 from odca.stream import first_events, merging
+from odca.stream.intervals import WithIntervals
 from odca.stream.read.blocks import Block
 from odca.stream.read.refused_events import EventError, without_refused
 from odca.stream.read.schema import Schema
@@ -58,7 +58,7 @@ class _ClassCodes:
         return block.rows.codes(self._numbers, self._codes, texts)
 
 
-class StreamModel(TakesTurns):
+class StreamModel(WithIntervals, TakesTurns):
     """Learns from blocks of events and predicts them. Its file holds everything that is needed to read further data."""
 
     kind = "StreamModel"
@@ -359,48 +359,6 @@ class StreamModel(TakesTurns):
         scores = self.model.scores(predictions)
         return scores if len(self.classes) > 2 else scores[:, 0]
 
-    # Intervals and sets
-
-    def predict_interval(self, block: Block, coverage: float = 0.9, *, answer: Answer = "steady") -> Array:
-        """[lower, upper] for the number of each event of a block, (n, 2): a share of `coverage` of the labels lies within.
-
-        docs/intervals.md says what is promised. Infinite while too few events were learned.
-        """
-        return self.intervals(self.predict_raw(block, answer=self._of_points(answer)), coverage, answer=answer)
-
-    def intervals(
-        self, predictions: "RawPredictions | Array", coverage: float = 0.9, *, answer: Answer = "steady"
-    ) -> Array:
-        """The same, from what the model says of events."""
-        if not isinstance(self.model, Regressor):
-            raise ValueError("intervals are for numbers, and the model predicts classes: use sets of classes.")  # noqa: TRY004 - the model's fault
-        return self.model.intervals(np.asarray(predictions), coverage, answer)[:, 0]
-
-    def predict_set(self, block: Block, coverage: float = 0.9, *, answer: Answer = "steady") -> npt.NDArray[np.bool_]:
-        """Which of the `classes` belong to the set of each event of a block, (n, classes): a share of `coverage` holds the label.
-
-        docs/intervals.md says what is promised. All classes while too few events were learned.
-        """
-        return self.sets(self.predict_raw(block, answer=self._of_points(answer)), coverage, answer=answer)
-
-    def sets(
-        self, predictions: "RawPredictions | Array", coverage: float = 0.9, *, answer: Answer = "steady"
-    ) -> npt.NDArray[np.bool_]:
-        """The same, from what the model says of events."""
-        if not isinstance(self.model, Classifier):
-            raise ValueError("sets are of classes, and the model predicts numbers: use intervals.")  # noqa: TRY004 - the model's fault
-        assert isinstance(predictions, RawPredictions)
-        return self.model.sets(predictions, coverage, answer)
-
-    def _of_points(self, answer: Answer) -> Answer:
-        """The answer that predictions are of: a linear model has one."""
-        return answer if is_steady(answer) or self.options.auto is not None else "steady"
-
-    @property
-    def uncertainty(self) -> Uncertainty:
-        """How far from the truth its predictions have been, each made before its event was learned."""
-        return self.model.uncertainty
-
     def predicted(self, predictions: "RawPredictions | Array") -> npt.NDArray[Any]:
         """Numbers, or the codes of classes."""
         if isinstance(self.model, Regressor):
@@ -426,7 +384,11 @@ class StreamModel(TakesTurns):
         self, events: Iterable[Mapping[str, Any]], wanted: Wanted = "label", *, answer: Answer = "steady"
     ) -> npt.NDArray[Any]:
         """The predictions for events that are dictionaries."""
-        return self.predict(read_events(events, self.schema, self.vocabulary), wanted, answer=answer)
+        return self.predict(self.block_of(events), wanted, answer=answer)
+
+    def block_of(self, events: Block | Iterable[Mapping[str, Any]]) -> Block:
+        """The events as the model reads them: a block as it is, dictionaries like lines of JSON."""
+        return events if isinstance(events, Block) else read_events(events, self.schema, self.vocabulary)
 
     # Several models
 

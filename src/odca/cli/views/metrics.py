@@ -85,7 +85,9 @@ def metrics_facts(
     if uncertainty is not None and uncertainty.events("live"):
         what = "sets of classes" if model.classes else "intervals"
         held = uncertainty.coverage_held(SHOWN_COVERAGE)
-        scores.append(Fact(f"labels in its {SHOWN_COVERAGE:.0%} {what}", held, formatting.percent, "coverage_90"))
+        scores.append(
+            Fact(f"labels in its {100.0 * SHOWN_COVERAGE:.0f} % {what}", held, formatting.percent, "coverage_90")
+        )
     baselines = [
         Fact(f"{BASELINES[name]}: {SCORES[score][0]}", value, SCORES[score][1], f"{name}_{score}")
         for name, reached in model.baselines(metrics).items()

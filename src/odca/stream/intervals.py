@@ -1,0 +1,82 @@
+"""Intervals and sets of a model that was trained on files."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.models.classifier import Classifier, RawPredictions
+from odca.models.options import Answer, ModelOptions, is_steady
+from odca.models.regressor import Regressor
+from odca.models.turns import at_one_moment
+from odca.models.uncertainty import Uncertainty
+from odca.stream.read.blocks import Block
+from odca.validation.arrays import Array
+
+
+class WithIntervals:
+    """A model whose predictions have intervals, or sets of classes. docs/intervals.md says what is promised."""
+
+    options: ModelOptions
+    model: Classifier | Regressor
+
+    def predict_raw(self, block: Block, *, answer: Answer = "steady") -> RawPredictions | Array:
+        """The raw predictions for the events of a block."""
+        raise NotImplementedError
+
+    def block_of(self, events: Block | Iterable[Mapping[str, Any]]) -> Block:
+        """The events as the model reads them."""
+        raise NotImplementedError
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """How far from the truth its predictions have been, each made before its event was learned."""
+        return self.model.uncertainty
+
+    @at_one_moment
+    def predict_interval(
+        self,
+        events: Block | Iterable[Mapping[str, Any]],
+        coverage: float = 0.9,
+        *,
+        answer: Answer = "steady",
+    ) -> Array:
+        """[lower, upper] for the number of each event, (n, 2): a share of `coverage` of the labels lies within.
+
+        events: a block, or dictionaries. Infinite while too few events were learned.
+        """
+        predictions = self.predict_raw(self.block_of(events), answer=self._of_points(answer))
+        return self.intervals(predictions, coverage, answer=answer)
+
+    @at_one_moment
+    def predict_set(
+        self,
+        events: Block | Iterable[Mapping[str, Any]],
+        coverage: float = 0.9,
+        *,
+        answer: Answer = "steady",
+    ) -> npt.NDArray[np.bool_]:
+        """Which of the `classes` belong to the set of each event, (n, classes): a share of `coverage` of the sets holds the label.
+
+        events: a block, or dictionaries. All classes while too few events were learned.
+        """
+        predictions = self.predict_raw(self.block_of(events), answer=self._of_points(answer))
+        return self.sets(predictions, coverage, answer=answer)
+
+    def intervals(self, predictions: RawPredictions | Array, coverage: float, *, answer: Answer) -> Array:
+        """Intervals, from raw predictions."""
+        if not isinstance(self.model, Regressor):
+            raise ValueError("intervals are for numbers, and the model predicts classes: use sets.")  # noqa: TRY004 - the model's fault
+        return self.model.intervals(np.asarray(predictions), coverage, answer)[:, 0]
+
+    def sets(self, predictions: RawPredictions | Array, coverage: float, *, answer: Answer) -> npt.NDArray[np.bool_]:
+        """Sets, from raw predictions."""
+        if not isinstance(self.model, Classifier):
+            raise ValueError("sets are for classes, and the model predicts numbers: use intervals.")  # noqa: TRY004 - the model's fault
+        assert isinstance(predictions, RawPredictions)
+        return self.model.sets(predictions, coverage, answer)
+
+    def _of_points(self, answer: Answer) -> Answer:
+        """The answer that predictions are of: a linear model has one, whose errors are known for both."""
+        return answer if is_steady(answer) or self.options.auto is not None else "steady"
