@@ -6,8 +6,9 @@ Each stream is predicted and learned once by the automatic mode; the bounds of e
 the mean width stands that of the best fixed interval around the predictions in hindsight, beside the mean size of sets that of the best
 fixed threshold of probability. `labels stop`: half of the stream is learned, and the steady intervals of that moment are judged by the other
 half. ECE of the probabilities of the automatic mode, of Vowpal Wabbit (its defaults) and of river's logistic regression, where
-these are installed. `linear`: the share that the intervals or sets of a plain linear model hold, which has its own defaults. The streams are those of `benchmarks.quality`; the rates and memories were chosen on the five number streams, elec2
-and covtype2. --others adds streams that nothing was chosen on. Writes benchmarks/results/intervals.json.
+these are installed. `linear`: the share that the intervals or sets of a plain linear model hold, which has its own defaults. The streams are those of
+`benchmarks.quality`; the rates and memories were chosen on the number streams, elec2, covtype2, covtype7, letter, spamassassin and w8a.
+--others adds streams that nothing was chosen on. Writes benchmarks/results/intervals.json.
 """
 
 import argparse

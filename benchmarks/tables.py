@@ -297,8 +297,22 @@ def _of_levels(rows: list[dict[str, Any]], head: list[str], cells: Callable[[dic
 
 
 def _held(found: dict[str, Any]) -> list[str]:
-    least, most = found["blocks"]
+    least, most = found["windows"]
     return [f"{100 * found['coverage']:.1f}", f"{100 * least:.1f} … {100 * most:.1f}"]
+
+
+def coverage(rows: list[dict[str, Any]]) -> str:
+    """In short: what intervals and sets of 90 % held, of the automatic mode and of a linear model, and their size."""
+    lines = [
+        "| stream | held | least … most | size ÷ best fixed | linear model: held | least … most |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        found, (least, most) = row["levels"]["0.9"], row["linear"]["blocks"]
+        cells = [*_held(found), f"{found['size'] / found['best_fixed']:.2f}", f"{100 * row['linear']['coverage']:.1f}"]
+        if row["group"] == "development":
+            lines.append(f"| {row['stream']} | {' | '.join(cells)} | {100 * least:.1f} … {100 * most:.1f} |")
+    return "\n".join(lines)
 
 
 def widths(rows: list[dict[str, Any]]) -> str:
@@ -363,6 +377,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),
     "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),
+    "coverage": coverage,
     "widths": widths,
     "sets": sets,
     "ece": ece,

@@ -165,3 +165,17 @@ def test_a_model_that_was_frozen_before_its_steady_answer_was_judged_rules_nothi
     X, y = np.ones((4, 1)), np.arange(4.0)
     frozen = sklearn.AutoRegressor(shuffle=False).fit(X, y).freeze()
     np.testing.assert_array_equal(frozen.predict_interval(X), [[-np.inf, np.inf]] * 4)
+
+
+def test_weights_may_have_any_shape_that_the_learner_takes() -> None:
+    rng = np.random.default_rng(0)
+    X = [{"x": x} for x in rng.normal(size=50).tolist()]
+    y, w = rng.normal(size=50), rng.choice([0.5, 2.0], 50)
+    states = []
+    for weight in (w, w[:, None], pd.Series(w), w.tolist()):
+        numbers, classes = river.ODCARegressor(), river.ODCAClassifier(loss="hinge")
+        numbers.learn_many(X, y, weight)
+        classes.learn_many(X, ["a" if each > 0.0 else "b" for each in y], weight)
+        known = [each._model.uncertainty.native.numbers(steady=False).tobytes() for each in (numbers, classes)]
+        states.append(known)
+    assert all(each == states[0] for each in states)

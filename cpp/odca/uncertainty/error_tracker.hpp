@@ -30,7 +30,7 @@ struct Pace {
   }
 };
 // While labels keep coming in, coverage is held over every stretch of events. Once they stop, no correction comes any more: then the mean
-// over many events is what to go by. Chosen on the number streams of benchmarks.quality, covtype2 and elec2.
+// over many events is what to go by. Chosen on eleven streams (docs/intervals.md).
 inline constexpr Pace live_pace = Pace::of(0.25, 8.0, 128.0), steady_pace = Pace::of(0.002, 1024.0, 1024.0);
 
 // Shares of events that may be missed, for which the level is corrected. Those between are interpolated.

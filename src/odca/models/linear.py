@@ -19,7 +19,7 @@ from odca.models.options import Answer, numbers_first
 from odca.models.progressive_scores import ProgressivelyScored
 from odca.models.regressor import Regressor
 from odca.models.uncertainty import Uncertainty, restore_errors, saved_errors
-from odca.validation.arrays import Array
+from odca.validation.arrays import Array, as_columns
 
 
 class Calibrated:
@@ -195,14 +195,21 @@ class LinearClassifier(Calibrated, Classifier):
     ) -> None:
         """A class that was not known before its event had the probability 0."""
         native = self._uncertainty.native
+        weights = (
+            None
+            if sample_weight is None
+            else as_columns(sample_weight, "sample_weight", len(codes), self.learner.lanes).mean(axis=1)
+        )
         for part, _, earlier in self._stretches(len(codes), known_from):
-            weight = None if sample_weight is None else np.ascontiguousarray(sample_weight[part], np.float64)
+            weight = None if weights is None else weights[part]
             own, said = codes[part], predictions[part]
-            if len(earlier) == 2 and self._calibration is None and np.isin(own, earlier).all():
+            is_known = known_from is None or own[0] in earlier  # the first event of a class is a stretch of its own
+            if not is_known:
+                native.add_probabilities(np.zeros(len(own)), weight)
+            elif len(earlier) == 2 and self._calibration is None:
                 native.add_log_odds(self._log_odds(said, own), weight)
             else:
-                p = np.where(np.isin(own, earlier), self._p_of(said, own, earlier), 0.0)
-                native.add_probabilities(p, weight)
+                native.add_probabilities(self._p_of(said, own, earlier), weight)
 
     def _log_odds(self, predictions: RawPredictions, codes: npt.NDArray[Any]) -> Array:
         """Those of each event's own class, of two: its margin, whether there are two lanes by now or one."""
@@ -351,10 +358,15 @@ class LinearRegressor(Regressor):
         restore_errors(self.uncertainties, arrays)
 
     def _observe(self, margins: Array, y: Array, sample_weight: Array | None) -> None:
-        weight = None if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
+        weights = (
+            None
+            if sample_weight is None
+            else np.broadcast_to(as_columns(sample_weight, "sample_weight", len(y), y.shape[1]), y.shape)
+        )
         predictions = self.predictions(margins)
         for output, each in enumerate(self._uncertainties):
             labels, predicted = (np.ascontiguousarray(array[:, output]) for array in (y, predictions))
+            weight = None if weights is None else np.ascontiguousarray(weights[:, output])
             each.native.add_numbers(labels, predicted, weight)
 
     def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
