@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.errors import InputError, Remedy
+from odca.io import container
 from odca.models.options import Answer, Task, is_steady
 from odca.validation.arrays import Array
 from odca.validation.numbers import real
@@ -83,18 +84,19 @@ class Uncertainty:
 def saved_errors(uncertainties: Sequence[Uncertainty]) -> dict[str, npt.NDArray[Any]]:
     """Those of all outputs, which know the same events, as arrays of a file."""
     states = [each.as_arrays() for each in uncertainties]
-    return {f"{PREFIX}{name}": np.stack([state[name] for state in states]) for name in ("live", "steady")}
+    return {f"{PREFIX}{name}": np.concatenate([state[name] for state in states]) for name in ("live", "steady")}
 
 
 def restore_errors(uncertainties: Sequence[Uncertainty], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """The reverse; a file from before they were kept has none. ValueError for what `saved_errors` cannot have made."""
-    own = {name: arrays[PREFIX + name] for name in ("live", "steady") if PREFIX + name in arrays}
-    if not own:
+    if not any(name.startswith(PREFIX) for name in arrays):
         return
-    if len(own) != 2 or any(array.ndim != 2 or len(array) != len(uncertainties) for array in own.values()):
+    live, steady = (container.vector(arrays, PREFIX + name, np.float64) for name in ("live", "steady"))
+    if len(live) % len(uncertainties) or len(steady) % len(uncertainties):
         raise ValueError("its errors of predictions are not those of its outputs.")
-    for output, each in enumerate(uncertainties):
-        each.restore({name: array[output] for name, array in own.items()})
+    of_outputs = zip(np.split(live, len(uncertainties)), np.split(steady, len(uncertainties)), strict=True)
+    for each, (its_live, its_steady) in zip(uncertainties, of_outputs, strict=True):
+        each.restore({"live": its_live, "steady": its_steady})
 
 
 def checked_coverage(coverage: object) -> float:
