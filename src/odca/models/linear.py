@@ -115,19 +115,20 @@ class LinearClassifier(Calibrated, Classifier):
             self._notes.settle(self._evaluate)
 
     def _evaluate(self, noted: list[tuple[Any, int, bool, float, Any]]) -> None:
-        margins, codes, are_new, weights, times = (list(column) for column in zip(*noted, strict=True))
-        weight = np.array(weights, dtype=float)
+        margins, given, are_new, weights, times = zip(*noted, strict=True)
+        codes, weight = np.array(given), np.array(weights, dtype=float)
+        rows = np.concatenate(margins) if np.ndim(margins[0]) else np.array(margins)
         predictions = self._calibrated(
-            np.array(margins, dtype=float).reshape(len(margins), -1),
-            np.array(codes),
+            rows.reshape(len(codes), -1),
+            codes,
             sample_weight=weight,
             time=None if times[0] is None else np.array(times),
         )
         known_from = None
         if any(are_new):
             known_from = np.full(len(self.classes), -1)
-            known_from[np.array(codes)[are_new]] = np.flatnonzero(are_new)
-        self._observe(predictions, np.array(codes), known_from, weight)
+            known_from[codes[list(are_new)]] = np.flatnonzero(are_new)
+        self._observe(predictions, codes, known_from, weight)
 
     @staticmethod
     def targets(classes: Iterable[Any], codes: npt.NDArray[Any], *, spare: bool) -> Array:

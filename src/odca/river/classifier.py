@@ -1,7 +1,7 @@
 """A linear classifier for river."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -76,10 +76,13 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         self._begin(parameters)
 
     def _use(self, events: EventLearner) -> None:
-        """`learn_plain` is stored, because looking it up costs time with every event; what predicts is one attribute, which changes at once."""
+        """Store `learn_plain` and `note`, because looking them up costs time with every event; what predicts is one attribute."""
         self._learn, self._answering = events.learn_plain, (self._model, events)
+        self._note: Callable[[Any, int, float, Any], None] | None = None
         super()._use(events)
-        if self._model is not None and not self._model.needs_notes:
+        if self._model is not None and self._model.needs_notes:
+            self._note = self._model.note
+        elif self._model is not None:
             events.native.observe(self._model.uncertainty.native, "truths")
 
     def _has_fast_path(self) -> bool:
@@ -107,7 +110,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             margin = self._learn(x, target)
         else:
             margin = self._events.learn_one(x, target, weight=w, offset=offset, time=time)
-        self._note(margin, y, w, time)
+        if self._note is not None:
+            self._note(margin, self._codes[y], w, time)
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction has kept under `id`, once its label is known."""
@@ -123,11 +127,9 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         self._learn_known_label(id, y, w, time)
 
     def _learn_known_label(self, id: str | int, y: Hashable, w: float, time: Any) -> None:  # noqa: A002
-        self._note(self.events.learn_label(id, self._targets[y], weight=w, time=time), y, w, time)
-
-    def _note(self, margin: Any, y: Hashable, w: float, time: Any) -> None:
-        if self._model is not None and self._model.needs_notes:
-            self._model.note(margin, self._codes[y], w, time)
+        margin = self.events.learn_label(id, self._targets[y], weight=w, time=time)
+        if self._note is not None:
+            self._note(margin, self._codes[y], w, time)
 
     @in_turn
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:

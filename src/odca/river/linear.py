@@ -12,7 +12,7 @@ from odca.models.named_events import Event
 from odca.models.options import ModelOptions, Task
 from odca.river.base import RiverEstimator
 
-NOT_SAVED = {"_learn", "_answering", "_fast"}
+NOT_SAVED = {"_learn", "_answering", "_fast", "_note"}
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
