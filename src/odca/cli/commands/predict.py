@@ -25,8 +25,9 @@ not occur in the training data are ignored.
 --proba prints one column for each class (also when there are two), below a header line with the names of the classes. --raw prints
 the model's output before it becomes a class or a probability: one number per class, or a single number for two classes (positive
 for the second) and for regression. --interval 0.9 adds two columns, the lower and the upper end of an interval that holds nine labels
-out of ten; --set 0.9 adds the classes of such a set, separated by commas (docs/intervals.md says what is promised). Numbers are printed with as many digits as are needed to read back the same number. Lines that
---on-error skip has skipped have no prediction; use tags to match predictions with events.
+out of ten; --set 0.9 adds the classes of such a set, separated by commas (docs/intervals.md says what is promised). Numbers are
+printed with as many digits as are needed to read back the same number. Lines that --on-error skip has skipped have no prediction;
+use tags to match predictions with events.
 
 examples:
   odca predict model.safetensors new.csv
