@@ -103,11 +103,11 @@ def test_a_training_that_broke_off_resumes_where_it_was(tmp_path: Path, monkeypa
     data, state = [table(tmp_path / f"{n}.csv", 300) for n in range(3)], tmp_path / "state"
     learn, calls = StreamModel.learn, []
 
-    def learn_twice(model: StreamModel, block: Any) -> Any:
+    def learn_twice(model: StreamModel, block: Any, **how: Any) -> Any:
         if len(calls) == 2:
             raise KeyboardInterrupt
         calls.append(len(block))
-        return learn(model, block)
+        return learn(model, block, **how)
 
     with monkeypatch.context() as patch:
         patch.setattr(StreamModel, "learn", learn_twice)

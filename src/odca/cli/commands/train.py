@@ -16,6 +16,7 @@ from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
 from odca.cli.option_types import reads_file, writes_file
+from odca.cli.prediction_file import PredictionFile
 from odca.cli.shared_options import (
     STANDARD_STREAM,
     add_model_output_option,
@@ -25,7 +26,6 @@ from odca.cli.shared_options import (
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
-from odca.cli.views.predictions import PredictionFile
 from odca.cli.views.reading import show_reading
 
 if TYPE_CHECKING:
