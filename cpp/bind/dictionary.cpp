@@ -45,7 +45,7 @@ void DictionaryVisitor::read_number(PyObject* key, PyObject* number) {
   const std::string_view path = utf8(key);
   text::Field field = builder_.described(path);
   if (!field.is_plain_number() || builder_.options().missing_values.has_numbers() ||
-      (has_roles_ && roles_.role_of(path) != text::Role::feature))
+      (has_roles_ && (roles_.role_of(path) != text::Role::feature || path == roles_.also_time)))
     return read_value(path, number, 0);
   builder_.number(field, PyFloat_AS_DOUBLE(number), {});
   if (field.index < remembered_below_) recent_.add(key, field);
@@ -73,6 +73,7 @@ void DictionaryVisitor::read_value(std::string_view path, nb::handle item, int d
   std::string digits;
   const text::Value value = value_of(path, item, kept, digits);
   if (role != text::Role::feature) return set_role(builder_, role, path, value);
+  if (has_roles_ && path == roles_.also_time) set_also_time(builder_, value);
   text::Field field = builder_.described(path);
   builder_.value(field, value);
 }

@@ -6,11 +6,13 @@
 #include <nanobind/stl/string.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "bind/arrays.hpp"
 #include "bind/dictionary.hpp"
+#include "bind/history.hpp"
 #include "bind/signals.hpp"
 #include "bind/state.hpp"
 #include "bind/turn.hpp"
@@ -48,8 +50,42 @@ class EventReading {
   // The event as a dictionary of its own, of plain values.
   Fields plain(nb::handle event) const { return Fields(DictionaryVisitor::plain(event, model_.space().options())); }
 
+  // The values of the history of an event as it is now, NaN for those that are missing.
+  nb::ndarray<nb::numpy, double> history_values(nb::handle event, double time) {
+    text::Block block;
+    text::Builder builder(model_.space().options(), block, model_.space().options().nested);
+    DictionaryVisitor(builder).read(event);
+    builder.finish_row({});
+    return to_numpy(model_.history()->values(block, {.time = std::isnan(time) ? nullptr : &time}));
+  }
+  Arrays history() const { return model_.history() ? history_arrays(model_.history()->saved()) : Arrays(); }
+  void restore_history(const Arrays& arrays) {
+    const Turn turn(model_.turn());
+    model_.history()->restore(history_from(arrays));
+  }
+  bool has_history() const { return model_.history() != nullptr; }
+
+  void require_given(const std::optional<Vector<double>>& given, std::size_t rows) const {
+    if (given && (!model_.history() || rows != 1 || given->shape(0) != model_.history()->size()))
+      throw InputError("the history of a waiting event does not have the features of the model's");
+  }
+
  protected:
+  static void require_times(const std::optional<Vector<double>>& time, std::size_t rows) {
+    if (time && time->shape(0) != rows)
+      throw InputError("there must be a time for each of " + std::to_string(rows) + " events; got " +
+                       std::to_string(time->shape(0)));
+  }
+  text::KeyedFeatures keyed_features(nb::handle event, double time) const {
+    return keyed_features(event, model_.history(), time);
+  }
+  text::KeyedFeatures keyed_features(nb::handle event, text::History* history, double time) const {
+    return text::keyed_features(model_.space(), history, time,
+                                [&](text::Builder& builder) { DictionaryVisitor(builder).read(event); });
+  }
+
   struct Reading {
+    SparseRows extended;  // the rows of the reader with their history, where there is one
     text::EventReader reader;
     DictionaryVisitor visitor;
 
@@ -77,12 +113,12 @@ class EventReading {
 
   // Learns the events that read(reading) reads, by learn(batch).
   template <class Read, class Learn>
-  void learn_events(Read&& read, Learn&& learn) {
+  void learn_events(const text::KnownOfEvents& known, Read&& read, Learn&& learn) {
     const Turn turn(model_.turn());
     begin(learning_);
     try {
       read(*learning_);
-      model_.learn(learning_->reader, learn);
+      model_.learn(learning_->reader, known, learn);
       raise_if_interrupted();
     } catch (...) {  // the last row may not be complete, and names may have been taken back
       learning_.reset();
@@ -90,14 +126,15 @@ class EventReading {
     }
   }
 
-  // Calls use(rows, batch) with the events that read(reading) reads. Several threads may be here at once: each has a reading of its own.
+  // Calls use(reader, rows) with the events that read(reading) reads. Several threads may be here at once: each has a reading of its own.
   template <class Read, class Use>
-  void with_known(Read&& read, Use&& use) {
+  void with_known(const double* time, Read&& read, Use&& use) {
     std::unique_ptr<Reading> reading = std::move(spare_);
     begin(reading);
     reading->visitor.remember_below(model_.space().width());
     read(*reading);
-    use(reading->reader);
+    if (model_.history()) model_.history()->extend_for_now(reading->reader.block(), {.time = time}, reading->extended);
+    use(reading->reader, model_.history() ? reading->extended : reading->reader.rows());
     spare_ = std::move(reading);
   }
 

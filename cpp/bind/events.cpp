@@ -65,16 +65,18 @@ class EventCore : public EventReading {
                      std::to_string(out.many.size()));
   }
 
-  // `said` is the margin that was predicted for the event, if that is longer ago.
+  // `said` is the margin that was predicted for the event, if that is longer ago, and `given` the values of its history from then.
   void learn_one(nb::handle event, const Labels& labels, double weight, double offset, double time, double* margin,
-                 const double* said = nullptr) {
+                 const double* said = nullptr, const double* given = nullptr) {
+    require_one_label();
     if (std::isnan(time) && learner_.config().window.uses_time())
       throw InputError("the window counts in event time; give the time of every event");
-    learn_events([&](Reading& reading) { reading.learned(event); },
-                 [&](const Batch& batch) __attribute__((always_inline)) {
-                   return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time},
-                                margin);
-                 });
+    learn_events(
+        {labels.many.empty() ? &labels.one : nullptr, std::isnan(time) ? nullptr : &time, given},
+        [&](Reading& reading) { reading.learned(event); },
+        [&](const Batch& batch) __attribute__((always_inline)) {
+          return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time}, margin);
+        });
     if (observer_) observer_->add(score_of(labels.one, said ? *said : *margin), weight);
   }
 
@@ -85,17 +87,18 @@ class EventCore : public EventReading {
     kept_observer_ = std::move(uncertainty);
   }
 
-  void predict_one(nb::handle event, double offset, double* margin) {
-    with_known([&](Reading& reading) { reading.known(event); },
-               [&](const text::EventReader& reader) {
-                 if (learner_.try_predict(reader.rows().first(), offset, smoothed_, margin)) return;
-                 const Batch one = model_.batch(reader);
-                 {
-                   const nb::gil_scoped_release free_threads;
-                   learner_.predict(one, {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
-                 }
-                 raise_if_interrupted();
-               });
+  void predict_one(nb::handle event, double offset, double* margin, double time = std::nan("")) {
+    with_known(
+        std::isnan(time) ? nullptr : &time, [&](Reading& reading) { reading.known(event); },
+        [&](const text::EventReader& reader, const SparseRows& rows) {
+          if (learner_.try_predict(rows.first(), offset, smoothed_, margin)) return;
+          const Batch one = model_.batch(reader, rows);
+          {
+            const nb::gil_scoped_release free_threads;
+            learner_.predict(one, {nullptr, 0, 0, offset}, smoothed_, margin, signal_arrived);
+          }
+          raise_if_interrupted();
+        });
   }
 
   nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Matrix2& y,
@@ -103,8 +106,10 @@ class EventCore : public EventReading {
                                             const std::optional<Vector<double>>& time) {
     const std::size_t rows = y.shape(0);
     std::vector<double> out(rows * lanes());
+    require_one_label();
     if (rows > 0)  // no event brings no features, hashed ones neither
       learn_events(
+          {y.data(), time ? time->data() : nullptr},
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
             return learn({batch, lane_values(y, 0.0), lane_values(weight, 1.0), lane_values(offset, 0.0),
@@ -114,32 +119,36 @@ class EventCore : public EventReading {
     return to_numpy(std::move(out), {rows, lanes()});
   }
 
-  nb::ndarray<nb::numpy, double> predict_many(const EventList& events, const std::optional<Matrix2>& offset) {
+  nb::ndarray<nb::numpy, double> predict_many(const EventList& events, const std::optional<Matrix2>& offset,
+                                              const std::optional<Vector<double>>& time) {
     const std::size_t rows = offset ? offset->shape(0) : nb::len(nb::handle(events));
+    require_times(time, rows);
     std::vector<double> out(rows * lanes());
-    with_known([&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
-               [&](const text::EventReader& reader) {
-                 const Batch all = model_.batch(reader);
-                 {
-                   const nb::gil_scoped_release free_threads;
-                   learner_.predict(all, lane_values(offset, 0.0), smoothed_, out.data(), signal_arrived);
-                 }
-                 raise_if_interrupted();
-               });
+    with_known(
+        time ? time->data() : nullptr,
+        [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
+        [&](const text::EventReader& reader, const SparseRows& all_rows) {
+          const Batch all = model_.batch(reader, all_rows);
+          {
+            const nb::gil_scoped_release free_threads;
+            learner_.predict(all, lane_values(offset, 0.0), smoothed_, out.data(), signal_arrived);
+          }
+          raise_if_interrupted();
+        });
     return to_numpy(std::move(out), {rows, lanes()});
   }
 
-  // The values of the event's features, known or not.
+  // The values of the event's features, known or not, without its history.
   Floats feature_values(nb::handle event) const {
     Floats out;
-    for (const double value : keyed_features(event).value) out.append(value);
+    for (const double value : keyed_features(event, nullptr, std::nan("")).value) out.append(value);
     return out;
   }
 
   // The keys of the event's features and what each adds to the margin, [feature][lane]; the intercept, whose key is empty, first.
-  Explanation explain(nb::handle event) {
+  Explanation explain(nb::handle event, double time) {
     const text::EventSpace& space = model_.space();
-    const text::KeyedFeatures found = keyed_features(event);
+    const text::KeyedFeatures found = keyed_features(event, time);
     nb::list keys;
     std::vector<std::int32_t> index;
     std::vector<double> value;
@@ -160,9 +169,10 @@ class EventCore : public EventReading {
   }
 
  private:
-  text::KeyedFeatures keyed_features(nb::handle event) const {
-    return text::keyed_features(model_.space(),
-                                [&](text::Builder& builder) { DictionaryVisitor(builder).read(event); });
+  void require_one_label() const {
+    if (model_.history() && model_.history()->has_label() && lanes() > 1)
+      throw InputError("the history of the label needs one label for each event, not one for each of " +
+                       std::to_string(lanes()) + " lanes. Leave it out of history");
   }
 
   // How many events were learned.
@@ -233,13 +243,16 @@ class AutoEventCore : public EventReading {
   nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Vector<double>& y,
                                             const std::optional<Vector<double>>& weight,
                                             const std::optional<Vector<double>>& time,
-                                            const std::optional<KeptAnswers>& asked) {
+                                            const std::optional<KeptAnswers>& asked,
+                                            const std::optional<Vector<double>>& given) {
     const std::size_t rows = y.shape(0);
+    require_given(given, rows);
     const std::optional<experts::Asked> kept = asked_of(asked);
     const EventValues values(y, weight, time);
     std::vector<double> said;
     if (rows > 0)
       learn_events(
+          {y.data(), time ? time->data() : nullptr, given ? given->data() : nullptr},
           [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
           [&](const Batch& batch) {
             const nb::gil_scoped_release free_threads;
@@ -250,31 +263,32 @@ class AutoEventCore : public EventReading {
     return shaped(std::move(said), rows);
   }
 
-  nb::ndarray<nb::numpy, double> predict_many(const EventList& events, bool steady) {
+  nb::ndarray<nb::numpy, double> predict_many(const EventList& events, bool steady,
+                                              const std::optional<Vector<double>>& time) {
     const std::size_t rows = nb::len(nb::handle(events));
-    return shaped(predict(events, rows, steady ? experts::Answer::steady : experts::Answer::live, nullptr), rows);
+    return shaped(predict(events, rows, time, steady ? experts::Answer::steady : experts::Answer::live, nullptr), rows);
   }
 
-  AskedAnswers ask(const EventList& events) {
+  AskedAnswers ask(const EventList& events, const std::optional<Vector<double>>& time) {
     const std::size_t rows = nb::len(nb::handle(events));
     experts::Asked asked;
-    std::vector<double> said = predict(events, rows, experts::Answer::live, &asked);
+    std::vector<double> said = predict(events, rows, time, experts::Answer::live, &asked);
     return answers_of(std::move(said), std::move(asked), rows);
   }
 
   // The keys of the event's features and what each adds to the prediction, [feature][head]; what is left, whose key is empty, first. And
   // what the previous labels add.
-  Explanation explain(nb::handle event, bool steady) {
+  Explanation explain(nb::handle event, bool steady, double time) {
     experts::Explanation found;
-    with_known([&](Reading& reading) { reading.known(event); },
-               [&](const text::EventReader& reader) {
-                 const Batch one = model_.batch(reader);
-                 const nb::gil_scoped_release free_threads;
-                 found = experts_.explain(one, steady ? experts::Answer::steady : experts::Answer::live);
-               });
+    with_known(
+        std::isnan(time) ? nullptr : &time, [&](Reading& reading) { reading.known(event); },
+        [&](const text::EventReader& reader, const SparseRows& rows) {
+          const Batch one = model_.batch(reader, rows);
+          const nb::gil_scoped_release free_threads;
+          found = experts_.explain(one, steady ? experts::Answer::steady : experts::Answer::live);
+        });
     const text::EventSpace& space = model_.space();
-    const text::KeyedFeatures read =
-        text::keyed_features(space, [&](text::Builder& builder) { DictionaryVisitor(builder).read(event); });
+    const text::KeyedFeatures read = keyed_features(event, time);
     const std::size_t heads = found.intercept.size();
     nb::list keys;
     keys.append(nb::bytes("", 0));
@@ -293,18 +307,21 @@ class AutoEventCore : public EventReading {
   }
 
  private:
-  std::vector<double> predict(const EventList& events, std::size_t rows, experts::Answer answer,
-                              experts::Asked* asked) {
+  std::vector<double> predict(const EventList& events, std::size_t rows, const std::optional<Vector<double>>& time,
+                              experts::Answer answer, experts::Asked* asked) {
+    require_times(time, rows);
     std::vector<double> said;
-    with_known([&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
-               [&](const text::EventReader& reader) {
-                 const Batch all = model_.batch(reader);
-                 {
-                   const nb::gil_scoped_release free_threads;
-                   said = experts_.predict(all, answer, signal_arrived, asked);
-                 }
-                 raise_if_interrupted();
-               });
+    with_known(
+        time ? time->data() : nullptr,
+        [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
+        [&](const text::EventReader& reader, const SparseRows& all_rows) {
+          const Batch all = model_.batch(reader, all_rows);
+          {
+            const nb::gil_scoped_release free_threads;
+            said = experts_.predict(all, answer, signal_arrived, asked);
+          }
+          raise_if_interrupted();
+        });
     return said;
   }
 
@@ -324,21 +341,19 @@ class OneByOne {
   explicit OneByOne(nb::object core) : kept_(std::move(core)), core_(nb::cast<EventCore&>(kept_)) {}
 
   nb::object learn_one(nb::handle event, nb::handle y, double weight, double offset, nb::handle time) {
-    return learn_late(event, y, weight, offset, time, std::nullopt);
+    return learn_late(event, y, weight, offset, time, std::nullopt, std::nullopt);
   }
 
   nb::object learn_late(nb::handle event, nb::handle y, double weight, double offset, nb::handle time,
-                        std::optional<double> said) {
-    double moment = std::nan("");
-    if (PyFloat_CheckExact(time.ptr()))
-      moment = PyFloat_AS_DOUBLE(time.ptr());
-    else if (!time.is_none())
-      moment = nb::cast<double>(nb::find(*this).attr("_moment")(time));
+                        std::optional<double> said, const std::optional<Vector<double>>& given) {
+    core_.require_given(given, 1);
+    const double moment = moment_of(time);
     EventCore::Labels labels;
     if (!core_.read_labels(y, labels) && !core_.read_labels(nb::find(*this).attr("_labels")(y), labels))
       throw InputError("y must be a number, or a row of them, one for each lane");
     return margins([&](double* margin) {
-      core_.learn_one(event, labels, weight, offset, moment, margin, said ? &*said : nullptr);
+      core_.learn_one(event, labels, weight, offset, moment, margin, said ? &*said : nullptr,
+                      given ? given->data() : nullptr);
     });
   }
 
@@ -348,13 +363,20 @@ class OneByOne {
     return margins([&](double* out) { core_.predict_one(event, 0.0, out); });
   }
 
-  nb::object predict_one(nb::handle event, double offset, nb::handle id) {
-    nb::object margin = margins([&](double* out) { core_.predict_one(event, offset, out); });
-    if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset, margin);
+  nb::object predict_one(nb::handle event, double offset, nb::handle id, nb::handle time) {
+    const double moment = moment_of(time);
+    nb::object margin = margins([&](double* out) { core_.predict_one(event, offset, out, moment); });
+    if (!id.is_none()) nb::find(*this).attr("_keep")(id, event, offset, margin, moment);
     return margin;
   }
 
  private:
+  // NaN if there is none.
+  double moment_of(nb::handle time) const {
+    if (PyFloat_CheckExact(time.ptr())) return PyFloat_AS_DOUBLE(time.ptr());
+    return time.is_none() ? std::nan("") : nb::cast<double>(nb::find(*this).attr("_moment")(time));
+  }
+
   // What fill(margin) puts there: a number, or an array of one for each lane.
   template <class Fill>
   nb::object margins(Fill fill) const {
@@ -433,7 +455,12 @@ void bind_reading(nb::class_<Core>& core) {
   core.def("plain", &Core::plain, nb::arg("event").none())
       .def("while_still", &Core::while_still, nb::arg("look"))
       .def("names", &Core::names)
-      .def("restore", &Core::restore, nb::arg("bytes"), nb::arg("ends"));
+      .def("restore", &Core::restore, nb::arg("bytes"), nb::arg("ends"))
+      .def_prop_ro("has_history", &Core::has_history)
+      .def("require_given", &Core::require_given, nb::arg("given").none(), nb::arg("rows"))
+      .def("history_values", &Core::history_values, nb::arg("event"), nb::arg("time"))
+      .def("history", &Core::history)
+      .def("restore_history", &Core::restore_history, nb::arg("arrays"));
 }
 
 }  // namespace
@@ -442,22 +469,25 @@ void bind_events(nb::module_& m) {
   // What is None is refused with words of our own.
   const auto event = nb::arg("event").none(), x = nb::arg("x").none(), y = nb::arg("y").none();
   const auto events = nb::arg("events");
+  const double none = std::nan("");
   nb::class_<EventCore> core(m, "EventCore");
   core.def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("features"))
       .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none())
-      .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none())
+      .def("predict_many", &EventCore::predict_many, events, nb::arg("offset").none(),
+           nb::arg("time").none() = nb::none())
       .def("feature_values", &EventCore::feature_values, event)
       .def("observe", &EventCore::observe, nb::arg("uncertainty"), nb::arg("labels"))
-      .def("explain", &EventCore::explain, event);
+      .def("explain", &EventCore::explain, event, nb::arg("time") = none);
   bind_reading(core);
   nb::class_<AutoEventCore> auto_core(m, "AutoEventCore");
   auto_core.def(nb::new_(&make_auto), nb::arg("experts"), nb::arg("features"))
       .def("learn_many", &AutoEventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("time").none(),
-           nb::arg("asked").none() = nb::none())
-      .def("ask", &AutoEventCore::ask, events)
-      .def("predict_many", &AutoEventCore::predict_many, events, nb::kw_only(), nb::arg("steady") = false)
-      .def("explain", &AutoEventCore::explain, event, nb::kw_only(), nb::arg("steady"));
+           nb::arg("asked").none() = nb::none(), nb::arg("given").none() = nb::none())
+      .def("ask", &AutoEventCore::ask, events, nb::arg("time").none() = nb::none())
+      .def("predict_many", &AutoEventCore::predict_many, events, nb::kw_only(), nb::arg("steady") = false,
+           nb::arg("time").none() = nb::none())
+      .def("explain", &AutoEventCore::explain, event, nb::kw_only(), nb::arg("steady"), nb::arg("time") = none);
   bind_reading(auto_core);
   nb::class_<OneByOne>(m, "OneByOne")
       .def(nb::init<nb::object>(), nb::arg("core"))
@@ -467,16 +497,19 @@ void bind_events(nb::module_& m) {
                    "weight: float = 1.0, offset: float = 0.0, time: object = None) -> typing.Any"),
            "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
       .def("learn_late", &OneByOne::learn_late, x, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time").none(),
-           nb::arg("said").none(),
-           "`learn_one` of an event whose margin was predicted earlier: `said`, which intervals are judged by.")
+           nb::arg("said").none(), nb::arg("given").none(),
+           "`learn_one` of an event whose margin was predicted earlier: `said`, which intervals are judged by, and `given`, the\n"
+           "values of its history from then.")
       .def("learn_plain", &OneByOne::learn_plain, x, y, "`learn_one` of weight 1, without offset or time.")
       .def("predict_plain", &OneByOne::predict_plain, x, "`predict_one` without offset or id.")
       .def("predict_one", &OneByOne::predict_one, x, nb::kw_only(), nb::arg("offset") = 0.0, nb::arg("id") = nb::none(),
+           nb::arg("time") = nb::none(),
            nb::sig("def predict_one(self, x: collections.abc.Mapping[typing.Any, typing.Any], *, "
-                   "offset: float = 0.0, id: str | int | None = None) -> typing.Any"),
+                   "offset: float = 0.0, id: str | int | None = None, time: object = None) -> typing.Any"),
            "The margin of one event: a number, or one for each lane. Neither the model nor the names change.\n\n"
            "With `id`, the event and its offset are kept until `learn_label(id, y)`. If an event of that id is kept\n"
-           "already, the new one takes its place, as the newest.");
+           "already, the new one takes its place, as the newest. The time matters only to `history` over spans of "
+           "time.");
   m.def(
       "with_fast_path",
       [type = method_with_fast_path_type()](std::string_view name, nb::callable method) -> nb::object {

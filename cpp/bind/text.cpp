@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "bind/dictionary.hpp"
 #include "bind/text.hpp"
 #include "bind/topics.hpp"
+#include "odca/features/history.hpp"
 #include "odca/features/vocabulary.hpp"
 #include "odca/ingest/checksum.hpp"
 #include "odca/ingest/json/json.hpp"
@@ -33,6 +35,42 @@ Choice chosen(const char* what, const std::string& name,
   for (const auto& [known, choice] : choices)
     if (name == known) return choice;
   throw InputError(std::string(what) + " cannot be " + name);
+}
+
+// A line of history: its source (empty for the label), its keys, and its features: the statistic, whether its size is a time, the size
+// and the name.
+using PyHistoryLine =
+    std::tuple<std::string, std::vector<std::string>, std::vector<std::tuple<std::string, bool, double, std::string>>>;
+
+text::HistoryOptions history_of(const std::vector<PyHistoryLine>& lines, std::int64_t most_keys) {
+  using text::Statistic;
+  text::HistoryOptions out;
+  out.most_keys = most_keys;
+  for (const auto& [source, keys, features] : lines) {
+    text::HistoryLine& line = out.lines.emplace_back();
+    if (!source.empty()) line.source = out.numbers.add(source);
+    std::vector<std::int32_t> group;
+    for (const std::string& key : keys) group.push_back(out.keys.add(key));
+    if (!group.empty()) {
+      const auto at = std::find(out.groups.begin(), out.groups.end(), group);
+      line.group = static_cast<std::int32_t>(at - out.groups.begin());
+      if (at == out.groups.end()) out.groups.push_back(group);
+    }
+    for (const auto& [statistic, timed, size, name] : features) {
+      if (!timed && !(size >= 0.0 && size <= text::most_events_of_a_series))
+        throw InputError("history cannot be that long");
+      line.features.push_back({chosen<Statistic>("a statistic", statistic,
+                                                 {{"lag", Statistic::lag},
+                                                  {"mean", Statistic::mean},
+                                                  {"std", Statistic::deviation},
+                                                  {"min", Statistic::minimum},
+                                                  {"max", Statistic::maximum},
+                                                  {"change", Statistic::change},
+                                                  {"since", Statistic::since}}),
+                               timed, size, name});
+    }
+  }
+  return out;
 }
 
 template <class T>
@@ -238,7 +276,8 @@ void bind_text(nb::module_& m) {
                        std::vector<Fields> interactions, const Fields& text, const Fields& categorical,
                        const Fields& numeric, const Fields& dates, const Fields& booleans, int ngrams,
                        const std::string& missing, bool nested, const Fields& guessed, bool day_first, bool trend,
-                       bool find_dates, const std::optional<Fields>& na_values) {
+                       bool find_dates, const std::optional<Fields>& na_values,
+                       const std::vector<PyHistoryLine>& history, std::int64_t history_keys) {
              FeatureOptions options;
              options.space = chosen<text::Space>(
                  "space", space,
@@ -251,6 +290,7 @@ void bind_text(nb::module_& m) {
              options.ngrams = ngrams, options.nested = nested;
              options.guessed = guessed, options.day_first = day_first, options.trend = trend;
              options.find_dates = find_dates;
+             options.history = history_of(history, history_keys);
              if (na_values) options.missing_values = text::MissingValues(*na_values);
              options.missing = chosen<text::Missing>("missing", missing,
                                                      {{"ignore", text::Missing::ignore},
@@ -261,7 +301,13 @@ void bind_text(nb::module_& m) {
            nb::kw_only(), nb::arg("space"), nb::arg("bits"), nb::arg("keep"), nb::arg("ignore"),
            nb::arg("interactions"), nb::arg("text"), nb::arg("categorical"), nb::arg("numeric"), nb::arg("dates"),
            nb::arg("booleans"), nb::arg("ngrams"), nb::arg("missing"), nb::arg("nested"), nb::arg("guessed"),
-           nb::arg("day_first"), nb::arg("trend"), nb::arg("find_dates"), nb::arg("na_values").none());
+           nb::arg("day_first"), nb::arg("trend"), nb::arg("find_dates"), nb::arg("na_values").none(),
+           nb::arg("history"), nb::arg("history_keys"))
+      .def("first_names", [](const FeatureOptions& self) -> Names {
+        nb::list out;
+        for (const std::string& name : text::history_names(self)) out.append(to_bytes(name));
+        return out;
+      });
   bind_block(m);
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def(nb::init<>())
@@ -308,16 +354,17 @@ void bind_text(nb::module_& m) {
         nb::arg("vocabulary").none());
   nb::class_<RoleNames>(m, "RoleNames")
       .def(nb::new_([](std::string label, std::string weight, std::string offset, std::string time, std::string group,
-                       std::string tag) {
+                       std::string tag, std::string also_time) {
              return RoleNames{.label = std::move(label),
                               .weight = std::move(weight),
                               .offset = std::move(offset),
                               .group = std::move(group),
                               .time = std::move(time),
-                              .tag = std::move(tag)};
+                              .tag = std::move(tag),
+                              .also_time = std::move(also_time)};
            }),
            nb::kw_only(), nb::arg("label"), nb::arg("weight"), nb::arg("offset"), nb::arg("time"), nb::arg("group"),
-           nb::arg("tag"));
+           nb::arg("tag"), nb::arg("also_time") = "");
   m.def("read_json", &read_json, nb::arg("data"), nb::arg("roles"), nb::arg("features"), nb::arg("skip_bad"),
         nb::arg("vocabulary").none());
   m.def("read_events", &read_events, nb::arg("events"), nb::arg("roles"), nb::arg("features"),

@@ -4,6 +4,16 @@ namespace odca::text {
 
 namespace {
 
+// The parts of rows that stay. All rows have parts of one size.
+template <class T>
+void keep_parts(std::vector<T>& parts, const std::vector<std::uint8_t>& kept) {
+  const std::size_t size = kept.empty() ? 0 : parts.size() / kept.size();
+  std::size_t to = 0;
+  for (std::size_t row = 0; row < kept.size(); ++row)
+    for (std::size_t k = row * size; kept[row] && k < (row + 1) * size; ++k) parts[to++] = parts[k];
+  parts.resize(to);
+}
+
 template <class T>
 std::vector<T> range(const std::vector<T>& all, std::size_t first, std::size_t last) {
   return {all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(last)};
@@ -22,11 +32,18 @@ Block Block::part(std::size_t first, std::size_t last) const {
   if (!tag.empty()) out.tag = range(tag, first, last);
   out.weight = weight.part(first, last), out.offset = offset.part(first, last);
   out.time = time.part(first, last), out.group = group.part(first, last);
+  const auto wide = [&](const auto& parts) {  // what history needs: some parts for each row
+    const std::size_t of_a_row = parts.size() / static_cast<std::size_t>(size());
+    return range(parts, first * of_a_row, last * of_a_row);
+  };
+  if (size() > 0) out.history_number = wide(history_number), out.history_key = wide(history_key);
+  out.history_keys = history_keys;
   out.width = width, out.known = known, out.label_names = label_names;
   return out;
 }
 
 void Block::keep(const std::vector<std::uint8_t>& kept) {
+  keep_parts(history_number, kept), keep_parts(history_key, kept);
   std::size_t row = 0, entry = 0;
   for (std::size_t from = 0; from < kept.size(); ++from) {
     const auto begin = static_cast<std::size_t>(rows.start[from]), end = static_cast<std::size_t>(rows.start[from + 1]);

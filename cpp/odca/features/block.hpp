@@ -80,6 +80,12 @@ struct Block {
   std::shared_ptr<const NameTable> known;  // or null
   NameTable names, label_names;            // in the order in which the text brings them
 
+  // What history needs of every event: the values of its `numbers`, NaN if they are missing; and for each of its `groups` the number
+  // of the key in `history_keys`, or -1.
+  std::vector<double> history_number;
+  std::vector<std::int32_t> history_key;
+  NameTable history_keys;
+
   struct BadLine {
     std::uint32_t line;
     std::int64_t column;  // a character, from 1; 0 if it is the line as a whole

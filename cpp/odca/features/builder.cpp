@@ -46,6 +46,8 @@ Builder::Builder(const FeatureOptions& options, Block& block, bool paths, std::i
       interactions_.pop_back();
   }
   factors_.resize(static_cast<std::size_t>(crossed_.size()));
+  remembered_.resize(static_cast<std::size_t>(options.history.numbers.size()), Block::none);
+  history_keys_.resize(static_cast<std::size_t>(options.history.keys.size()));
 }
 
 // The number of the one of these names that means the field, or the whole of which it is a part; if several do, of the most
@@ -94,6 +96,8 @@ void Builder::describe(Field& field, std::string_view whole) {
     if (is_trend(name, date)) field.kind = Kind::number;
   }
   field.guessed = meant(options_.guessed, name, field.hash, whole) >= 0;
+  field.remembered = options_.history.numbers.find(name, field.hash);
+  field.key = options_.history.keys.find(name, field.hash);
   field.kept = is_kept(field, whole);
   if (!field.kept) return;
   field.slot = meant(crossed_, name, field.hash, whole);
@@ -301,6 +305,7 @@ void Builder::finish_row(std::string_view line) {
   constexpr std::size_t most = 0x7fffffff;
   if (block_.rows.index.size() > most) throw Fault{"these events have too many features to be read at once", line};
   if (maker_.finish(block_.rows)) check_sums(line);
+  if (!options_.history.empty()) finish_history();
   names_before_ = block_.names.size();
   numbered_before_ = numbered_.size();
 }
@@ -328,6 +333,7 @@ void Builder::count_misfit(Misfits misfit) {
 }
 
 void Builder::forget() {
+  forget_history();
   misfits_.clear();
   pending_.clear();
   long_names_ = false;
@@ -348,6 +354,7 @@ void Builder::find_index(Field& field, std::string_view where) {
 void Builder::restart() {
   misfits_.clear();
   block_.rows.clear();
+  if (!options_.history.empty()) block_.history_number.clear(), block_.history_key.clear(), block_.history_keys.cut(0);
   new_from_ = first_ + block_.n_known();
   if (block_.names.size() == 0) return;
   block_.names.cut(0);

@@ -55,14 +55,19 @@ struct Field : Feature {
 
   std::string_view name;
   Kind kind = Kind::any;
-  bool kept = true;            // else nothing of it becomes a feature
-  bool lasting = false;        // whether it lies with the builder
-  bool guessed = false;        // its kind was found from a sample: what does not fit is missing
-  DateParts* parts = nullptr;  // once they were needed
+  bool kept = true;                        // else nothing of it becomes a feature
+  bool lasting = false;                    // whether it lies with the builder
+  bool guessed = false;                    // its kind was found from a sample: what does not fit is missing
+  DateParts* parts = nullptr;              // once they were needed
+  std::int32_t remembered = -1, key = -1;  // its numbers among the `numbers` and `keys` of history, or -1
+
+  // Whether history needs its values.
+  bool is_watched() const { return remembered >= 0 || key >= 0; }
 
   // Whether a number in it is a feature, and there is nothing else to find out about it.
   bool is_plain_number() const {
-    return kept && (kind == Kind::any || kind == Kind::number || kind == Kind::boolean) && !name.empty();
+    return kept && (kind == Kind::any || kind == Kind::number || kind == Kind::boolean) && !name.empty() &&
+           !is_watched();
   }
 };
 
@@ -222,6 +227,10 @@ class Builder {
   bool is_kept(const Field& field, std::string_view whole) const;
   std::int32_t meant(const FieldNames& names, std::string_view field, FeatureHash hash, std::string_view whole) const;
   void text_value(Field& field, const Value& value);
+  void watch(const Field& field, const Value& value, bool is_missing);
+  double remembered_number(const Field& field, const Value& value) const;
+  void finish_history();
+  void forget_history();
   void date(Field& field, const Value& value);
   void count_misfit(Misfits misfit);
   void misfit(const Field& field, const Value& value, Fault fault);
@@ -259,6 +268,8 @@ class Builder {
   bool long_names_ = false;          // whether one of them does not fit into its slot
   std::vector<std::string> recent_;  // words
   RowMaker maker_;
+  std::vector<double> remembered_;         // what history needs of the event at hand
+  std::vector<std::string> history_keys_;  // the same; empty if a key is not there
   double label_ = Block::none;
   std::int32_t new_from_ = first_ + block_.n_known();  // the index of the block's first new name
   std::int32_t label_text_ = -1, names_before_ = 0, label_names_before_ = 0;

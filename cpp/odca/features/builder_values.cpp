@@ -25,6 +25,7 @@ void Builder::value(Field& field, const Value& value) {
   const MissingValues& missing_values = options_.missing_values;
   const bool is_missing = value.is_missing() || (value.type == Type::text && missing_values.has(value.text)) ||
                           (value.type == Type::number && missing_values.has(value.number));
+  if (field.is_watched()) watch(field, value, is_missing);
   if (!is_missing && (field.kind == Kind::date || (field.kind == Kind::any && value.type == Type::date)))
     return date(field, value);
   if (!is_missing && field.kind == Kind::any && value.type == Type::text && options_.find_dates &&
@@ -49,6 +50,52 @@ void Builder::value(Field& field, const Value& value) {
     case Kind::text: return words(field, category_of(value), value.where);
     default: return number(field, value.number, value.where);
   }
+}
+
+// What history needs of a value, whether it becomes a feature or not.
+void Builder::watch(const Field& field, const Value& value, bool is_missing) {
+  if (field.remembered >= 0)
+    remembered_[static_cast<std::size_t>(field.remembered)] =
+        is_missing ? Block::none : remembered_number(field, value);
+  if (field.key < 0) return;
+  std::string& key = history_keys_[static_cast<std::size_t>(field.key)];
+  key.clear();
+  if (is_missing) return;
+  key = value.type == Value::Type::text   ? std::string(value.text)
+        : value.type == Value::Type::date ? category_of(value.moment.seconds)
+                                          : category_of(value);
+}
+
+double Builder::remembered_number(const Field& field, const Value& value) const {
+  double number = value.type == Value::Type::date ? value.moment.seconds : value.number;
+  if (value.type == Value::Type::text && !is_number(value.text, number) && !read_boolean(value.text, number)) {
+    if (field.guessed && options_.missing != Missing::error) return Block::none;
+    throw Fault{"the history of " + shown(field.name) + " needs numbers; got " + shown(value.text), value.where,
+                "Leave the field out of the history ({history})."};
+  }
+  return std::isfinite(number) ? number : Block::none;
+}
+
+// The keys of the event at hand, one for each combination of fields; no part of one can be mistaken for another.
+void Builder::finish_history() {
+  block_.history_number.insert(block_.history_number.end(), remembered_.begin(), remembered_.end());
+  for (const std::vector<std::int32_t>& group : options_.history.groups) {
+    key_.clear();
+    bool complete = true;
+    for (const std::int32_t part : group) {
+      const std::string& text = history_keys_[static_cast<std::size_t>(part)];
+      complete &= !text.empty();
+      if (part != group.front()) key_ += category_mark;
+      key_ += text;
+    }
+    block_.history_key.push_back(complete ? block_.history_keys.add(FeatureHash().add(key_).mixed(), key_) : -1);
+  }
+  forget_history();
+}
+
+void Builder::forget_history() {
+  for (double& each : remembered_) each = Block::none;
+  for (std::string& each : history_keys_) each.clear();
 }
 
 void Builder::text_value(Field& field, const Value& value) {

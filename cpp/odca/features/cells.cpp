@@ -66,12 +66,12 @@ void Cells::plan(const TableColumn& column) {
   made.is_time = column.role == Role::feature ? column.is_time : column.role == Role::time;
   if (column.role == Role::feature) {
     NamedField& field = builder_.field(column.name, column.kind);
-    if (field.kept) made.field = &field;
+    if (field.kept || field.is_watched()) made.field = &field;
     if (!made.field && !made.is_time) made.column.role = Role::ignored;
   }
   const Role role = made.column.role;
   const bool numeric = column.kind == Kind::number || column.kind == Kind::any || column.kind == Kind::boolean;
-  made.is_feature = role == Role::feature && made.field && numeric && !made.is_time &&
+  made.is_feature = role == Role::feature && made.field && numeric && !made.is_time && !made.field->is_watched() &&
                     !builder_.options().missing_values.has_numbers();
   made.is_number = role == Role::feature ? numeric : role != Role::tag && role != Role::ignored;
 }

@@ -19,11 +19,21 @@ void EventSpace::append(const NameTable& fresh, std::int32_t count) {
   for (std::int32_t k = 0; k < count; ++k) names_.add(fresh.hash(k), fresh[k]);
 }
 
+void EventSpace::add_first_names() {
+  if (is_hashed()) return;
+  for (const std::string& name : history_names(options_)) names_.add(hash_of_key(name).mixed(), name);
+  require_room({});
+}
+
 void EventSpace::restore(std::string_view bytes, const std::vector<std::int64_t>& ends) {
   NameTable names = names_from(bytes, ends);
   for (std::int32_t k = 0; k < names.size(); ++k)
     if (names[k].empty() || std::string_view("\xfd\xfe\xff").find(names[k].front()) != std::string_view::npos)
       throw InputError("a feature is without a name");
+  const std::int32_t first = is_hashed() ? 0 : static_cast<std::int32_t>(history_names(options_).size());
+  for (std::int32_t k = 0; k < first; ++k)
+    if (k >= names.size() || names[k] != names_[k])
+      throw InputError("its names do not begin with those of its history");
   names_ = {};
   require_room(names);
   names_ = std::move(names);

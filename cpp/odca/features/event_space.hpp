@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "odca/features/builder.hpp"
+#include "odca/features/history.hpp"
+#include "odca/features/vocabulary.hpp"
 
 namespace odca::text {
 
@@ -23,7 +25,9 @@ class EventSpace {
   EventSpace(FeatureOptions options, bool intercept, std::int64_t most)
       : options_(std::move(options)),
         intercept_(intercept),
-        most_(most ? most : std::numeric_limits<std::int32_t>::max() - 1) {}
+        most_(most ? most : std::numeric_limits<std::int32_t>::max() - 1) {
+    add_first_names();
+  }
   EventSpace(const EventSpace&) = delete;
 
   const FeatureOptions& options() const { return options_; }
@@ -47,6 +51,8 @@ class EventSpace {
   std::int32_t index_of(std::string_view key) const;
 
  private:
+  void add_first_names();
+
   FeatureOptions options_;
   bool intercept_;
   std::int64_t most_;
@@ -63,6 +69,7 @@ class EventReader {
   EventReader(const EventReader&) = delete;
 
   Builder& builder() { return builder_; }
+  const Block& block() const { return block_; }
   const SparseRows& rows() const { return block_.rows; }
   // The names of this call that the space does not know.
   const NameTable& fresh() const { return block_.names; }
@@ -94,9 +101,9 @@ struct KeyedFeatures {
   std::vector<double> value;
 };
 
-// read(builder) hands the values of one event over.
+// read(builder) hands the values of one event over. Its history, if there is one, comes last.
 template <class Read>
-KeyedFeatures keyed_features(const EventSpace& space, Read&& read) {
+KeyedFeatures keyed_features(const EventSpace& space, History* history, double time, Read&& read) {
   FeatureOptions options = space.options();
   options.space = Space::names;
   Block block;
@@ -107,6 +114,12 @@ KeyedFeatures keyed_features(const EventSpace& space, Read&& read) {
   out.value.resize(static_cast<std::size_t>(out.keys.size()));
   for (std::size_t k = 0; k < block.rows.index.size(); ++k)
     out.value[static_cast<std::size_t>(block.rows.index[k])] = block.rows.value[k];
+  if (history)
+    history->each_feature(block, {.time = std::isnan(time) ? nullptr : &time}, [&](std::string_view key, double value) {
+      const auto number = static_cast<std::size_t>(out.keys.add(hash_of_key(key).mixed(), key));
+      if (number == out.value.size()) out.value.push_back(0.0);
+      out.value[number] += value;
+    });
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "odca/features/field_names.hpp"
+#include "odca/features/history_options.hpp"
 #include "odca/features/missing_values.hpp"
 
 namespace odca::text {
@@ -39,10 +40,12 @@ struct FeatureOptions {
   // Whether an option for "user" also applies to "user.age", as in JSON and dictionaries but not in tables.
   bool nested = true;
 
+  HistoryOptions history;  // which of the past become features
+
   // Whether there are no options for single fields.
   bool treats_all_alike() const {
     return keep.empty() && ignore.empty() && interactions.empty() && text.empty() && categorical.empty() &&
-           numeric.empty() && dates.empty() && booleans.empty() && guessed.empty();
+           numeric.empty() && dates.empty() && booleans.empty() && guessed.empty() && history.empty();
   }
 };
 

@@ -23,6 +23,12 @@ std::string tag_of(const Value& value) {
 
 }  // namespace
 
+void set_also_time(Builder& builder, const Value& value) {
+  Moment moment;
+  if (!value.is_missing() && moment_of(value, builder.options().day_first, moment) == DateCheck::date)
+    builder.time(moment.seconds);
+}
+
 void set_role(Builder& builder, Role role, std::string_view path, const Value& value) {
   using Type = Value::Type;
   const MissingValues& missing_values = builder.options().missing_values;

@@ -15,6 +15,7 @@ struct RoleNames {
   std::string weight, offset, group;  // numbers
   std::string time;                   // a number of seconds, or a date (seconds since 1970 then)
   std::string tag;                    // a string; all else as it is written
+  std::string also_time = {};         // a feature that is the event's time too, if it holds a date
 
   // What a key is.
   Role role_of(std::string_view path) const {
@@ -28,10 +29,13 @@ struct RoleNames {
   }
 
   bool any() const {
-    return !(label.empty() && weight.empty() && offset.empty() && group.empty() && time.empty() && tag.empty());
+    return !(label.empty() && weight.empty() && offset.empty() && group.empty() && time.empty() && tag.empty() &&
+             also_time.empty());
   }
 };
 
+// The event's time, if the value is a date.
+void set_also_time(Builder& builder, const Value& value);
 // Hands the value of such a key to the builder.
 void set_role(Builder& builder, Role role, std::string_view path, const Value& value);
 

@@ -155,6 +155,27 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_history_options(parser: argparse.ArgumentParser) -> None:
+    """Add --history and --history-keys."""
+    group = parser.add_argument_group("history", "The past as features: see docs/history.md.")
+    group.add_argument(
+        "--history",
+        action="append",
+        default=[],
+        metavar="LINE",
+        help="what was known before an event, such as 'y by station: lag 1,24; mean 24h; std 7d': of the label, y, or of a field; lag, "
+        "mean, std, min, max, change over so many events or so much time (s, m, h, d, w), and since; may be repeated",
+    )
+    group.add_argument(
+        "--history-keys",
+        type=whole_number(1),
+        default=100_000,
+        metavar="N",
+        help="remember the history of at most N keys (stations); the one that was not learned for longest is forgotten first "
+        "(default: 100,000)",
+    )
+
+
 def features_of(arguments: argparse.Namespace) -> "Features":
     """The values of the options that `add_feature_options` declares."""
     from odca.stream import Features  # noqa: PLC0415 - after parsing
@@ -168,6 +189,8 @@ def features_of(arguments: argparse.Namespace) -> "Features":
             missing=arguments.missing,
             na_values=None if arguments.na_values is None else tuple(arguments.na_values),
             day_first=arguments.day_first,
+            history=tuple(getattr(arguments, "history", ())),
+            history_keys=getattr(arguments, "history_keys", 100_000),
             **fields,
         )
     except ValueError as error:

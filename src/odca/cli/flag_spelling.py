@@ -12,6 +12,7 @@ FLAGS = {
     "categorical": "--categorical",
     "classes": "--classes",
     "day_first": "--day-first",
+    "history": "--history",
     "ignore": "--ignore",
     "label": "--label",
     "loss": "--loss",

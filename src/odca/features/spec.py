@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from odca import _core
+from odca.features.history import lines_of
+from odca.validation.numbers import whole
 
 Missing: TypeAlias = Literal["ignore", "indicate", "error"]
 Kind: TypeAlias = Literal["number", "category", "text", "date", "boolean", "any"]
@@ -41,6 +43,8 @@ class FeatureOptions(TypedDict, total=False):
     day_first: bool | None
     trend: bool
     find_dates: bool
+    history: Sequence[str]
+    history_keys: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,9 @@ class Features:
     trend: whether dates have a trend, a line that bends at every New Year: 80 % of a date in March 2024 are the feature at.trend.2024,
         and 20 % at.trend.2025.
     find_dates: whether text in ISO 8601 is a date in fields whose kind no option says.
+    history: the past as features, in lines such as "y by station: lag 1,24; mean 24h" (docs/history.md): of the label, y (in files, its column), or of a field
+        that holds numbers; the lag, mean, std, min, max and change over so many events or so much time, and since, the time since.
+    history_keys: the most keys (stations) whose history a line remembers; then the one that was not learned for longest is forgotten.
     """
 
     bits: int | None = None
@@ -80,6 +87,8 @@ class Features:
     day_first: bool | None = None
     trend: bool = True
     find_dates: bool = True
+    history: tuple[str, ...] = ()
+    history_keys: int = 100_000
 
     def __post_init__(self) -> None:
         for name in LISTS:
@@ -100,6 +109,9 @@ class Features:
         for name in ("day_first", "trend", "find_dates"):
             if type(getattr(self, name)) is not bool and (name, self.day_first) != ("day_first", None):
                 raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        object.__setattr__(self, "history", _strings("history", self.history))
+        lines_of(self.history)
+        whole(self.history_keys, "history_keys", least=1, most=2**31 - 1)
         both = sorted({*self.keep} & {*self.ignore})
         if both:
             raise ValueError(f"{both[0]!r} is in both keep and ignore. Remove it from one of them.")
@@ -135,7 +147,15 @@ class Features:
             trend=self.trend,
             find_dates=self.find_dates,
             na_values=None if self.na_values is None else list(self.na_values),
+            history=[line.native() for line in lines_of(self.history)],
+            history_keys=self.history_keys,
         )
+
+    @property
+    def remembered(self) -> set[str]:
+        """The fields that history needs, beside the label."""
+        lines = lines_of(self.history)
+        return {line.source for line in lines} | {key for line in lines for key in line.keys}
 
     def of_kinds(self, kinds: Mapping[str, str]) -> "Features":
         """The options with the kinds of further fields, such as the columns of a table."""
@@ -167,7 +187,14 @@ class Features:
         return cls(**known)
 
 
-OLDER: Mapping[str, Any] = {"na_values": None, "day_first": None, "trend": False, "find_dates": False}
+OLDER: Mapping[str, Any] = {
+    "na_values": None,
+    "day_first": None,
+    "trend": False,
+    "find_dates": False,
+    "history": (),
+    "history_keys": 100_000,
+}
 """What files mean that do not say it."""
 
 

@@ -105,6 +105,7 @@ class EventExperts:
 
     def declare(self, classes: int) -> None:
         """Make room for this many classes."""
+        self.events.require_history_of(classes)
         self.events.learner.declare(classes)
 
     def freeze(self) -> EventLanes:

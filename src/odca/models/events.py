@@ -16,7 +16,7 @@ from odca.features.spec import OLDER, FeatureOptions, Features, feature_names
 from odca.io import container, model_file
 from odca.learner import Learner, filed, saved_options
 from odca.learner_options import Numbers
-from odca.models.named_events import Event, NamedEvents, Names
+from odca.models.named_events import Event, NamedEvents, Names, listed_past, with_prefix, without_prefix
 from odca.models.pending import Id, PendingEvents, checked_id
 from odca.penalties import KL, Penalty
 from odca.validation.arrays import Array, as_columns, as_floats, as_times
@@ -29,6 +29,10 @@ INTERCEPT = ""
 """The key of the intercept among weights and contributions. No feature has it, because names are not empty."""
 _PREFIX = "events."
 _FEATURES = {each.name for each in fields(Features)}
+
+
+Waiting: TypeAlias = tuple[float, float | None, Array | None]
+"""The offset of an event, and from when its prediction was asked for its margin, of a single lane, and its history, if it has one."""
 
 
 class EventOptions(FeatureOptions, total=False):
@@ -45,7 +49,7 @@ class EventOptions(FeatureOptions, total=False):
     n_features: int | None
 
 
-class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
+class EventLearner(NamedEvents[Waiting], _core.OneByOne):
     """Learns from events that are dictionaries, {"price": 3.2, "country": "NZ", "new": True}. New names may appear at any time.
 
     A number (or True, False) is a feature of its name. A string is a category: the name and the string together are a
@@ -60,7 +64,7 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
     intercept: adds a constant feature.
     scale: standardises features; "auto" does so unless the penalty is KL, because the values of events have units.
     bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
-        day_first, trend, find_dates: options of `Features`, which
+        day_first, trend, find_dates, history, history_keys: options of `Features`, which
         describe the features of an event. The same events have the same features if they come from a file. With `bits`, memory is
         fixed: names are hashed (in the same way on every machine) instead of stored, and names with the same hash share a weight.
     max_pending: the largest number of events that wait for their labels; the oldest is dropped when there are more.
@@ -119,11 +123,11 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
         self._own = own
         self._single = learner.is_single
         features = Features(**{name: own[name] for name in _FEATURES})
-        self._core: _core.EventCore = _core.EventCore(
-            learner.native, self._single, learner.smoothing > 0.0, features.native()
-        )
+        native = features.native()
+        self._first_names = 0 if features.bits is not None else len(native.first_names())
+        self._core: _core.EventCore = _core.EventCore(learner.native, self._single, learner.smoothing > 0.0, native)
         super().__init__(self._core)
-        self._pending = PendingEvents(own["max_pending"])  # of events with their offsets and predicted margins
+        self._pending = PendingEvents(own["max_pending"])
 
     @property
     def native(self) -> _core.EventCore:
@@ -147,8 +151,8 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
 
         The event is then no longer kept, unless there was an error.
         """
-        with self._pending.labelled(id) as (event, (offset, said)):
-            return self.learn_late(event, y, weight, offset, time, said)
+        with self._pending.labelled(id) as (event, (offset, said, given)):
+            return self.learn_late(event, y, weight, offset, time, said, given)
 
     def with_waiting_of(self, other: "EventLearner") -> Self:
         """Share the events that wait for labels with the learner that this one replaces; return this one."""
@@ -183,21 +187,24 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
         )
         return self._per_event(np.asarray(margins))
 
-    def predict_many(self, events: Iterable[Event], *, offset: npt.ArrayLike | None = None) -> Array:
-        """The margins of many events."""
+    def predict_many(
+        self, events: Iterable[Event], *, offset: npt.ArrayLike | None = None, time: npt.ArrayLike | None = None
+    ) -> Array:
+        """The margins of many events. Their time matters only to `history`, which sees the fields of the events before."""
         rows = as_events(events)
         moved = None if offset is None else as_columns(offset, "offset", len(rows), self.learner.lanes)
-        return self._per_event(np.asarray(self._core.predict_many(rows, moved)))
+        times = None if time is None else as_times(time, len(rows))
+        return self._per_event(np.asarray(self._core.predict_many(rows, moved, times)))
 
     # What was learned
 
-    def explain_one(self, x: Event) -> dict[str, Any]:
+    def explain_one(self, x: Event, *, time: Any = None) -> dict[str, Any]:
         """What each feature of an event adds to its margin: a number, or one number per lane. They sum to the margin.
 
         The keys are the names of `odca.features`: "price", "country=NZ", "price is missing", "a * b"; and "" for the intercept.
-        Features that the model does not know add 0. An offset is not included.
+        Features that the model does not know add 0. An offset is not included. The time matters only to `history`.
         """
-        keys, parts = self._core.explain(x)
+        keys, parts = self._core.explain(x, math.nan if time is None else self._moment(time))
         return self._named(keys, parts)
 
     def weights(self) -> dict[str, Any]:
@@ -226,10 +233,11 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
         return self._twin(self.learner.copy)
 
     def _twin(self, make: Callable[[], Learner]) -> Self:
-        (learner, shelf), names = self._while_still(lambda: (make(), self._shelved()))
+        (learner, shelf, past), names = self._while_still(lambda: (make(), self._shelved(), self._core.history()))
         twin = type(self).__new__(type(self))
         twin._assemble(learner, self._own)  # noqa: SLF001 - of its own class
         twin._core.restore(*names)  # noqa: SLF001 - the same
+        twin._restore_history(past)  # noqa: SLF001 - the same
         twin._shelve(*shelf)  # noqa: SLF001 - the same
         return twin
 
@@ -242,12 +250,13 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
 
     def saved(self) -> model_file.ModelFile:
         """The contents of the learner's model file."""
-        (state, (pending, dropped)), names = self._while_still(self._state_and_shelf)
+        (state, (pending, dropped), past), names = self._while_still(self._state_and_shelf)
         self._require_names(names)
         arrays = state | {
             f"{_PREFIX}{name}": array
             for name, array in {
                 **names.as_arrays(),
+                **with_prefix(past),
                 "pending": np.frombuffer(json.dumps(pending, allow_nan=False).encode(), np.uint8),
                 "dropped": np.array([dropped], np.int64),
             }.items()
@@ -262,30 +271,38 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
         ours = {name.removeprefix(_PREFIX): array for name, array in saved.arrays.items() if name not in arrays}
         _require_names(saved.options)
         options, state = saved_options({**OLDER, **saved.options}, arrays, loss)
-        learner = cls.of(options, state, Names.from_arrays(ours))
+        learner = cls.of(options, state, Names.from_arrays(ours), without_prefix(ours))
         pending = container.from_json(container.vector(ours, "pending", np.uint8).tobytes())
         learner._shelve(pending, int(container.vector(ours, "dropped", np.int64).item()))  # noqa: SLF001 - of its own class
         return learner
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], state: Mapping[str, npt.NDArray[Any]] | None, names: "Names") -> Self:
-        """A learner with these options, state and names. A prior mean has the order of the names."""
+    def of(
+        cls,
+        options: Mapping[str, Any],
+        state: Mapping[str, npt.NDArray[Any]] | None,
+        names: "Names",
+        past: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
+        """A learner with these options, state, names and history. A prior mean has the order of the names."""
         learner = cls.__new__(cls)
         learner._begin(**_split(options))  # noqa: SLF001 - of its own class
         if state is not None:
             learner.learner.set_state(state)
         learner._restore_names(names)  # noqa: SLF001 - the same
+        learner._restore_history(past)  # noqa: SLF001 - the same
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
-        (state, shelf), names = self._while_still(self._state_and_shelf)
+        (state, shelf, past), names = self._while_still(self._state_and_shelf)
         options = self.learner.options | self._own
-        return {"options": options, "state": state, "names": tuple(names), "shelf": shelf}
+        return {"options": options, "state": state, "names": tuple(names), "shelf": shelf, "past": past}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self._begin(**_split(saved["options"]))
         self.learner.set_state(saved["state"])
         self._restore_names(Names(*saved["names"]))
+        self._restore_history(saved.get("past", {}))
         self._shelve(*saved["shelf"])
 
     def __repr__(self) -> str:
@@ -305,11 +322,13 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
         return np.atleast_1d(as_floats(y, "y"))
 
     def _compared(self) -> tuple[object, ...]:
-        (learner, shelf), names = self._while_still(lambda: (self.learner.copy(), self._shelved()))
-        return learner, names.listed(), *shelf
+        (learner, shelf, past), names = self._while_still(
+            lambda: (self.learner.copy(), self._shelved(), self._core.history())
+        )
+        return learner, names.listed(), *shelf, {name: array.tolist() for name, array in past.items()}
 
-    def _state_and_shelf(self) -> tuple[dict[str, npt.NDArray[Any]], tuple[list[list[Any]], int]]:
-        return self.learner.get_state(), self._shelved()
+    def _state_and_shelf(self) -> tuple[dict[str, npt.NDArray[Any]], tuple[list[list[Any]], int], dict[str, Any]]:
+        return self.learner.get_state(), self._shelved(), self._core.history()
 
     def _require_names(self, names: "Names") -> None:
         count, bits, fixed, named = (
@@ -318,7 +337,7 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
             self.learner.fixed_features,
             len(names.ends),
         )
-        fits = count == named
+        fits = count == named or (not count and named == self._first_names)
         if bits is not None:
             fits = not named and count in {0, 2**bits}
         elif fixed:
@@ -332,22 +351,27 @@ class EventLearner(NamedEvents[tuple[float, float | None]], _core.OneByOne):
         self._require_names(names)
         self._core.restore(*names)
 
-    def _keep(self, id: object, x: Event, offset: float, margin: Any) -> None:  # noqa: A002
-        self._pending.keep(checked_id(id), (self._core.plain(x), (float(offset), margin if self._single else None)))
+    def _keep(self, id: object, x: Event, offset: float, margin: Any, time: float) -> None:  # noqa: A002
+        kept = (float(offset), margin if self._single else None, self._past_of(x, time))
+        self._pending.keep(checked_id(id), (self._core.plain(x), kept))
 
     def _shelved(self) -> tuple[list[list[Any]], int]:
-        """The waiting events, oldest first, as [id, event, offset, margin], and the number of dropped ones."""
+        """The waiting events, oldest first, as [id, event, offset, margin] and their history, if any; and the number of dropped ones."""
         waiting, dropped = self._pending.listed()
-        return [[id, event, *kept] for id, (event, kept) in waiting], dropped  # noqa: A001
+        events = [
+            [id, event, offset, margin, *listed_past(given)]  # noqa: A001
+            for id, (event, (offset, margin, given)) in waiting  # noqa: A001
+        ]
+        return events, dropped
 
     def _shelve(self, pending: list[list[Any]], dropped: int) -> None:
         """Restore what `_shelved` returned. ValueError if it is invalid."""
-        restored: list[tuple[Id, tuple[dict[str, Any], tuple[float, float | None]]]] = []
-        for id, event, offset, *said in pending:  # noqa: A001 - older files have no margins
-            margin = said[0] if len(said) == 1 else None
-            if not isinstance(event, dict) or len(said) > 1 or not all(map(math.isfinite, (offset, margin or 0.0))):
+        restored: list[tuple[Id, tuple[dict[str, Any], Waiting]]] = []
+        for id, event, offset, *rest in pending:  # noqa: A001 - older files have no margins
+            margin = rest[0] if rest else None
+            if not isinstance(event, dict) or not all(map(math.isfinite, (offset, margin or 0.0))):
                 raise ValueError("a pending event is not a dictionary, or its offset or margin is not finite.")
-            restored.append((id, (self._core.plain(event), (offset, margin))))
+            restored.append((id, (self._core.plain(event), (offset, margin, self._past_from(rest[1:])))))
         self._pending.restore(restored, dropped)
 
 

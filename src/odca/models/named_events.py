@@ -56,6 +56,46 @@ class NamedEvents(model_file.Savable, Generic[Kept]):
         found: Any = self._pending.while_none_is_learned(both)
         return found[0], found[1]
 
+    def _past_of(self, x: Event, time: float) -> npt.NDArray[np.float64] | None:
+        """The values of the history of an event as it is now; None if the model has none."""
+        return self._core.history_values(x, time) if self._core.has_history else None
+
+    def _past_from(self, listed: list[Any]) -> npt.NDArray[np.float64] | None:
+        """What `listed_past` made of it. ValueError if it is invalid."""
+        if not self._core.has_history and not listed:
+            return None
+        if len(listed) != 1 or not isinstance(listed[0], list):
+            raise ValueError("the history of a pending event is not a list of numbers.")
+        past = np.array([np.nan if value is None else float(value) for value in listed[0]], np.float64)
+        self._core.require_given(past, 1)
+        return past
+
+    def _restore_history(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """The history from `_core.history`. ValueError (or a similar error) if it is invalid."""
+        if self._core.has_history:
+            self._core.restore_history(dict(arrays))
+        elif arrays:
+            raise ValueError("it has the state of a history, but no option that makes one.")
+
+
+HISTORY = "history."
+"""The prefix of the arrays of history in a model's file."""
+
+
+def with_prefix(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a history for a model's file."""
+    return {f"{HISTORY}{name}": array for name, array in arrays.items()}
+
+
+def without_prefix(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of the history among all of a model's file."""
+    return {name.removeprefix(HISTORY): array for name, array in arrays.items() if name.startswith(HISTORY)}
+
+
+def listed_past(past: npt.NDArray[np.float64] | None) -> list[list[float | None]]:
+    """The history of a waiting event for JSON, in a list; an empty list if the model has none."""
+    return [] if past is None else [[value if np.isfinite(value) else None for value in past.tolist()]]
+
 
 class Names(NamedTuple):
     """The keys of features by index, as in the core: concatenated, with the end of each."""

@@ -46,9 +46,9 @@ class AutoEstimator(RiverEstimator):
     def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
         raise NotImplementedError
 
-    def explain_one(self, x: Event, *, answer: Answer = "live") -> dict[str, Any]:
+    def explain_one(self, x: Event, *, answer: Answer = "live", time: Any = None) -> dict[str, Any]:
         """What each named feature of an event, and the previous labels, add to its prediction. See `AutoEvents.explain_one`."""
-        return self.events.explain_one(x, answer=answer)
+        return self.events.explain_one(x, answer=answer, time=time)
 
     def report(self) -> AutoReport:
         """Which experts have the most weight now: str(report) in words, as_json(), plot()."""
@@ -70,7 +70,7 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 
     max_pending: the largest number of events that wait for their labels, as for `EventLearner`.
     bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
-        day_first, trend, find_dates: which features an event has, as for
+        day_first, trend, find_dates, history, history_keys: which features an event has, as for
         `EventLearner`.
 
     >>> from river import datasets, evaluate, metrics
@@ -119,20 +119,28 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
         *,
         answer: Answer = "live",
         id: str | int | None = None,  # noqa: A002
+        time: Any = None,
     ) -> dict[Hashable, float]:
         """P(class) for every class seen so far.
 
-        answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`.
+        answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`. The time matters only to `history`.
         """
         classes = self._model.classes  # read first: the prediction has these, and perhaps newer ones
-        raw = np.asarray(self.events.predict_one(x, answer=answer, id=id))[None]
+        raw = np.asarray(self.events.predict_one(x, answer=answer, id=id, time=time))[None]
         if not classes:
             return {}
         return dict(zip(classes, self._model.distribution(raw, len(classes))[0].tolist(), strict=True))
 
-    def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> Hashable:  # noqa: A002
+    def predict_one(
+        self,
+        x: Event,
+        *,
+        answer: Answer = "live",
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,
+    ) -> Hashable:
         """The most likely class, by the probabilities of `predict_proba_one`; None before the first event."""
-        p = self.predict_proba_one(x, answer=answer, id=id)
+        p = self.predict_proba_one(x, answer=answer, id=id, time=time)
         return max(p, key=p.__getitem__) if p else None
 
     @at_one_moment
@@ -226,9 +234,19 @@ class AutoRegressor(AutoEstimator, base.MiniBatchRegressor):  # type: ignore[mis
         """Learn from the event that a prediction has kept under `id`, once its number is known."""
         self.events.learn_label(id, y, weight=w, time=time)
 
-    def predict_one(self, x: Event, *, answer: Answer = "live", id: str | int | None = None) -> float:  # noqa: A002
-        """The prediction. answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`."""
-        return float(self.events.predict_one(x, answer=answer, id=id))
+    def predict_one(
+        self,
+        x: Event,
+        *,
+        answer: Answer = "live",
+        id: str | int | None = None,  # noqa: A002
+        time: Any = None,
+    ) -> float:
+        """The prediction. answer: "steady" if no labels are coming in. With an `id`, the event is kept for `learn_label`.
+
+        The time matters only to `history`.
+        """
+        return float(self.events.predict_one(x, answer=answer, id=id, time=time))
 
     def predict_interval_one(
         self,

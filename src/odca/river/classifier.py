@@ -42,7 +42,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         event, and is 0 with rho="auto".
     max_pending: the largest number of events that wait for their labels.
     bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
-        day_first, trend, find_dates: which features an event has, as for
+        day_first, trend, find_dates, history, history_keys: which features an event has, as for
         `EventLearner`.
 
     >>> from river import datasets, evaluate, metrics
@@ -152,10 +152,10 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         *,
         offset: float = 0.0,
         id: str | int | None = None,  # noqa: A002
-        time: Any = None,  # noqa: ARG002
+        time: Any = None,
     ) -> Any:
         """Predict the label; None before the first label was seen. With an `id`, the event is kept for `learn_label`."""
-        model, margin = self._margin(x, offset, id)
+        model, margin = self._margin(x, offset, id, time)
         if model is None:
             return None
         if not model.layout.spare:
@@ -168,10 +168,10 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         *,
         offset: float = 0.0,
         id: str | int | None = None,  # noqa: A002
-        time: Any = None,  # noqa: ARG002
+        time: Any = None,
     ) -> dict[Any, float]:
         """The probability of each label seen so far. With an `id`, the event is kept for `learn_label`."""
-        model, margin = self._margin(x, offset, id)
+        model, margin = self._margin(x, offset, id, time)
         if model is None:
             return {}
         if not model.layout.spare and model.calibration is None:
@@ -188,6 +188,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         answer: Answer = "live",
         offset: float = 0.0,
         id: str | int | None = None,  # noqa: A002
+        time: Any = None,
     ) -> set[Hashable]:
         """The classes that are likely enough for a share of `coverage` of the sets to hold the label.
 
@@ -195,15 +196,21 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         promised. All classes so far while too few events were learned; none where a model that is right more often than `coverage` is
         unsure.
         """
-        model, margin = self._margin(x, offset, id)
+        model, margin = self._margin(x, offset, id, time)
         return set_of(model, np.atleast_2d(margin), coverage, answer)
 
-    def _margin(self, x: Event, offset: float, id: str | int | None) -> tuple[LinearClassifier | None, Any]:  # noqa: A002
+    def _margin(
+        self,
+        x: Event,
+        offset: float,
+        id: str | int | None,  # noqa: A002
+        time: Any,
+    ) -> tuple[LinearClassifier | None, Any]:
         """The model, None before the first label, and its margin or margins for the event."""
         model, events = self._answering
-        if id is None and not offset:
+        if id is None and not offset and time is None:
             return model, events.predict_plain(x)
-        return model, events.predict_one(x, offset=offset, id=id)
+        return model, events.predict_one(x, offset=offset, id=id, time=time)
 
     @at_one_moment
     def predict_proba_many(self, X: Any) -> Any:
@@ -213,12 +220,12 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         return as_frame(self._model.probabilities(self._model.predict_raw(X)), X, self.classes)
 
     @at_one_moment
-    def explain_one(self, x: Event) -> dict[str, Any]:
+    def explain_one(self, x: Event, *, time: Any = None) -> dict[str, Any]:
         """What each named feature adds to the margin: a number if there are two classes, for the second; otherwise an array, by class.
 
         See `EventLearner.explain_one`.
         """
-        return self._of_classes(super().explain_one(x))
+        return self._of_classes(super().explain_one(x, time=time))
 
     @property
     @at_one_moment

@@ -53,9 +53,9 @@ class LinearEstimator(RiverEstimator):
         options = ModelOptions.of(self, task=self._task).resolved(in_units=True, first=values)
         return EventLearner(**options.of_learner(lanes=lanes), max_pending=self.max_pending, **self.feature_options)
 
-    def explain_one(self, x: Event) -> dict[str, Any]:
+    def explain_one(self, x: Event, *, time: Any = None) -> dict[str, Any]:
         """What each named feature of an event adds to its margin. See `EventLearner.explain_one`."""
-        return self.events.explain_one(x)
+        return self.events.explain_one(x, time=time)
 
     @property
     def weights(self) -> dict[str, Any]:

@@ -80,10 +80,10 @@ class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[m
         *,
         offset: float = 0.0,
         id: str | int | None = None,  # noqa: A002
-        time: Any = None,  # noqa: ARG002
+        time: Any = None,
     ) -> float:
-        """Predict the number. With an `id`, the event is kept for `learn_label`."""
-        margin: float = self._events.predict_one(x, offset=offset, id=id)
+        """Predict the number. With an `id`, the event is kept for `learn_label`. The time matters only to `history`."""
+        margin: float = self._events.predict_one(x, offset=offset, id=id, time=time)
         return _exp(margin) if self._counts else margin
 
     def learn_label(self, id: str | int, y: float, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002

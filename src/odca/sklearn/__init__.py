@@ -6,6 +6,7 @@ that no weights can be better by more than `tol`.
 
 from odca.sklearn.auto import AutoClassifier, AutoRegressor
 from odca.sklearn.classifier import ODCAClassifier
+from odca.sklearn.history import History
 from odca.sklearn.regressor import ODCARegressor
 
-__all__ = ["AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor"]
+__all__ = ["AutoClassifier", "AutoRegressor", "History", "ODCAClassifier", "ODCARegressor"]

@@ -16,6 +16,7 @@ class Evaluation:
 
     def __init__(self, model: StreamModel, *, answer: Answer = "steady") -> None:
         self._model, self._answer = model, answer
+        self._past = model.past_for_predictions()
         self.metrics = model.new_metrics()
         """The metrics of the events so far."""
         self.unlabelled = 0
@@ -35,7 +36,7 @@ class Evaluation:
         """
         block.drop_unlabelled()
         self._model.require_learnable(block, learning=False)
-        predictions = self._model.predict_raw(block, answer=self._answer)
+        predictions = self._model.predict_raw(block, answer=self._answer, past=self._past)
         rows = self._model.score(self.metrics, block, predictions, self._labels_of(block))
         self.unlabelled += block.dropped_unlabelled
         return rows

@@ -1,6 +1,7 @@
 """A model that is trained on files: with the schema of the files, the names of features, and the labels."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -21,6 +22,7 @@ from odca.models.calibration import Calibration, Softmax
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier, LinearRegressor
+from odca.models.named_events import with_prefix, without_prefix
 from odca.models.options import Answer, Label, ModelOptions, label_text
 from odca.models.regressor import Regressor
 from odca.models.turns import TakesTurns, at_one_moment, in_turn, turn_of, turns_of
@@ -65,11 +67,13 @@ class StreamModel(WithIntervals, TakesTurns):
 
     def __init__(self, options: ModelOptions, schema: Schema, model: Classifier | Regressor) -> None:
         self.options, self.schema, self.model = options, schema, model
-        self.vocabulary = _core.Vocabulary() if schema.has_names else None
-        self.n_names = 0
+        self.vocabulary = schema.new_vocabulary()
+        self.n_names = 0 if self.vocabulary is None else len(self.vocabulary)
         """The number of names in the events learned so far. The vocabulary may hold more: it is a few blocks ahead."""
         self.unlabelled = 0
         """The number of events without a label, which were not learned."""
+        self.past = _core.History(schema.native_features()) if schema.features.history else None
+        """The history of the events learned so far; see docs/history.md."""
         self._codes = _ClassCodes(self.classes)
         self._loss = as_native(options.loss)
 
@@ -141,6 +145,7 @@ class StreamModel(WithIntervals, TakesTurns):
             names = self.names
             frozen.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
             frozen.n_names = len(names)
+        frozen.past = self.past_for_predictions()
         return frozen
 
     # Learning
@@ -155,24 +160,73 @@ class StreamModel(WithIntervals, TakesTurns):
         """
         block.drop_unlabelled()
         self.require_learnable(block)
-        how: dict[str, Any] = {
-            "sample_weight": block.weight,
-            "offset": block.offset,
-            "time": block.time if self.options.uses_time else None,
-            "features": np.diff(block.rows.indptr),
-            "told": told,
-        }
         try:
-            if isinstance(self.model, Regressor):
-                rows = self.model.learn(block.rows, block.rows.label[:, None], **how)
-            else:
-                rows = self.model.learn(block.rows, *self._codes_and_classes(block), **how)
+            with self._with_past(block, self.past) as features:
+                rows = self._learn_rows(block, features, told)
         except ValueError as error:
             raise self._located(error, block) from error
         self.unlabelled += block.dropped_unlabelled
         if self.vocabulary is not None:
             self.n_names = max(self.n_names, block.rows.width)  # blocks may be learned in any order
         return rows
+
+    def _learn_rows(self, block: Block, features: _core.TextBlock, told: Told | None) -> list[ProgressRow]:
+        how: dict[str, Any] = {
+            "sample_weight": block.weight,
+            "offset": block.offset,
+            "time": block.time if self.options.uses_time else None,
+            "features": np.diff(features.indptr),
+            "told": told,
+        }
+        if isinstance(self.model, Regressor):
+            return self.model.learn(features, block.rows.label[:, None], **how)
+        return self.model.learn(features, *self._codes_and_classes(block), **how)
+
+    @contextmanager
+    def _with_past(self, block: Block, past: _core.History | None) -> Iterator[_core.TextBlock]:
+        """The features of a block with their history. At the end the learned events have entered it; all of them if none was learned."""
+        if past is None:
+            yield block.rows
+            return
+        before = self.learner.count
+        try:
+            yield self._extended(block, past, enters=True)
+        except BaseException:
+            past.keep_first(self.learner.count - before)
+            raise
+        past.keep_first(len(block))
+
+    @contextmanager
+    def _for_now(self, block: Block) -> Iterator[_core.TextBlock]:
+        """The same; nothing enters."""
+        assert self.past is not None
+        yield self._extended(block, self.past, enters=False)
+
+    def _extended(self, block: Block, past: _core.History, *, enters: bool) -> _core.TextBlock:
+        try:
+            return past.extended(block.rows, self._labels_for_history(block), block.time, enters=enters)
+        except InputError as error:
+            raise self._located(error, block) from error
+
+    def _labels_for_history(self, block: Block) -> Array:
+        """The labels as numbers: of two classes that have names, 0 and 1. EventError for a class that has no number."""
+        if self.task == "numbers" or not block.rows.label_names:
+            return block.rows.label
+        codes, _ = self.codes_of(block)
+        texts = block.rows.label_text >= 0
+        if len(self.classes) > 2 or (texts & (codes < 0)).any():
+            row = int(np.argmax(texts))
+            raise EventError(
+                f"the label {block.y[row]!r} is not a number, and the history of the label needs numbers, or two classes.",
+                block,
+                row,
+                Remedy("Leave the label out of the history ({history}).", history=None),
+            )
+        return np.where(texts, codes, block.rows.label)
+
+    def past_for_predictions(self) -> _core.History | None:
+        """A copy of the history, for predictions of several blocks that follow each other: pass it to `predict` with each."""
+        return None if self.past is None else self.past.copy()
 
     def _after_an_interruption(self, before: Any, twin: Any) -> None:
         """Keep the names of the events that were learned; the vocabulary has them all."""
@@ -291,7 +345,7 @@ class StreamModel(WithIntervals, TakesTurns):
     @staticmethod
     def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
         """The same error with the file and line of its event, if it is about one."""
-        if not isinstance(error, InputError) or error.row is None:
+        if isinstance(error, EventError) or not isinstance(error, InputError) or error.row is None:
             return error
         return EventError(message or error.event_message, block, error.row)
 
@@ -317,12 +371,16 @@ class StreamModel(WithIntervals, TakesTurns):
 
     # Predicting
 
-    def predict_raw(self, block: Block, *, answer: Answer = "steady") -> "RawPredictions | Array":
-        """The raw predictions for the events of a block. EventError if one of the margins is not finite."""
+    def predict_raw(
+        self, block: Block, *, answer: Answer = "steady", past: _core.History | None = None
+    ) -> "RawPredictions | Array":
+        """The raw predictions for the events of a block. EventError if one of the margins is not finite. `past`: see `predict`."""
         try:
-            if isinstance(self.model, Classifier):
-                return self.model.predict_raw(block.rows, offset=block.offset, answer=answer)
-            return self.model.margins(block.rows, offset=block.offset, answer=answer)
+            for_now = past is None and self.past is not None
+            with self._for_now(block) if for_now else self._with_past(block, past) as features:
+                if isinstance(self.model, Classifier):
+                    return self.model.predict_raw(features, offset=block.offset, answer=answer)
+                return self.model.margins(features, offset=block.offset, answer=answer)
         except ValueError as error:
             raise self._located(error, block, "the prediction is not finite. Look for huge values.") from error
 
@@ -332,14 +390,22 @@ class StreamModel(WithIntervals, TakesTurns):
         return "steady" if self.options.auto is None else "live"
 
     @at_one_moment
-    def predict(self, block: Block, wanted: Wanted = "label", *, answer: Answer = "steady") -> npt.NDArray[Any]:
+    def predict(
+        self,
+        block: Block,
+        wanted: Wanted = "label",
+        *,
+        answer: Answer = "steady",
+        past: _core.History | None = None,
+    ) -> npt.NDArray[Any]:
         """The prediction for each event of a block.
 
         wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins" of all
         classes (if there are two, only that of the second).
         answer: for an automatic model, "steady" if no labels are coming in, "live" if the events follow those learned last.
+        past: the history before the block (`past_for_predictions`), which its events then enter; None for that of the learned events.
         """
-        return self.shown(self.predict_raw(block, answer=answer), wanted)
+        return self.shown(self.predict_raw(block, answer=answer, past=past), wanted)
 
     def shown(self, predictions: "RawPredictions | Array", wanted: Wanted) -> npt.NDArray[Any]:
         """The wanted form of raw predictions; see `predict`."""
@@ -377,7 +443,8 @@ class StreamModel(WithIntervals, TakesTurns):
         with open_stream(
             paths, schema=self.schema, vocabulary=self.vocabulary, grow=False, labelled=False, **how
         ) as stream:
-            parts = [self.predict(block, wanted, answer=answer) for block in stream]
+            past = self.past_for_predictions()
+            parts = [self.predict(block, wanted, answer=answer, past=past) for block in stream]
         return np.concatenate(parts) if parts else self.predict_events([], wanted, answer=answer)
 
     def predict_events(
@@ -404,6 +471,11 @@ class StreamModel(WithIntervals, TakesTurns):
             return self._merged(other)
 
     def _merged(self, other: "StreamModel") -> Self:
+        if self.past is not None or other.past is not None:
+            raise ValueError(
+                "models with history cannot be merged: their events would have to be in one order. Train one model on all data, or "
+                "leave history out."
+            )
         merging.require_one_problem(self.options, other.options)
         schema = merging.united_schema(self.schema, other.schema)
         vocabulary, places = None, None
@@ -425,6 +497,8 @@ class StreamModel(WithIntervals, TakesTurns):
             ends = self.vocabulary.ends()[: self.n_names]
             size = int(ends[-1]) if len(ends) else 0
             arrays = {"names": np.frombuffer(self.vocabulary.packed(), np.uint8)[:size], "name_ends": ends}
+        if self.past is not None:
+            arrays |= with_prefix(self.past.state())
         parts = {"learner": self.learner.saved()}
         if self.calibration is not None:
             parts["calibration"] = self.calibration.saved()
@@ -451,6 +525,11 @@ class StreamModel(WithIntervals, TakesTurns):
             model.n_names = len(model.vocabulary)
             if model.learner.n_features > model.n_names:
                 raise ValueError("it has fewer names than features.")
+            first = schema.native_features().first_names()
+            if model.names[: len(first)] != first:
+                raise ValueError("its names do not begin with those of its history.")
+        if model.past is not None:
+            model.past.restore(without_prefix(saved.arrays))
         if isinstance(model.model, LinearRegressor) and model.model.learner.lanes != 1:
             raise ValueError("its outputs are not those of its learner.")
         if isinstance(model.model, ExpertClassifier) and model.model.learner.classes > len(model.classes):

@@ -268,7 +268,7 @@ def train(
         events), and whether to go on from there, if it exists.
     progress: a line on stderr that says how far it is; None: where stderr is a terminal.
     features: bits, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, missing, na_values,
-        day_first, trend, find_dates, of `Features`.
+        day_first, trend, find_dates, history, history_keys, of `Features`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:

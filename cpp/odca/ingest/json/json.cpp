@@ -27,6 +27,7 @@ struct Place {
 struct Node {
   std::string path;
   Role role = Role::feature;
+  bool is_time = false;         // a feature that is the event's time too
   Field* field = nullptr;       // once it is needed
   std::uint64_t line = 0;       // where it was last
   Place first, next;            // the first key below, the key behind
@@ -83,7 +84,9 @@ class Reader {
     const char c = cursor_.peek();
     if (c == '{') return read_object(node);
     if (c == '[') return read_array(node);
-    builder_.value(field_of(node), cursor_.scalar());
+    const Value value = cursor_.scalar();
+    if (node.is_time) set_also_time(builder_, value);
+    builder_.value(field_of(node), value);
   }
 
   // Names belong to the array, whose places mean nothing then; all else belongs to its place.
@@ -140,6 +143,7 @@ class Reader {
       Node& made = nodes_.emplace_back();
       made.path = path_;
       made.role = roles_.role_of(path_);
+      made.is_time = made.role == Role::feature && path_ == roles_.also_time;
     }
     return nodes_[static_cast<std::size_t>(number)];
   }

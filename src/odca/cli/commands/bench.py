@@ -94,11 +94,10 @@ class Sample:
 
     def parsed(self, threads: int) -> "Iterator[Block]":
         """Parse the data into blocks, starting with an empty vocabulary."""
-        from odca import _core  # noqa: PLC0415 - after parsing
         from odca.stream.read.parallel import Reading, read_blocks  # noqa: PLC0415 - the same
         from odca.stream.read.stream import parser_of  # noqa: PLC0415 - the same
 
-        vocabulary = _core.Vocabulary() if self.schema.has_names else None
+        vocabulary = self.schema.new_vocabulary()
         reading = Reading(
             parse=parser_of(self.schema)(skip_bad=self._skip_bad, vocabulary=vocabulary),
             vocabulary=vocabulary,

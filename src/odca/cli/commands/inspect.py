@@ -184,7 +184,7 @@ def _data(model: "StreamModel") -> list[Fact]:
     if schema.columns:
         facts.append(Fact("columns", [f"{column.name} ({column.kind})" for column in schema.columns], _listed))
     chosen = {name: value for name, value in schema.features.as_options().items() if value and name != "bits"}
-    usual = {"ngrams": 1, "missing": "indicate", "trend": True, "find_dates": True}
+    usual = {"ngrams": 1, "missing": "indicate", "trend": True, "find_dates": True, "history_keys": 100_000}
     facts += [Fact(name, value, _listed) for name, value in chosen.items() if usual.get(name) != value]
     return facts
 

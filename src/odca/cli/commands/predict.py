@@ -12,10 +12,7 @@ from odca.cli.views.console import Output
 from odca.cli.views.predictions import PredictionLines
 
 if TYPE_CHECKING:
-    from odca.models.classifier import RawPredictions
-    from odca.stream import Block, Stream
     from odca.stream.model import StreamModel
-    from odca.validation.arrays import Array
 
 EPILOG = """\
 Each line holds the predicted class or number, followed by the event's tag if it has one. Data are read in the same way as the
@@ -67,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the predictions; return the exit code."""
+    from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
+
     output = Output.of(arguments)
     model = load_stream_model(arguments.model, output)
     if arguments.proba and model.task == "numbers":
@@ -78,9 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
     _require_tag(model, arguments.tag)
     stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = PredictionLines(model, arguments)
+    predict = partial(model.predict_raw, answer=arguments.answer, past=model.past_for_predictions())
     with stream, open_output(arguments.output) as file, output.progress(stream.total) as live:
         for block in stream:
-            predictions = _answers(model, block, stream, arguments)
+            skips = arguments.on_error == "skip"
+            predictions = without_refused(predict, block, stream.bad) if skips else predict(block)
             file.write("".join(writer.lines(block, predictions)))
             file.flush()  # someone may wait for the answer
             live.update(writer.events, stream.consumed)
@@ -104,12 +105,3 @@ def _require_tag(model: "StreamModel", tag: str | None) -> None:
             f"argument --tag: the model uses the column {tag!r} as a feature. Train the model with this --tag or with "
             "--ignore, or put the tags into a column of their own"
         )
-
-
-def _answers(
-    model: "StreamModel", block: "Block", stream: "Stream", arguments: argparse.Namespace
-) -> "RawPredictions | Array":
-    from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
-
-    predict = partial(model.predict_raw, answer=arguments.answer)
-    return without_refused(predict, block, stream.bad) if arguments.on_error == "skip" else predict(block)

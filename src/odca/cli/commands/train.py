@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli import INTERRUPTED
-from odca.cli.data_options import add_data_options, add_feature_options, features_of, open_stream, warn_about_data
+from odca.cli.data_options import (
+    add_data_options,
+    add_feature_options,
+    add_history_options,
+    features_of,
+    open_stream,
+    warn_about_data,
+)
 from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
@@ -116,6 +123,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     add_learning_options(parser)
     add_feature_options(parser)
+    add_history_options(parser)
     writes_file(
         parser.add_argument(
             "--schema",

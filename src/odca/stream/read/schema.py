@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from odca import _core
 from odca.features.spec import Features, Kind, require_unicode
 from odca.stream.read.chunks import Chunk
@@ -65,9 +67,9 @@ class Roles:
         """What the columns are that are no features."""
         return {column: role for role, column in asdict(self).items() if column is not None}
 
-    def native(self) -> _core.RoleNames:
-        """The same for the core."""
-        return _core.RoleNames(**{role: name or "" for role, name in asdict(self).items()})
+    def native(self, also_time: str | None = None) -> _core.RoleNames:
+        """The same for the core. `also_time`: a feature that is the event's time as well."""
+        return _core.RoleNames(**{role: name or "" for role, name in asdict(self).items()}, also_time=also_time or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,18 @@ class Schema:
     """Whether the numbers of libsvm's text are names, as they are to a model that has learned from text of another format."""
     guessed: tuple[str, ...] = ()
     """Fields whose kind was found from a sample. A value of another kind counts as missing there."""
+    time_of_table: str | None = None
+    """Of JSON that a model of a table reads: the feature that is the event's time as well."""
 
     @property
     def has_names(self) -> bool:
         """Whether features have names that make a vocabulary; else they are numbers, of the text or of a hash."""
         return self.features.bits is None and not self.has_indices
+
+    @property
+    def time_feature(self) -> str | None:
+        """The feature that is the event's time as well."""
+        return next((column.name for column in self.columns if column.is_time), self.time_of_table)
 
     @property
     def has_indices(self) -> bool:
@@ -112,6 +121,15 @@ class Schema:
     def native_features(self, *, nested: bool = True) -> _core.TextFeatures:
         """What becomes a feature, for the core."""
         return self.features.native(indices=self.has_indices, nested=nested, guessed=self.guessed)
+
+    def new_vocabulary(self) -> _core.Vocabulary | None:
+        """The names of a model that has learned nothing: those of its history. None if features have no names."""
+        if not self.has_names:
+            return None
+        vocabulary = _core.Vocabulary()
+        names = self.native_features().first_names()
+        vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
+        return vocabulary
 
     def parser(self, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> "Parser":
         """What reads chunks by this schema, on any thread; quicker if most names are in a vocabulary."""
@@ -133,7 +151,7 @@ class Schema:
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Schema":
         """The reverse. ValueError (or the like) for what `as_options` cannot have made."""
-        known = {"quoted": True, "guessed": (), **options}  # older files do not say it
+        known = {"quoted": True, "guessed": (), "time_of_table": None, **options}  # older files do not say it
         if set(known) != {each.name for each in fields(cls)} or options["format"] not in FORMATS:
             raise ValueError("its schema is not described as it should be.")
         known["features"] = Features.from_options(options["features"])
@@ -148,6 +166,8 @@ class Schema:
             raise ValueError("the delimiter of its schema is no character.")
         if not all(isinstance(name, str) for name in known["guessed"]):
             raise ValueError("the columns of its schema that were guessed have no names.")
+        if not isinstance(known["time_of_table"], str | None):
+            raise ValueError("the time of its schema has no name.")  # noqa: TRY004 - the file's fault
         if not all(type(known[name]) is bool for name in ("header", "quoted", "named")):
             raise ValueError("its schema does not say whether there is a header, or quotes, or names.")
         return cls(**known)
@@ -182,7 +202,9 @@ class Parser:
         if schema.format == "vw":
             return _core.read_vw(data, self._features, self._skip_bad, self._vocabulary)
         if schema.format == "jsonl":
-            return _core.read_json(data, schema.roles.native(), self._features, self._skip_bad, self._vocabulary)
+            return _core.read_json(
+                data, schema.roles.native(schema.time_feature), self._features, self._skip_bad, self._vocabulary
+            )
         return _core.read_csv(
             data,
             columns=self._columns,
@@ -202,11 +224,14 @@ NativeColumn: TypeAlias = tuple[str, str, str, bool]
 def native_columns(schema: Schema) -> list[NativeColumn]:
     """The columns of a table for the core. The role of those that nothing is made of is "ignored"."""
     roles, ignored, kept = schema.roles.by_name(), {*schema.features.ignore}, {*schema.features.keep}
+    remembered = schema.features.remembered
     columns: list[NativeColumn] = []
     for column in schema.columns:
         parts = {f"{column.name}.{part}" for part in DATE_PARTS} if column.kind == "date" else set()
         is_kept = column.name not in ignored and (not kept or bool({column.name, *parts} & kept))
-        role = roles.get(column.name) or ("feature" if is_kept else "time" if column.is_time else "ignored")
+        role = roles.get(column.name) or (
+            "feature" if is_kept or column.name in remembered else "time" if column.is_time else "ignored"
+        )
         columns.append((column.name, role, column.kind, column.is_time and role == "feature"))
     return columns
 

@@ -15,6 +15,7 @@ from odca.stream.read.chunks import LONGEST_LINE, PAUSE, SAMPLE_SECONDS, SIZE, C
 from odca.stream.read.errors import StreamError
 from odca.stream.read.findings import Findings
 from odca.stream.read.guessing import dated, key_tallies
+from odca.stream.read.history_fields import with_history
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
 from odca.stream.read.positions import Position
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
@@ -177,11 +178,11 @@ def open(
             if isinstance(chunks, Tables)
             else _look_at_text(chunks, found, format, begin, wish)
         )
-        schema = looked.schema
+        schema = with_history(looked.schema)
         if schema.format in {"libsvm", "vw"}:
             _refuse_columns(roles, features, f"{found[0]} is {schema.format}'s text, which has no columns")
         if schema.has_names and vocabulary is None:
-            vocabulary = _core.Vocabulary()
+            vocabulary = schema.new_vocabulary()
         names = vocabulary if schema.has_names else None
         reading = Reading(
             parse=parser_of(schema)(skip_bad=on_error == "skip", vocabulary=names),
@@ -325,7 +326,14 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> tuple[Schema
         elif wish.split_dates:
             features, guessed = dated(features.of_kinds(dict.fromkeys(dates, "date")), dates), tuple(dates)
     named = known is not None and known.has_names
-    schema = Schema(format=cast("Format", kind), features=features, roles=wish.roles, named=named, guessed=guessed)
+    schema = Schema(
+        format=cast("Format", kind),
+        features=features,
+        roles=wish.roles,
+        named=named,
+        guessed=guessed,
+        time_of_table=known.time_feature if known is not None and wish.roles.time is None else None,
+    )
     return schema, tallies
 
 
@@ -375,7 +383,7 @@ def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None
         raise ValueError("the model's features are libsvm's indices, but features of events have names.")
     columns = {column.name: column.kind for column in schema.columns}
     features = schema.features.of_kinds(columns).native(nested=not columns, guessed=schema.guessed)
-    rows = _core.read_events(as_events(events), schema.roles.native(), features, vocabulary)
+    rows = _core.read_events(as_events(events), schema.roles.native(schema.time_feature), features, vocabulary)
     if vocabulary is not None:
         rows.resolve(vocabulary.absorb(rows, False), len(vocabulary))
     return Block(rows, Chunk(b"", "the events", 0, 0, first=True, last=True), 0)
