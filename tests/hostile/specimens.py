@@ -54,6 +54,8 @@ from streams import LOSSES, PENALTIES, WINDOWS, make_stream, options, window_nam
 
 TWO, THREE = (ROWS[:, 0] > 0).astype(float), np.digitize(ROWS[:, 0], [-0.5, 0.5]).astype(float)
 
+HISTORY = ("y by country: lag 1,3; mean 40", "a: std 3; change 1")
+
 
 @dataclass(frozen=True)
 class Specimen:
@@ -265,6 +267,11 @@ def _makers() -> Iterator[tuple[str, Callable[[], Specimen]]]:
     yield "AutoEvents three classes", partial(_auto_events, "classes", THREE, classes=3)
     yield "AutoEvents numbers", partial(_auto_events, "numbers", 3.0 + ROWS[:, 0])
     yield "AutoEvents hashed", partial(_auto_events, "classes", TWO, bits=6)
+    yield "AutoEvents with history", partial(_auto_events, "classes", TWO, history=HISTORY, history_keys=2)
+    yield "EventLearner with history", partial(_event_learner, loss=LogLoss(), history=HISTORY, history_keys=2)
+    past = Features(history=("y by country: lag 1,3; mean 40", "a: std 3"), history_keys=2)
+    yield "StreamModel with history", partial(_streamed, str, "two", ModelOptions(loss=LogLoss(), rho=0.5), past)
+    yield "StreamModel automatic with history", partial(_streamed, str, "two", ModelOptions(auto="events"), past)
     names = np.array(["no", "yes", "perhaps"])
     yield "ODCAClassifier", lambda: _estimator(ODCAClassifier(), names[TWO.astype(int)], fitted=True)
     yield (
