@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     ROOT / "README.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "intervals")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "forecasting")),
 )
 RESULTS = (
     "engine",
@@ -33,6 +34,7 @@ RESULTS = (
     "shards",
     "classes",
     "intervals",
+    "forecasting",
     "before_after",
 )
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
@@ -273,6 +275,22 @@ def merged(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def one_step_ahead(rows: list[dict[str, Any]]) -> str:
+    """Mean absolute errors and roots of mean squared ones, the smallest of each stream in bold."""
+    streams = list(dict.fromkeys(row["stream"] for row in rows))
+    found = {(row["method"], row["stream"]): row for row in rows}
+    least = {(s, k): min(row[k] for row in rows if row["stream"] == s) for s in streams for k in ("mae", "rmse")}
+    head = ["method", *(f"{stream}, {of}" for stream in streams for of in ("MAE", "RMSE"))]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        cells = []
+        for (stream, kind), best in least.items():
+            value = found[method, stream][kind]
+            cells.append(f"**{value:.3g}**" if value == best else f"{value:.3g}")
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def before_and_after(kind: str, unit: str, factor: float) -> Callable[[list[dict[str, Any]]], str]:
     """Return a table of what one build takes beside another, in a unit that is 1/factor of what was measured."""
 
@@ -374,6 +392,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "appearing": appearing,
     "late": late,
     "merged": merged,
+    "one_step_ahead": one_step_ahead,
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),
     "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),
