@@ -18,8 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "intervals")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "forecasting")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting")),
 )
 RESULTS = (
     "engine",

@@ -235,8 +235,8 @@ def test_late_labels_enter_when_they_come_and_teach_what_was_known_when_the_pred
             slow.learn({"x": 3.0}, 7.0)
         assert_close(model._core.history_values({"x": 2.0}, 0.0), slow.values({"x": 2.0}))
         twin = model.copy()
-        assert model._pending.waiting("late")[1][1].tolist() == asked
-        assert twin._pending.waiting("late")[1][1].tolist() == asked
+        assert model._pending.waiting("late")[1][-1].tolist() == asked
+        assert twin._pending.waiting("late")[1][-1].tolist() == asked
         told = model.learn_label("late", 9.0)
         slow.learn({"x": 2.0}, 9.0)
         assert_close(model._core.history_values({"x": 2.0}, 0.0), slow.values({"x": 2.0}))

@@ -85,10 +85,10 @@ def test_a_model_of_dictionaries_with_a_broken_history_is_refused() -> None:
     with pytest.raises(ValueError, match="a value of its history is not finite"):
         EventLearner.restored(saved)
     saved = model.saved()
-    saved.arrays["events.pending"] = np.frombuffer(b'[[1, {"x": 1.0}, 0.0, [1.0, 2.0]]]', np.uint8)
+    saved.arrays["events.pending"] = np.frombuffer(b'[[1, {"x": 1.0}, 0.0, null, [1.0, 2.0]]]', np.uint8)
     with pytest.raises(ValueError, match="the history of a waiting event"):
         EventLearner.restored(saved)
-    saved.arrays["events.pending"] = np.frombuffer(b'[[1, {"x": 1.0}, 0.0]]', np.uint8)
+    saved.arrays["events.pending"] = np.frombuffer(b'[[1, {"x": 1.0}, 0.0, null]]', np.uint8)
     with pytest.raises(ValueError, match="the history of a pending event"):
         EventLearner.restored(saved)
 

@@ -1,7 +1,7 @@
 """A model that is trained on files: with the schema of the files, the names of features, and the labels."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -28,6 +28,7 @@ from odca.models.regressor import Regressor
 from odca.models.turns import TakesTurns, at_one_moment, in_turn, turn_of, turns_of
 from odca.stream import first_events, merging
 from odca.stream.intervals import WithIntervals
+from odca.stream.past import for_now, numbers_of_classes, require_two_classes, with_past
 from odca.stream.read.blocks import Block
 from odca.stream.read.refused_events import EventError, without_refused
 from odca.stream.read.schema import Schema
@@ -161,7 +162,7 @@ class StreamModel(WithIntervals, TakesTurns):
         block.drop_unlabelled()
         self.require_learnable(block)
         try:
-            with self._with_past(block, self.past) as features:
+            with self._with_past(block, self.past, learning=True) as features:
                 rows = self._learn_rows(block, features, told)
         except ValueError as error:
             raise self._located(error, block) from error
@@ -182,47 +183,18 @@ class StreamModel(WithIntervals, TakesTurns):
             return self.model.learn(features, block.rows.label[:, None], **how)
         return self.model.learn(features, *self._codes_and_classes(block), **how)
 
-    @contextmanager
-    def _with_past(self, block: Block, past: _core.History | None) -> Iterator[_core.TextBlock]:
-        """The features of a block with their history. At the end the learned events have entered it; all of them if none was learned."""
+    def _with_past(
+        self, block: Block, past: _core.History | None, *, enters: bool = True, learning: bool = False
+    ) -> contextlib.AbstractContextManager[_core.TextBlock]:
+        """The features of a block with their history, which the events enter."""
         if past is None:
-            yield block.rows
-            return
-        before = self.learner.count
-        try:
-            yield self._extended(block, past, enters=True)
-        except BaseException:
-            past.keep_first(self.learner.count - before)
-            raise
-        past.keep_first(len(block))
-
-    @contextmanager
-    def _for_now(self, block: Block) -> Iterator[_core.TextBlock]:
-        """The same; nothing enters."""
-        assert self.past is not None
-        yield self._extended(block, self.past, enters=False)
-
-    def _extended(self, block: Block, past: _core.History, *, enters: bool) -> _core.TextBlock:
-        try:
-            return past.extended(block.rows, self._labels_for_history(block), block.time, enters=enters)
-        except InputError as error:
-            raise self._located(error, block) from error
-
-    def _labels_for_history(self, block: Block) -> Array:
-        """The labels as numbers: of two classes that have names, 0 and 1. EventError for a class that has no number."""
-        if self.task == "numbers" or not block.rows.label_names:
-            return block.rows.label
-        codes, _ = self.codes_of(block)
-        texts = block.rows.label_text >= 0
-        if len(self.classes) > 2 or (texts & (codes < 0)).any():
-            row = int(np.argmax(texts))
-            raise EventError(
-                f"the label {block.y[row]!r} is not a number, and the history of the label needs numbers, or two classes.",
-                block,
-                row,
-                Remedy("Leave the label out of the history ({history}).", history=None),
-            )
-        return np.where(texts, codes, block.rows.label)
+            return contextlib.nullcontext(block.rows)
+        labels = block.rows.label
+        if past.has_label and self.task == "classes" and block.rows.label_names:
+            if learning:
+                require_two_classes(block, self.codes_of(block)[0], len(self.classes))
+            labels = numbers_of_classes(block, self.codes_of(block)[0])
+        return with_past(block, past, labels, lambda: self.learner.count) if enters else for_now(block, past, labels)
 
     def past_for_predictions(self) -> _core.History | None:
         """A copy of the history, for predictions of several blocks that follow each other: pass it to `predict` with each."""
@@ -376,8 +348,8 @@ class StreamModel(WithIntervals, TakesTurns):
     ) -> "RawPredictions | Array":
         """The raw predictions for the events of a block. EventError if one of the margins is not finite. `past`: see `predict`."""
         try:
-            for_now = past is None and self.past is not None
-            with self._for_now(block) if for_now else self._with_past(block, past) as features:
+            known = self.past if past is None else past
+            with self._with_past(block, known, enters=past is not None) as features:
                 if isinstance(self.model, Classifier):
                     return self.model.predict_raw(features, offset=block.offset, answer=answer)
                 return self.model.margins(features, offset=block.offset, answer=answer)
