@@ -498,7 +498,8 @@ void bind_events(nb::module_& m) {
            "Learn from one event; return its margin from before. With lanes, y is a number for all or one for each.")
       .def("learn_late", &OneByOne::learn_late, x, y, nb::arg("weight"), nb::arg("offset"), nb::arg("time").none(),
            nb::arg("said").none(), nb::arg("given").none(),
-           "`learn_one` of an event whose margin was predicted earlier: `said`, which intervals are judged by, and `given`, the\n"
+           "`learn_one` of an event whose margin was predicted earlier: `said`, which intervals are judged by, and "
+           "`given`, the\n"
            "values of its history from then.")
       .def("learn_plain", &OneByOne::learn_plain, x, y, "`learn_one` of weight 1, without offset or time.")
       .def("predict_plain", &OneByOne::predict_plain, x, "`predict_one` without offset or id.")

@@ -359,7 +359,7 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
         """The waiting events, oldest first, as [id, event, offset, margin] and their history, if any; and the number of dropped ones."""
         waiting, dropped = self._pending.listed()
         events = [
-            [id, event, offset, margin, *listed_past(given)]  # noqa: A001
+            [id, event, offset, margin, *listed_past(given)]
             for id, (event, (offset, margin, given)) in waiting  # noqa: A001
         ]
         return events, dropped
