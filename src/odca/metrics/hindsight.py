@@ -131,6 +131,7 @@ class LabelSummary:
         low = np.ldexp(self._cells, self._level)
         return np.clip(self._moment / self._weight, low, low + np.ldexp(1.0, self._level)), self._weight
 
+    @np.errstate(over="ignore", invalid="ignore")
     def best_loss(self, value: Value) -> float:
         """The mean of Q(c; y) at the best c."""
         labels, weight = self.points()
@@ -140,6 +141,7 @@ class LabelSummary:
         spread = float(np.sqrt(np.average((labels - centre) ** 2, weights=weight)))
         return least(mean_of(value, labels, weight), centre, spread or 1.0)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def best_absolute_error(self) -> float:
         """The mean of |c - y| at the best c, a median."""
         labels, weight = self.points()
