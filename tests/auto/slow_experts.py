@@ -8,6 +8,7 @@ model of its own, or a mean of labels; all of them see the same events. For an e
 
     h        the row, standardised; its last coordinate is the constant 1
     dense    a feature that more than half of the events hold, until less than a quarter do: its zeros are values
+    full     slow_full.py: the experts with a full covariance
     steady   slow_steady.py: what is predicted while no labels are coming in
     c        the weight of the event; from weight 0 nothing is learned, and the clock stands still
     tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from auto.slow_full import SlowFull
 from auto.slow_parts import (
     AVERAGED,
     EXPERTS,
@@ -34,6 +36,7 @@ from auto.slow_parts import (
     LEAST_WEIGHT,
     OF_ALL,
     PRIOR,
+    READING,
     RECENT,
     ROW_EXPERTS,
     SIMPLEX_STRENGTH,
@@ -62,7 +65,7 @@ class SlowExperts:
         self.numbers, self.classes = task == "numbers", classes
         self.heads = classes if task == "classes" and classes > 2 else 1
         self.features: dict[int, Feature] = {}
-        self.constant = Feature(self.heads)
+        self.constant, self.full = Feature(self.heads), SlowFull(self.heads)
         self.mass = self.norms = 0.0  # of all events: their weight, and |h|² times it
         self.bayes, self.simplex, self.kalman = PRIOR.copy(), PRIOR.copy(), PRIOR.copy()
         self.covariance = KALMAN_VARIANCE * np.eye(len(EXPERTS))
@@ -120,6 +123,7 @@ class SlowExperts:
         for j, feature in sorted(self.features.items()):
             if feature.dense and not (j < len(row) and row[j]) and 4.0 * feature.n < self.mass + 1.0:
                 feature.become(False, self.constant, self.mass)
+        self.full.follow(self.features)
 
     def tell_as_if_settled(self, row: Array) -> Array:
         twin = copy.deepcopy(self)
@@ -182,7 +186,7 @@ class SlowExperts:
         for j, h in self.h.items():
             if j in self.features:
                 z = z + h * self.features[j].w[head]
-        return np.concatenate([z, means])
+        return np.concatenate([z, self.base(head) + self.full.margins(head, self.h), means])
 
     def base(self, head: int) -> float:
         """Where experts that read rows begin: the mean of all labels, cautiously."""
@@ -383,6 +387,12 @@ class SlowExperts:
             for key in RECENT:
                 feature.D[key] = pace.recent[key] * feature.D[key] + c * self.curvature * h * h
         m = self.norms / self.mass
+        slopes = self.full.slopes(self.h, c)
+        lam = [
+            [self.dual(head, k, slopes[k - ROW_EXPERTS], y) for k in range(ROW_EXPERTS, READING)]
+            for head in range(self.heads)
+        ]
+        self.full.step(self.h, np.array(lam), c, self.curvature, pace)
         for head in range(self.heads):
             rates = [feature.rates(head, m, sd) for feature, _ in row]
             s = sum(c * r * h * h for r, (_, h) in zip(rates, row, strict=True))
@@ -409,6 +419,7 @@ class SlowExperts:
                 old = getattr(feature, name)
                 old = np.vstack([-0.5 * old, 0.5 * old]) if self.heads == 1 else old
                 setattr(feature, name, np.vstack([old, *[old.mean(axis=0)] * (classes - self.classes)]))
+        self.full.meet(classes - self.classes)
         self.counts = np.hstack([self.counts, np.zeros((LABEL_EXPERTS, classes - self.classes))])
         self.classes = self.heads = classes
 
@@ -427,6 +438,7 @@ class SlowExperts:
             "averages": np.concatenate([*(feature.average[:, AVERAGED].ravel() for feature in known), []]),
             "constant_average": self.constant.average[:, AVERAGED].ravel(),
             **self.steady.parts(),
+            **self.full.parts(),
             "counts": self.counts.ravel(),
             "kalman": self.kalman,
             "covariance": self.covariance.ravel(),
@@ -459,6 +471,7 @@ class SlowExperts:
         out.features = {j: out.feature(*both) for j, both in enumerate(zip(records, averages, strict=True))}
         out.constant = out.feature(parts["constant"], parts["constant_average"])
         out.steady, out.width = SlowSteady.of_parts(parts), len(records)
+        out.full = SlowFull.of_parts(parts, out.heads)
         out.counts = parts["counts"].reshape(LABEL_EXPERTS, -1).copy()
         out.covariance = parts["covariance"].reshape(len(EXPERTS), len(EXPERTS)).copy()
         for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "kalman", "top"):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from auto.slow_experts import SlowExperts
-from auto.slow_parts import LABEL_EXPERTS, OF_ALL, ROW_EXPERTS, Array, Fading, Pace, log_odds, sigmoid, softmax
+from auto.slow_parts import LABEL_EXPERTS, OF_ALL, READING, Array, Fading, Pace, log_odds, sigmoid, softmax
 
 PRIOR = 0.999
 
@@ -99,16 +99,16 @@ class SlowLateExperts(SlowExperts):
         K, N = self.classes, self.masses[OF_ALL]
         unseen = [np.log((0.5 / K) / (self.masses[b] + 0.5)) for b in range(LABEL_EXPERTS)]
         if len(margin) == 1:
-            z, of_labels = margin[0, :ROW_EXPERTS], margin[0, ROW_EXPERTS:]
+            z, of_labels = margin[0, :READING], margin[0, READING:]
             middle = np.mean([np.log((self.counts[OF_ALL, k] + 2.0) / (N / K + 2.0)) for k in (0, 1)])
             first = np.concatenate([middle - z / 2.0, [np.log(sigmoid(-odds)) for odds in of_labels]])
             second = np.concatenate([middle + z / 2.0, [np.log(sigmoid(odds)) for odds in of_labels]])
             known = np.array([first, second])
         else:
             known = margin.copy()
-            known[:, :ROW_EXPERTS] += np.log((N / len(margin) + 2.0) / (N / K + 2.0))
+            known[:, :READING] += np.log((N / len(margin) + 2.0) / (N / K + 2.0))
         base = np.log((self.counts[OF_ALL, : len(known)] + 2.0) / (N / K + 2.0))
-        beyond = (known[:, :ROW_EXPERTS] - base[:, None]).mean(axis=0)
+        beyond = (known[:, :READING] - base[:, None]).mean(axis=0)
         new = np.concatenate([np.log(2.0 / (N / K + 2.0)) + beyond, unseen])
         return np.vstack([known, *[new] * (K - len(known))])
 

@@ -11,11 +11,13 @@ from odca import _core
 Array: TypeAlias = npt.NDArray[np.float64]
 
 EXPERTS = _core.experts()
-OF_ROWS = [expert for expert in EXPERTS if expert.kind != "mean_label"]
+OF_ROWS = [expert for expert in EXPERTS if expert.kind not in {"full_newton", "mean_label"}]  # with rates
+OF_FULL = [expert for expert in EXPERTS if expert.kind == "full_newton"]  # with a matrix
 OF_LABELS = [expert for expert in EXPERTS if expert.kind == "mean_label"]
 AVERAGED = [k for k, expert in enumerate(OF_ROWS) if expert.steady in {"average", "both"}]  # with averages of weights
 RECENT = [expert.key for expert in EXPERTS if expert.kind == "recent_newton"]  # with a sum D of their own
 ROW_EXPERTS, LABEL_EXPERTS = len(OF_ROWS), len(OF_LABELS)
+READING = ROW_EXPERTS + len(OF_FULL)  # those that read rows come first
 OF_ALL = [expert.memory for expert in OF_LABELS].index(1.0)  # the mean of all labels
 PRIOR = np.array([expert.prior for expert in EXPERTS]) / sum(expert.prior for expert in EXPERTS)
 SIMPLEX_STRENGTH, KALMAN_VARIANCE, KALMAN_FLOOR = 10.0, 0.25, 1e-9
@@ -152,5 +154,6 @@ class Pace:
     def __init__(self, ticks: float):
         self.of_labels = [1.0 if ticks == 0.0 else expert.memory**ticks for expert in OF_LABELS]
         self.recent = {expert.key: expert.memory**ticks for expert in OF_ROWS}
+        self.full = [expert.memory**ticks for expert in OF_FULL]
         self.kalman, self.residual = (MEMORIES[name] ** ticks for name in ("kalman", "residual"))
         self.bayes, self.simplex, self.top = (1.0 - (1.0 - SHARES[name]) ** ticks for name in SHARES)

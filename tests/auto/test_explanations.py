@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.auto.slow_experts import LABEL_EXPERTS, SlowExperts
-from tests.auto.slow_parts import Feature, log_odds
+from tests.auto.slow_experts import SlowExperts
+from tests.auto.slow_parts import EXPERTS, LABEL_EXPERTS, READING, ROW_EXPERTS, Feature, log_odds
 from tests.auto.test_answers import TASKS, events_of
 from tests.auto.test_freeze import codes_of, dictionaries
 
@@ -64,7 +64,9 @@ def test_the_live_explanation_is_the_slope_of_the_prediction(task: str) -> None:
             seen.n, seen.mean, seen.square = known.seen(row[j], 1.0)
             seen.dense = known.dense
             scale = seen.form(slow.mass + 1.0)[1]
-            direction = np.hstack([known.w / scale, np.zeros((slow.heads, LABEL_EXPERTS))])
+            full = slow.full.weights[:, :, 1 + slow.full.features.index(j)].T if j in slow.full.features else 0.0
+            direction = np.zeros((slow.heads, len(EXPERTS)))
+            direction[:, :ROW_EXPERTS], direction[:, ROW_EXPERTS:READING] = known.w / scale, full / scale
             np.testing.assert_allclose(
                 found, slope(slow, margin, direction), rtol=1e-4, atol=1e-5 * np.abs(slopes).max()
             )

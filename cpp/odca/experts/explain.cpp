@@ -90,7 +90,8 @@ void Experts::explain_experts(const Workspace& work, Explanation& out) const {
   }
   std::fill(direction.begin(), direction.end(), 0.0);
   for (int c = 0; c < heads(); ++c)
-    std::copy_n(&work.margin[c * slots + row_experts], label_experts, &direction[c * slots + row_experts]);
+    std::copy_n(&work.margin[c * slots + first_label_expert], label_experts,
+                &direction[c * slots + first_label_expert]);
   differentiate(work, direction.data(), out.labels.data());
 }
 

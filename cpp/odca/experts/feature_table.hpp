@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "odca/experts/experts.hpp"
+#include "odca/experts/full_newton.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/experts/rates.hpp"
 #include "odca/experts/records.hpp"
@@ -55,13 +56,17 @@ class FeatureTable {
         constant_(record::weights, row_slots, heads, 1),
         averages_(0, average_slots, heads),
         constant_average_(0, average_slots, heads, 1),
-        blank_(table_.width()) {}
+        blank_(table_.width()),
+        full_(heads) {}
 
   int heads() const { return table_.heads(); }
   int room() const { return table_.room(); }  // for so many heads
   std::int64_t size() const { return table_.size(); }
   double mean_norm() const { return norms_ / mass_; }
   double mass() const { return mass_; }
+  // The experts with a matrix, whose features are the dense ones.
+  const FullNewton& full() const { return full_; }
+  FullNewton& full() { return full_; }
 
   void grow(std::int64_t features) {
     if (features <= size()) return;
@@ -80,6 +85,7 @@ class FeatureTable {
   // become rare.
   void update_density(const Row& row) {
     std::size_t next = 0;
+    bool changed = false;
     row.each([&](std::int64_t j, double x) {
       if (x == 0.0) return;
       while (next < dense_.size() && dense_[next] < j) ++next;
@@ -87,6 +93,7 @@ class FeatureTable {
       if (f[record::density] == 0.0 && is_frequent(f)) {
         change_average(j, make_dense(f, constant_[0]));
         dense_.insert(dense_.begin() + static_cast<std::ptrdiff_t>(next), j);
+        changed = true;
       }
     });
     RowCursor in_row(row);
@@ -94,9 +101,11 @@ class FeatureTable {
       double* f = of(j);
       if (in_row.holds(j) || !is_rare(f)) return false;
       change_average(j, make_sparse(f, constant_[0]));
+      changed = true;
       return true;
     };
     dense_.erase(std::remove_if(dense_.begin(), dense_.end(), is_rare_now), dense_.end());
+    if (changed) adopt_dense();
   }
 
   // Standardises a row as if it had been counted once, and update_density() been called; where that would change a record, a
@@ -290,6 +299,10 @@ class FeatureTable {
     const double* w = row.record[i] + record::weights;
     for (int head = 0; head < heads(); ++head)
       for (int k = 0; k < row_experts; ++k) out[slots * head + k] = scale > 0.0 ? w[row_slots * head + k] / scale : 0.0;
+    full_.write_weights(row.feature[i], slots, out + first_full_expert);
+    for (int head = 0; head < heads(); ++head)
+      for (int k = first_full_expert; k < first_label_expert; ++k)
+        out[slots * head + k] = scale > 0.0 ? out[slots * head + k] / scale : 0.0;
   }
 
   // The sum of x_j^2, as a mean over the features that occurred and the constant.
@@ -321,16 +334,18 @@ class FeatureTable {
   // If there is no memory, nothing has changed.
   void arrange_heads(const Records::Arrangement& to) {
     const bool only_adds = to.only_adds_to(heads());
+    FullNewton full = full_.with_heads(to);
     if (only_adds && to.heads() <= room()) {
       blank_.resize(static_cast<std::size_t>(record::weights + row_slots * to.heads()));
       for (Records* each : {&table_, &constant_, &averages_, &constant_average_}) each->add_heads(to);
+      full_ = std::move(full);
       return;
     }
     const int room = only_adds ? table_.next_room(to.heads()) : to.heads();
     FeatureTable out(to.heads());
     out.table_ = table_.with_heads(to, room), out.constant_ = constant_.with_heads(to, room);
     out.averages_ = averages_.with_heads(to, room), out.constant_average_ = constant_average_.with_heads(to, room);
-    out.mass_ = mass_, out.norms_ = norms_, out.dense_ = std::move(dense_);
+    out.mass_ = mass_, out.norms_ = norms_, out.dense_ = std::move(dense_), out.full_ = std::move(full);
     *this = std::move(out);
   }
 
@@ -350,6 +365,7 @@ class FeatureTable {
     visit("table", self.table_), visit("constant", self.constant_);
     visit("averages", self.averages_), visit("constant_average", self.constant_average_);
     visit("mass", self.mass_), visit("norms", self.norms_);
+    FullNewton::each_part(self.full_, visit);
   }
   // After these were read: finds the dense features. False if the parts do not fit together.
   bool complete() {
@@ -366,6 +382,8 @@ class FeatureTable {
       if (density != 0.0 && (density != 1.0 || f[record::count] == 0.0)) return false;
       if (density == 1.0) dense_.push_back(j);
     }
+    if (!full_.complete(dense_)) return false;
+    adopt_dense();  // what older files have not adopted
     return true;
   }
 
@@ -478,6 +496,13 @@ class FeatureTable {
     return events > 0.0 ? f[record::count] / events * f[record::mean] : 0.0;
   }
 
+  static double share_of_prior(const double* f) { return 1.0 - f[record::elsewhere]; }
+  void adopt_dense() {
+    full_.follow(dense_, [&](std::int64_t j) { return share_of_prior(of(j)); });
+  }
+  FullNewton merged_full(const FeatureTable& here, const FeatureTable& other, const std::vector<std::int64_t>& sources,
+                         const std::vector<double>& base_above, const std::vector<double>& others_above) const;
+
   double* copy(const double* record, ScaledRow& out) const {
     out.changed.push_back(std::make_unique<double[]>(table_.width()));
     std::copy(record, record + table_.width(), out.changed.back().get());
@@ -548,6 +573,7 @@ class FeatureTable {
   Records averages_, constant_average_;  // [head][average slot] of each feature
   ModelVector blank_;                    // the record of a feature that never occurred
   std::vector<std::int64_t> dense_;      // the dense features, in order
+  FullNewton full_;
 };
 
 }  // namespace odca::experts

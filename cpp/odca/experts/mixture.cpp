@@ -64,7 +64,7 @@ Experts::Workspace::Workspace(int heads)
       likely(margin.size()),
       of_mixers(static_cast<std::size_t>(heads * mixers)),
       mixed(static_cast<std::size_t>(heads)),
-      odds(static_cast<std::size_t>(heads * row_slots)),
+      odds(static_cast<std::size_t>(heads * (row_slots + full_experts))),
       slopes(odds.size()),
       label(odds.size()),
       lambda(odds.size()),
@@ -119,7 +119,7 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     uncertainty_.live.add(score, events.weight ? events.weight[row] : 1.0);
     learn_one(h, work, was_informed ? earlier : work, late, y, events.weight ? events.weight[row] : 1.0,
               events.time ? events.time[row] : std::nan(""));
-    stopped = call.should_stop((h.size + constant_work) * row_experts);
+    stopped = call.should_stop((h.size + constant_work) * first_label_expert);
   }
   return {row, with_all_classes(out, stretches)};
 }
@@ -155,7 +155,7 @@ std::vector<double> Experts::predict_inside(LongCall& call, const Batch& batch, 
     else
       evaluate(h, work), append_answer(h, work, asked != nullptr, out);
     if (asked) asked->said.insert(asked->said.end(), work.said.begin(), work.said.end());
-    stopped = call.should_stop((h.size + constant_work) * row_experts);
+    stopped = call.should_stop((h.size + constant_work) * first_label_expert);
   }
   return out;
 }
@@ -203,12 +203,19 @@ void Experts::mix(Workspace& work) const {
 
 // Experts that read rows predict base + h'w.
 void Experts::write_margins(Workspace& work) const {
-  double *const base = work.mixed.data(), *const of_rows = work.odds.data();
+  double *const base = work.mixed.data(), *const of_rows = work.odds.data(), *const of_full = of_rows + first_full();
   write_bases(base);
-  for (int c = 0; c < heads(); ++c) std::fill_n(of_rows + c * row_slots, row_slots, base[c]);
+  for (int c = 0; c < heads(); ++c) {
+    std::fill_n(of_rows + c * row_slots, row_slots, base[c]);
+    std::fill_n(of_full + c * full_experts, full_experts, base[c]);
+  }
   features_.add_margins(work.scaled, of_rows);
-  for (int c = 0; c < heads(); ++c) std::copy_n(of_rows + c * row_slots, row_experts, &work.margin[c * slots]);
-  double* const of_labels = &work.margin[row_experts];
+  features_.full().add_margins(work.scaled, work.full, of_full);
+  for (int c = 0; c < heads(); ++c) {
+    std::copy_n(of_rows + c * row_slots, row_experts, &work.margin[c * slots]);
+    std::copy_n(of_full + c * full_experts, full_experts, &work.margin[c * slots + first_full_expert]);
+  }
+  double* const of_labels = &work.margin[first_label_expert];
   switch (task_) {
     case Task::two_classes: return class_labels_.write_odds(of_labels);
     case Task::classes: return widest([&] { class_labels_.write_logs(of_labels, slots); });
@@ -324,39 +331,43 @@ Pace Experts::pace_at(double time) {
 
 void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace) {
   const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
-  double s[row_slots];
+  double s[row_slots + full_experts], *const of_full = s + row_slots;
   features_.prepare_steps(t.scaled, {c, t.slope, t.curvature, sd}, pace, s);
+  features_.full().write_slopes(t.full, c, of_full);
+  const int all = heads() * (row_slots + full_experts);
   switch (task_) {
     case Task::two_classes:
       std::fill(t.label.begin(), t.label.end(), y);
-      widest([&] { LogLossSolve::solve(row_slots, t.margin.data(), s, t.label.data(), t.lambda.data()); });
+      widest([&] { LogLossSolve::solve(all, t.odds.data(), s, t.label.data(), t.lambda.data()); });
       break;
-    case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
+    case Task::classes: solve_classes(t, static_cast<int>(y), sd, s, of_full); break;
     case Task::numbers:
-      for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
+      for (int k = 0; k < all; ++k) t.lambda[k] = (y - t.odds[k]) / (1.0 + s[k]);
   }
   features_.step(t.scaled, t.lambda.data(), sd, c);
+  features_.full().step(t.full, t.lambda.data() + first_full(), c, t.curvature, pace);
 }
 
 // Each class against all others, at the log odds of its probability.
-void Experts::solve_classes(Workspace& t, int y, double sd, const double* s) const {
-  widest([&] {
-    for (int c = 0; c < classes_; ++c) {
-      const double* const p = &t.likely[c * slots];
-      double* const odds = &t.odds[c * row_slots];
-      for (int k = 0; k < row_slots; ++k)
+void Experts::solve_classes(Workspace& t, int y, double sd, const double* s, const double* of_full) const {
+  const int all = classes_ * (row_slots + full_experts);
+  // One group of experts: `count` in every head, from this place of arrays of groups on, and of the table.
+  const auto write = [&](int begin, int count, int first_expert, const double* slope) {
+    for (int c = 0; c < classes_; ++c, begin += count) {
+      const double* const p = &t.likely[c * slots + first_expert];
+      double* const odds = &t.odds[begin];
+      for (int k = 0; k < count; ++k)
         odds[k] = maximum(p[k], least_probability) / maximum(1.0 - p[k], least_probability);
+      std::copy_n(slope, count, &t.slopes[begin]);
+      std::fill_n(&t.label[begin], count, c == y ? 1.0 : 0.0);
     }
-    log_many(classes_ * row_slots, t.odds.data());
-  });
-  for (int c = 0; c < classes_; ++c) {
-    std::copy_n(s, row_slots, &t.slopes[c * row_slots]);
-    std::fill_n(&t.label[c * row_slots], row_slots, c == y ? 1.0 : 0.0);
-  }
-  for (const int k : places_of<Kind::proportionate>) features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
+  };
   widest([&] {
-    LogLossSolve::solve(classes_ * row_slots, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data());
+    write(0, row_slots, 0, s), write(first_full(), full_experts, first_full_expert, of_full);
+    log_many(all, t.odds.data());
   });
+  for (const int k : places_of<Kind::proportionate>) features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
+  widest([&] { LogLossSolve::solve(all, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data()); });
 }
 
 // New classes

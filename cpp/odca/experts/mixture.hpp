@@ -142,10 +142,12 @@ class Experts {
     std::vector<double> margin, bounded, likely;
     std::vector<double> of_mixers;  // [mixer][head]
     std::vector<double> mixed;      // [head]: probabilities, or the number
-    std::vector<double> odds;       // [head][row slot]: log odds of the head's class by each expert
-    std::vector<double> slopes;     // [head][row slot]: how fast a step moves the margin
-    std::vector<double> label;      // [head][row slot]: 1 for the head of the event's class, else 0
-    std::vector<double> lambda;     // [head][row slot]
+    FullNewton::Event full;
+    // Of the experts that read rows, group after group: [head][row slot], then [head][full expert].
+    std::vector<double> odds;    // log odds of the head's class by each expert, or its margin
+    std::vector<double> slopes;  // how fast a step moves the margin
+    std::vector<double> label;   // 1 for the head of the event's class, else 0
+    std::vector<double> lambda;
     double simplex_margin = 0.0, kalman_margin = 0.0;
     double slope = 0.0, curvature = 0.0;  // of the loss at the prediction: g^2 and q
     std::vector<double> said;             // [head][said_width], if it is kept or the answers are mixed
@@ -155,6 +157,7 @@ class Experts {
 
   Experts(const Experts& other, const Gate::Hold& inside);
   int heads() const { return task_ == Task::classes ? classes_ : 1; }
+  int first_full() const { return heads() * row_slots; }  // in arrays of groups
   void absorb(Experts& there, const std::vector<std::int64_t>& places, const std::vector<int>& classes);
   std::vector<double> predict_inside(LongCall& call, const Batch& batch, Answer answer, Asked* asked) const;
   void require_fitting_inside(const Asked& asked, std::int64_t rows) const;
@@ -206,7 +209,7 @@ class Experts {
   void learn_number(Workspace& work, double y, double c, const Pace& pace);
   void mixers_learn_number(Workspace& work, double y, double c, double variance, const Pace& pace);
   void step_experts(Workspace& work, double y, double c, const Pace& pace);
-  void solve_classes(Workspace& work, int y, double sd, const double* s) const;
+  void solve_classes(Workspace& work, int y, double sd, const double* s, const double* of_full) const;
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
   void measure_slope(Workspace& work, double y) const;
   double loss_of(const Workspace& work, double y) const;

@@ -22,6 +22,7 @@ const std::string nobody;
 
 Columns experts_of(const Layout& layout) {
   Columns out = layout.row;
+  out.insert(out.end(), layout.full.begin(), layout.full.end());
   out.insert(out.end(), layout.label.begin(), layout.label.end());
   out.insert(out.end(), static_cast<std::size_t>(layout.padding), nobody);
   return out;
@@ -52,7 +53,7 @@ Columns record_of(const Layout& layout, int heads) {
 
 Columns history_of(const Layout& layout) {
   Columns out = {"events", "time", "loss"};
-  for (const auto* keys : {&layout.row, &layout.label})
+  for (const auto* keys : {&layout.row, &layout.full, &layout.label})
     for (const std::string& key : *keys) out.push_back("of " + key);
   return out;
 }
@@ -146,7 +147,7 @@ void keep_sums(std::vector<double>& rows, const std::vector<double>& before, std
 Layout of_table() {
   Layout out;
   for (const Expert& each : table) {
-    (each.reads_rows() ? out.row : out.label).emplace_back(each.key);
+    (each.has_rates() ? out.row : each.reads_rows() ? out.full : out.label).emplace_back(each.key);
     if (each.kind == Kind::recent_newton) out.recent.emplace_back(each.key);
   }
   for (const int k : averaged) out.average.emplace_back(table[k].key);
@@ -171,6 +172,7 @@ Layout Layout::of_version_0() {
   return {{"isotropic_1/64", "isotropic_1/2", "isotropic_8", "adagrad", "proportionate", "newton_0.2", "newton_4",
            "newton_recent"},
           {"newton_recent"},
+          {},
           {"last_label", "mean_label_0.7", "mean_label_0.95", "mean_label"},
           {},
           {}};
@@ -181,7 +183,8 @@ std::string Layout::text() const {
   const auto add = [&](const char* word, const Columns& keys) {
     for (const std::string& key : keys) out += std::string(word) + " " + key + "\n";
   };
-  add("row", row), add("recent", recent), add("label", label), add("average", average), add("steady", steady);
+  add("row", row), add("recent", recent), add("full", full), add("label", label);
+  add("average", average), add("steady", steady);
   return out;
 }
 
@@ -199,6 +202,7 @@ Layout Layout::of(const SavedState& state) {
     const std::string_view word = line.substr(0, space);
     auto* keys = word == "row"       ? &out.row
                  : word == "recent"  ? &out.recent
+                 : word == "full"    ? &out.full
                  : word == "label"   ? &out.label
                  : word == "average" ? &out.average
                  : word == "steady"  ? &out.steady
@@ -259,6 +263,23 @@ void fill_in_members(std::vector<double>& sum, const std::vector<double>& before
       sum[m] = before[static_cast<std::size_t>(base - from.begin())];
 }
 
+// The parts of experts with a full covariance go by their keys. One that the file does not have begins at zero, with its prior.
+void begin_full_experts(SavedState::Parts& parts, const Layout& from, const Layout& to, int heads) {
+  if (from.full.empty()) parts.emplace_back("full_features", std::vector<double>());
+  const std::size_t n = values_of(parts, "full_features").size() + 1;
+  if (n > 1 + FullNewton::most_features) throw InputError("its parts do not fit together");
+  for (const std::string& key : from.full)
+    if (!all_in({key}, to.full))
+      std::erase_if(parts, [&](const auto& part) { return part.first.starts_with(key + "."); });
+  for (const Expert& each : table) {
+    const std::string key(each.key);
+    if (each.kind != Kind::full_newton || all_in({key}, from.full)) continue;
+    parts.emplace_back(key + ".weights", std::vector<double>(n * static_cast<std::size_t>(heads)));
+    parts.emplace_back(key + ".upper", std::vector<double>(n * (n - 1) / 2));
+    parts.emplace_back(key + ".diagonal", std::vector<double>(n, 1.0 / each.parameter));
+  }
+}
+
 // A file from before labels could come late.
 void begin_late_answer(SavedState::Parts& parts) {
   for (const char* name : {"late_steady", "late_residual", "late_residual_mass"})
@@ -276,7 +297,7 @@ void begin_uncertainty(SavedState::Parts& parts) {
 // larger than what the state has.
 void require_sizes(const SavedState::Parts& parts, const Layout& layout, std::int64_t heads, std::int64_t classes) {
   const auto row = static_cast<std::int64_t>(layout.row.size()) + layout.row_padding;
-  const auto experts = static_cast<std::int64_t>(layout.row.size() + layout.label.size());
+  const auto experts = static_cast<std::int64_t>(layout.row.size() + layout.full.size() + layout.label.size());
   const auto require_size = [&](const char* name, std::int64_t size) {
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
     if (found == parts.end()) throw InputError("it has no array '" + std::string(name) + "'");
@@ -296,6 +317,7 @@ SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout&
   if (from == to) return parts;
   if (from.steady.empty()) begin_steady_answer(parts);
   if (!all_in(to.average, from.average)) begin_averages(parts, from, heads);
+  begin_full_experts(parts, from, to, heads);
   const auto frozen_heads = static_cast<int>(values_of(parts, "frozen_base").size());
   const Columns experts = experts_of(from), wanted = experts_of(to);
   for (auto& [name, values] : parts) {

@@ -28,10 +28,10 @@ struct SavedState {
 
 // Which experts the columns of arrays belong to.
 struct Layout {
-  // Keys, in the order of the columns. Those that read rows have a weight for each feature and head; some of them a sum of recent
-  // curvatures for each feature; label experts have means of labels.
+  // Keys, in the order of the columns. Those in `row` have a weight for each feature and head; some of them a sum of recent
+  // curvatures for each feature. Those in `full` have arrays of their own, "key.weights" and so on; label experts have means of labels.
   // And the experts whose weights are averaged, and the members of the steady answer.
-  std::vector<std::string> row, recent, label, average, steady;
+  std::vector<std::string> row, recent, full, label, average, steady;
   // Columns without an expert, after those in `row`, after all experts, after averages, and after members.
   int row_padding = 0, padding = 0, average_padding = 0, steady_padding = 0;
 
@@ -40,7 +40,7 @@ struct Layout {
   static Layout of_version_0();
   static Layout of(const SavedState& state);  // InputError for what is none
 
-  // As a file holds it: a line for each expert, "row", "recent", "label", "average" or "steady" and its key.
+  // As a file holds it: a line for each expert, "row", "recent", "full", "label", "average" or "steady" and its key.
   std::string text() const;
 
   bool operator==(const Layout&) const = default;

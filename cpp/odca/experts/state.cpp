@@ -31,6 +31,12 @@ bool read(const std::vector<double>& from, std::array<double, N>& to) {
   std::copy(from.begin(), from.end(), to.begin());
   return true;
 }
+bool read(const std::vector<double>& from, std::vector<std::int64_t>& to) {
+  const auto is_place = [](double x) { return x == std::floor(x) && x >= 0.0 && x <= 0x1p53; };
+  if (!std::all_of(from.begin(), from.end(), is_place)) return false;
+  to.assign(from.begin(), from.end());
+  return true;
+}
 bool read(const std::vector<double>& from, double& to) {
   if (from.size() != 1) return false;
   to = from[0];

@@ -51,8 +51,9 @@ class Asked:
 class AutoLearner(model_file.Savable):
     """Learns classes or numbers from a stream, with nothing to tune.
 
-    Twelve experts learn from each row, which is read once: isotropic steps of three strengths, AdaGrad and a proportionate variant,
-    diagonal Newton steps with two priors and with a short memory, and the mean label over four memories. Three mixers (Bayes with a
+    Fourteen experts learn from each row, which is read once: isotropic steps of three strengths, AdaGrad and a proportionate variant,
+    diagonal Newton steps with two priors and with a short memory, Newton steps with a full covariance of the dense features, with and
+    without forgetting, and the mean label over four memories. Three mixers (Bayes with a
     fixed share, KL on the simplex, a Kalman filter) combine their predictions, and the prediction mixes the mixers. Each feature is
     scaled automatically, so units do not matter.
 

@@ -176,13 +176,13 @@ MOVED = 0.4
 HOW = {
     "recent events": "from recent events",
     "everything, by feature": "by AdaGrad",
-    "everything, by curvature": "by diagonal Newton steps",
+    "everything, by curvature": "by Newton steps",
 }
 """How members of the steady answer have learned. None of them uses only the previous labels."""
 WORDS = {
     "recent events": "experts that learn recent events",
     "everything, by feature": "experts that learn all events by AdaGrad",
-    "everything, by curvature": "experts that learn all events by diagonal Newton steps",
+    "everything, by curvature": "experts that learn all events by Newton steps",
     "labels alone": "experts that know the previous labels alone",
 }
 
@@ -228,7 +228,7 @@ OF_EXPERTS = {expert.name: COLOURS[expert.group] for expert in EXPERTS}
 LABELS = {
     "recent events": "recent events",
     "everything, by feature": "all events (AdaGrad)",
-    "everything, by curvature": "all events (diagonal Newton)",
+    "everything, by curvature": "all events (Newton)",
     "labels alone": "previous labels alone",
 }
 MOST_BARS = 8
