@@ -51,12 +51,15 @@ static_assert(elsewhere < weights);
 
 class FeatureTable {
  public:
-  explicit FeatureTable(int heads)
+  // With experts that have a matrix, or without.
+  enum class Matrices { with, without };
+  explicit FeatureTable(int heads, Matrices matrices = Matrices::with)
       : table_(record::weights, row_slots, heads),
         constant_(record::weights, row_slots, heads, 1),
         averages_(0, average_slots, heads),
         constant_average_(0, average_slots, heads, 1),
         blank_(table_.width()),
+        matrices_(matrices),
         full_(heads) {}
 
   int heads() const { return table_.heads(); }
@@ -73,6 +76,9 @@ class FeatureTable {
     averages_.reserve(features);  // if there is no memory, nothing has changed
     table_.resize(features), averages_.resize(features);
   }
+
+  // Drops the features from this one on, which never occurred.
+  void shrink(std::int64_t features) { table_.resize(features), averages_.resize(features); }
 
   [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
     if (feature < 0 || feature >= size()) return;
@@ -331,6 +337,34 @@ class FeatureTable {
     }
   }
 
+  // Calls visit(j, count) for every feature that varies.
+  template <class Visit>
+  void each_count(Visit&& visit) const {
+    for (std::int64_t j = 0; j < size(); ++j)
+      if (form_of(of(j)).scale > 0.0) visit(j, of(j)[record::count]);
+  }
+  // The weights of expert k for a feature in its own units, [head].
+  void write_slope(std::int64_t feature, int k, double* out) const {
+    const Form form = form_of(of(feature));
+    for (int head = 0; head < heads(); ++head)
+      out[head] = form.scale > 0.0 ? of(feature)[record::weights + row_slots * head + k] / form.scale : 0.0;
+  }
+  // The size of the weights of expert k for a standardised feature, over all heads.
+  double size_of(std::int64_t feature, int k) const {
+    double sum = 0.0;
+    for (int head = 0; head < heads(); ++head) {
+      const double w = of(feature)[record::weights + row_slots * head + k];
+      sum += w * w;
+    }
+    return std::sqrt(sum / heads());
+  }
+  // Makes a feature one that never occurred.
+  void forget(std::int64_t feature) {
+    std::fill_n(of(feature), table_.width(), 0.0), std::fill_n(average_of(feature), averages_.width(), 0.0);
+    dense_.erase(std::remove(dense_.begin(), dense_.end(), feature), dense_.end());
+    adopt_dense();
+  }
+
   // If there is no memory, nothing has changed.
   void arrange_heads(const Records::Arrangement& to) {
     const bool only_adds = to.only_adds_to(heads());
@@ -342,7 +376,7 @@ class FeatureTable {
       return;
     }
     const int room = only_adds ? table_.next_room(to.heads()) : to.heads();
-    FeatureTable out(to.heads());
+    FeatureTable out(to.heads(), matrices_);
     out.table_ = table_.with_heads(to, room), out.constant_ = constant_.with_heads(to, room);
     out.averages_ = averages_.with_heads(to, room), out.constant_average_ = constant_average_.with_heads(to, room);
     out.mass_ = mass_, out.norms_ = norms_, out.dense_ = std::move(dense_), out.full_ = std::move(full);
@@ -365,7 +399,7 @@ class FeatureTable {
     visit("table", self.table_), visit("constant", self.constant_);
     visit("averages", self.averages_), visit("constant_average", self.constant_average_);
     visit("mass", self.mass_), visit("norms", self.norms_);
-    FullNewton::each_part(self.full_, visit);
+    if (self.matrices_ == Matrices::with) FullNewton::each_part(self.full_, visit);
   }
   // After these were read: finds the dense features. False if the parts do not fit together.
   bool complete() {
@@ -451,8 +485,11 @@ class FeatureTable {
     }
   }
 
-  bool is_frequent(const double* f) const { return mass_ >= 1.0 && 2.0 * (f[record::count] + 1.0) > mass_ + 1.0; }
-  bool is_rare(const double* f) const { return 4.0 * f[record::count] < mass_ + 1.0; }
+  // Up to rounding, so that sums of equal weights decide as whole numbers do.
+  bool is_frequent(const double* f) const {
+    return mass_ >= 1.0 - 1e-9 && 2.0 * (f[record::count] + 1.0) > (mass_ + 1.0) * (1.0 + 1e-9);
+  }
+  bool is_rare(const double* f) const { return 4.0 * f[record::count] < (mass_ + 1.0) * (1.0 - 1e-9); }
 
   // From one form to the other, with the same margins whatever x is.
   struct Change {
@@ -498,7 +535,7 @@ class FeatureTable {
 
   static double share_of_prior(const double* f) { return 1.0 - f[record::elsewhere]; }
   void adopt_dense() {
-    full_.follow(dense_, [&](std::int64_t j) { return share_of_prior(of(j)); });
+    if (matrices_ == Matrices::with) full_.follow(dense_, [&](std::int64_t j) { return share_of_prior(of(j)); });
   }
   FullNewton merged_full(const FeatureTable& here, const FeatureTable& other, const std::vector<std::int64_t>& sources,
                          const std::vector<double>& base_above, const std::vector<double>& others_above) const;
@@ -573,6 +610,7 @@ class FeatureTable {
   Records averages_, constant_average_;  // [head][average slot] of each feature
   ModelVector blank_;                    // the record of a feature that never occurred
   std::vector<std::int64_t> dense_;      // the dense features, in order
+  Matrices matrices_;
   FullNewton full_;
 };
 

@@ -19,6 +19,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -169,9 +170,7 @@ class FullNewton {
   bool complete(const std::vector<std::int64_t>& dense) {
     if (features_.size() > most_features) return false;
     number_places();
-    const bool twice = std::adjacent_find(order_.begin(), order_.end(), [](const Place& a, const Place& b) {
-                         return a.feature == b.feature;
-                       }) != order_.end();
+    const bool twice = std::adjacent_find(sorted_.begin(), sorted_.end()) != sorted_.end();
     if (twice || !std::all_of(features_.begin(), features_.end(),
                               [&](auto j) { return std::binary_search(dense.begin(), dense.end(), j); }))
       return false;
@@ -188,10 +187,6 @@ class FullNewton {
     std::vector<double> weight;  // [head][place]
     FactoredCovariance covariance;
   };
-  struct Place {
-    std::int64_t feature;
-    int place;
-  };
 
   static constexpr double prior_of(int k) { return table[first_full_expert + k].parameter; }
   static constexpr bool remembers_all(int k) { return table[first_full_expert + k].memory == 1.0; }
@@ -202,24 +197,14 @@ class FullNewton {
 
   // The place of a feature among the weights; 0 if it was not adopted.
   int place_of(std::int64_t feature) const {
-    const auto found = std::lower_bound(order_.begin(), order_.end(), feature,
-                                        [](const Place& each, std::int64_t j) { return each.feature < j; });
-    return found != order_.end() && found->feature == feature ? found->place : 0;
+    const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), feature);
+    return found != sorted_.end() && *found == feature ? place_[static_cast<std::size_t>(found - sorted_.begin())] : 0;
   }
 
   void gather(const ScaledRow& row, std::vector<double>& h) const {
     h.assign(static_cast<std::size_t>(size()), 0.0);
     h[0] = 1.0;
-    const auto begin = row.feature.begin();
-    const auto add_from = [&](int first, int last) {  // features are in order in there
-      auto at = begin + first;
-      for (const auto& [feature, place] : order_) {
-        at = std::lower_bound(at, begin + last, feature);
-        if (at == begin + last) return;
-        if (*at == feature) h[place] = row.h[static_cast<std::size_t>(at - begin)];
-      }
-    };
-    add_from(0, row.present), add_from(row.present, row.size - 1);
+    row.each_of(sorted_, [&](std::size_t n, double value) { h[place_[n]] = value; });
   }
 
   double room(int k) const { return size() / prior_of(k) / expert_[k].covariance.trace(); }
@@ -249,14 +234,17 @@ class FullNewton {
   }
 
   void number_places() {
-    order_.clear();
-    for (int n = 1; n < size(); ++n) order_.push_back({features_[n - 1], n});
-    std::sort(order_.begin(), order_.end(), [](const Place& a, const Place& b) { return a.feature < b.feature; });
+    place_.resize(features_.size());
+    std::iota(place_.begin(), place_.end(), 1);
+    std::sort(place_.begin(), place_.end(), [&](int a, int b) { return features_[a - 1] < features_[b - 1]; });
+    sorted_.clear();
+    for (const int place : place_) sorted_.push_back(features_[place - 1]);
   }
 
   int heads_;
   std::vector<std::int64_t> features_;
-  std::vector<Place> order_;  // by feature
+  std::vector<std::int64_t> sorted_;  // the same in order, and the place of each
+  std::vector<int> place_;
   std::array<One, full_experts> expert_;
 };
 

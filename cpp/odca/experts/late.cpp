@@ -123,12 +123,13 @@ void Experts::write_asked(const Late& event, double* margin) const {
         is_wider ? class_labels_.base_log_of_unseen(classes_) - class_labels_.base_log_of_unseen(event.heads) : 0.0;
     for (int c = 0; c < event.heads; ++c)
       for (int k = 0; k < expert_count; ++k)
-        margin[c * slots + k] = event.said[c * said_width + k] + (k < first_label_expert ? shift : 0.0);
+        margin[c * slots + k] = event.said[c * said_width + k] + (table[k].reads_rows() ? shift : 0.0);
   }
   if (known == heads()) return;
   const std::vector<double> base = bases();
   double* const added = margin + known * slots;
-  for (int k = 0; k < first_label_expert; ++k) {
+  for (int k = 0; k < expert_count; ++k) {
+    if (!table[k].reads_rows()) continue;
     double beyond = 0.0;
     for (int c = 0; c < known; ++c) beyond += margin[c * slots + k] - base[c];
     added[k] = class_labels_.base_log_of_unseen(classes_) + beyond / known;
@@ -144,8 +145,8 @@ void Experts::write_asked_of_two(const double* said, double* margin) const {
   const double middle = 0.5 * (base[0] + base[1]);
   for (int k = 0; k < expert_count; ++k) {
     const double z = said[k];
-    margin[k] = k < first_label_expert ? middle - 0.5 * z : log(sigmoid(-z));
-    margin[slots + k] = k < first_label_expert ? middle + 0.5 * z : log(sigmoid(z));
+    margin[k] = table[k].reads_rows() ? middle - 0.5 * z : log(sigmoid(-z));
+    margin[slots + k] = table[k].reads_rows() ? middle + 0.5 * z : log(sigmoid(z));
   }
 }
 

@@ -8,6 +8,7 @@
 //     b + u'c    the margin of the mean event c, by the total weight of the events
 //     averages   like the weights that they are of
 //     matrices   of experts with a full covariance: full_newton.cpp
+//     products   those of both, as far as there is room, like other features
 //     classes    those that a model does not know have the mean of the weights of those that it knows
 //     mixers     by the total weight of the events: the logarithms of weights on the simplex; Kalman's as they are
 //
@@ -113,7 +114,7 @@ FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<s
   }
   sources.resize(std::max(sources.size(), static_cast<std::size_t>(size())), -1);
 
-  FeatureTable out(heads());
+  FeatureTable out(heads(), matrices_);
   out.mass_ = mass_ + other.mass_, out.norms_ = norms_ + other.norms_;
   out.grow(static_cast<std::int64_t>(sources.size()));
   const auto begin = [](const double* here, const double* there, std::size_t count) {
@@ -142,7 +143,7 @@ FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<s
     for (std::size_t head = 0; head < joint.size(); ++head) by.push_back(joint[head] - its[head]);
     return by;
   };
-  out.full_ = out.merged_full(*this, other, sources, above(base), above(others));
+  if (matrices_ == Matrices::with) out.full_ = out.merged_full(*this, other, sources, above(base), above(others));
   out.adopt_dense();
   return out;
 }
@@ -210,7 +211,7 @@ void FeatureTable::move_constants(const std::vector<double>& by) {
 
 Experts::Experts(const Experts& other) : Experts(other, other.gate_.inside()) {}
 
-Experts::Experts(const Experts& other, const Gate::Hold& /*inside*/) : Experts(Task::numbers, 0) {
+Experts::Experts(const Experts& other, const Gate::Hold& /*inside*/) : Experts(Task::numbers, 0, 0) {
   all(*this) = all(other);
 }
 
@@ -250,8 +251,9 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   const double part = total > 0.0 ? there.features_.mass() / total : 0.0;
   class_labels_.merge(there.class_labels_, part), number_labels_.merge(there.number_labels_, part);
   features_ = features_.merged(there.features_, places, base, others, bases());
-  merge_weights(bayes_.weight, there.bayes_.weight, part, expert_count);
-  merge_weights(simplex_.weight, there.simplex_.weight, part, expert_count);
+  merge_products(there, places);
+  merge_weights(bayes_.weight, there.bayes_.weight, part, in_use());
+  merge_weights(simplex_.weight, there.simplex_.weight, part, in_use());
   merge_weights(top_.weight, there.top_.weight, part, mixers);
   kalman_.merge(there.kalman_, part);
   steady_.merge(there.steady_, part), late_.merge(there.late_, part);
@@ -264,7 +266,23 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   }
   count_ += there.count_, timed_ += there.timed_;
   history_ = History();  // of a stream that never was
+  if (pairs_.asked() != 0) pairs_.begin_epoch(learned_from(), features_);
   freeze_members();
+}
+
+// The products of both are used, as far as there is room; what the other knows of more is lost.
+void Experts::merge_products(Experts& there, const std::vector<std::int64_t>& places) {
+  if (has_products() && !there.has_products()) there.join_products();
+  if (pairs_.asked() == 0 || !there.has_products()) return;
+  const std::vector<std::int64_t> slots = pairs_.add(
+      there.pairs_, [&](std::int64_t j) { return places.empty() ? j : places[static_cast<std::size_t>(j)]; });
+  if (!has_products()) join_products();
+  const std::vector<double> zero(static_cast<std::size_t>(heads()), 0.0);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot)
+    if (slots[slot] >= static_cast<std::int64_t>(pairs_.slots()))
+      there.products_.forget(static_cast<std::int64_t>(slot));
+  products_ = products_.merged(there.products_, slots, zero, zero, zero);
+  products_.shrink(static_cast<std::int64_t>(pairs_.slots()));
 }
 
 void Experts::become_part(int part, int parts) {
@@ -274,7 +292,7 @@ void Experts::become_part(int part, int parts) {
   const double share = 1.0 / parts;
   const std::vector<double> before = bases();
   class_labels_.keep_share(share), number_labels_.keep_share(share);
-  features_.keep_share(share);
+  features_.keep_share(share), products_.keep_share(share), pairs_.keep_share(share);
   uncertainty_.live.keep_share(share), uncertainty_.steady.keep_share(share);
   std::vector<double> moved = bases();  // of fewer events it is more cautious; the constants take over the difference
   for (std::size_t head = 0; head < moved.size(); ++head) moved[head] = before[head] - moved[head];
