@@ -15,7 +15,7 @@ from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.classifier import RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
-from odca.models.options import Answer, Products
+from odca.models.options import Answer, Products, most_products
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.sklearn.base import Estimator, require_sound_csr
 from odca.sklearn.classifier import ODCAClassifier
@@ -85,6 +85,7 @@ class AutoEstimator(Estimator):
 
     def _check_options(self) -> None:
         """ValueError for an option that cannot be used."""
+        most_products(self.products)
 
     # Files
 
@@ -219,6 +220,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
             return ODCAClassifier.around(self._model.freeze(spare=True), self, class_weight=self.class_weight)
 
     def _check_options(self) -> None:
+        super()._check_options()
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             raise ValueError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")
 
