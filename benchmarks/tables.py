@@ -35,6 +35,7 @@ RESULTS = (
     "intervals",
     "forecasting",
     "before_after",
+    "products",
 )
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
@@ -290,6 +291,35 @@ def one_step_ahead(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def by_products(rows: list[dict[str, Any]]) -> str:
+    """Losses with and without products relative to those of before, and times; tables first, with the mean of their ratios."""
+    head = (
+        "stream",
+        "before",
+        "÷ before, without products",
+        "with products",
+        "µs for an event without",
+        "with",
+        "ratio",
+    )
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    tables = [row for row in rows if row["table"]]
+    ratios = {name: [row["losses"][name] / row["losses"]["before"] for row in tables] for name in ("without", "with")}
+    for row in (*tables, None, *(row for row in rows if not row["table"])):
+        if row is None:
+            means = (f"{statistics.mean(each):.3f}" for each in ratios.values())
+            lines.append(f"| *mean of these tables* | | {' | '.join(means)} | | | |")
+            continue
+        losses, times = row["losses"], row["microseconds"]
+        cells = [
+            f"{losses['before']:,.4g}",
+            *(f"{losses[name] / losses['before']:.3f}" for name in ("without", "with")),
+        ]
+        cells += [f"{times['without']:.2f}", f"{times['with']:.2f}", f"{times['with'] / times['without']:.2f}"]
+        lines.append(f"| {row['stream']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def before_and_after(kind: str, unit: str, factor: float) -> Callable[[list[dict[str, Any]]], str]:
     """Return a table of what one build takes beside another, in a unit that is 1/factor of what was measured."""
 
@@ -392,6 +422,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "late": late,
     "merged": merged,
     "one_step_ahead": one_step_ahead,
+    "by_products": by_products,
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),
     "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),

@@ -277,7 +277,7 @@ class AutoEventCore : public EventReading {
   }
 
   // The keys of the event's features and what each adds to the prediction, [feature][head]; what is left, whose key is empty, first. And
-  // what the previous labels add.
+  // what the previous labels add; the pairs of features whose products are used, (n, 2), and what each adds.
   Explanation explain(nb::handle event, bool steady, double time) {
     experts::Explanation found;
     with_known(
@@ -303,7 +303,14 @@ class AutoEventCore : public EventReading {
         parts.push_back(known ? slope[c] * read.value[static_cast<std::size_t>(k)] : 0.0);
     }
     const std::size_t rows = parts.size() / heads;
-    return nb::make_tuple(keys, to_numpy(std::move(parts), {rows, heads}), to_numpy(std::move(found.labels)));
+    std::vector<std::int64_t> pairs;
+    for (const auto& pair : found.pair) pairs.push_back(pair.first), pairs.push_back(pair.second);
+    const std::size_t products = found.pair.size();
+    for (std::size_t at = 0; at < found.product_slope.size(); ++at)
+      found.product_slope[at] *= found.product[at / heads];
+    return nb::make_tuple(keys, to_numpy(std::move(parts), {rows, heads}), to_numpy(std::move(found.labels)),
+                          to_numpy(std::move(pairs), {products, 2}),
+                          to_numpy(std::move(found.product_slope), {products, heads}));
   }
 
  private:

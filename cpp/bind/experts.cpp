@@ -31,8 +31,8 @@ Task task_of(const std::string& task, std::int64_t classes) {
   return task == "numbers" ? Task::numbers : classes > 2 ? Task::classes : Task::two_classes;
 }
 
-std::unique_ptr<Experts> make(const std::string& task, int classes) {
-  return std::make_unique<Experts>(task_of(task, classes), classes);
+std::unique_ptr<Experts> make(const std::string& task, int classes, int products) {
+  return std::make_unique<Experts>(task_of(task, classes), classes, products);
 }
 
 nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vector<double>& y,
@@ -107,7 +107,8 @@ nb::typed<nb::tuple, Numbers, Numbers, double> linear(const Experts& self) {
       to_numpy(std::move(model.weight), {heads, features}), to_numpy(std::move(model.intercept)), model.curvature));
 }
 
-// Of one row: its features, the slope of the prediction along each, (features, heads), and what the previous labels and the rest add.
+// Of one row: its features, the slope of the prediction along each, (features, heads), and what the previous labels, the rest
+// and each product of two features add.
 nb::typed<nb::tuple, nb::any, nb::ellipsis> explain(const Experts& self, const PyMatrix& x, bool steady) {
   if (x.batch.rows != 1) throw InputError("explain needs one row");
   experts::Explanation found;
@@ -116,8 +117,26 @@ nb::typed<nb::tuple, nb::any, nb::ellipsis> explain(const Experts& self, const P
     found = self.explain(x.batch, steady ? Answer::steady : Answer::live);
   }
   const std::size_t features = found.feature.size(), heads = found.intercept.size();
+  const std::size_t products = found.product.size();
+  for (std::size_t at = 0; at < found.product_slope.size(); ++at) found.product_slope[at] *= found.product[at / heads];
   return nb::make_tuple(to_numpy(std::move(found.feature)), to_numpy(std::move(found.slope), {features, heads}),
-                        to_numpy(std::move(found.labels)), to_numpy(std::move(found.intercept)));
+                        to_numpy(std::move(found.labels)), to_numpy(std::move(found.intercept)),
+                        to_numpy(std::move(found.product_slope), {products, heads}));
+}
+
+// The pairs of features whose products are used, (n, 2), and how much each matters; the largest come first.
+nb::typed<nb::tuple, nb::any, Numbers> products_of(const Experts& self) {
+  std::vector<Experts::Product> found;
+  {
+    const nb::gil_scoped_release free_threads;
+    found = self.products();
+  }
+  std::vector<std::int64_t> pairs;
+  std::vector<double> sizes;
+  for (const auto& [pair, size] : found)
+    pairs.push_back(pair.first), pairs.push_back(pair.second), sizes.push_back(size);
+  return nb::typed<nb::tuple, nb::any, Numbers>(
+      nb::make_tuple(to_numpy(std::move(pairs), {found.size(), 2}), to_numpy(std::move(sizes))));
 }
 
 // Without the GIL, because whoever waits for the model must not hold it.
@@ -197,7 +216,8 @@ void bind_table(nb::module_& m) {
 void bind_experts(nb::module_& m) {
   bind_table(m);
   nb::class_<Experts>(m, "Experts")
-      .def(nb::new_(&make), nb::kw_only(), nb::arg("task"), nb::arg("classes"))
+      .def(nb::new_(&make), nb::kw_only(), nb::arg("task"), nb::arg("classes"),
+           nb::arg("products") = experts::Pairs::automatic)
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("time").none(),
            nb::arg("asked").none() = nb::none())
       .def("ask", &ask, nb::arg("x"))
@@ -218,6 +238,8 @@ void bind_experts(nb::module_& m) {
       .def_prop_ro("count", &Experts::count, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("features", &Experts::features, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("classes", &Experts::classes, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("most_products", &Experts::most_products, nb::call_guard<nb::gil_scoped_release>())
+      .def("products", &products_of)
       .def_prop_ro("mean_norm", &Experts::mean_norm, nb::call_guard<nb::gil_scoped_release>())
       .def("weights", [](const Experts& self) { return to_numpy(read(self, &Experts::weights)); })
       .def("uncertainty", &Experts::uncertainty, nb::call_guard<nb::gil_scoped_release>())

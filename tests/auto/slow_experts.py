@@ -8,6 +8,8 @@ model of its own, or a mean of labels; all of them see the same events. For an e
 
     h        the row, standardised; its last coordinate is the constant 1
     dense    a feature that more than half of the events hold, until less than a quarter do: its zeros are values
+    full     slow_full.py: the experts with a full covariance
+    pairs    slow_pairs.py: whose products are the features of a second table; an expert with products says z + v'p
     steady   slow_steady.py: what is predicted while no labels are coming in
     c        the weight of the event; from weight 0 nothing is learned, and the clock stands still
     tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
@@ -22,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from auto.slow_full import SlowFull
+from auto.slow_pairs import AUTOMATIC, SlowPairs
 from auto.slow_parts import (
-    AVERAGED,
     EXPERTS,
     KALMAN_FLOOR,
     KALMAN_VARIANCE,
@@ -33,39 +36,41 @@ from auto.slow_parts import (
     LEAST_VARIANCE,
     LEAST_WEIGHT,
     OF_ALL,
-    PRIOR,
-    RECENT,
+    OF_ROWS,
+    PLAIN,
+    READING,
     ROW_EXPERTS,
     SIMPLEX_STRENGTH,
-    STATISTICS,
     Array,
     Fading,
-    Feature,
     Pace,
     dual_of_log_loss,
     likelihoods_of,
     log_odds,
     logs_of,
-    recent_column,
+    prior_of,
     sigmoid,
     softmax,
 )
 from auto.slow_steady import MEMBERS, SlowSteady, linear_models
+from auto.slow_table import SlowTable
 
-NUMBERS = ("mass", "norms", "low", "high", "label_mass", "label_mean", "label_square", "first_time", "last_time")
+JUDGE = [expert.kind for expert in OF_ROWS].index("proportionate")
+"""The expert by whose residuals pairs of features are chosen."""
+NUMBERS = ("low", "high", "label_mass", "label_mean", "label_square", "first_time", "last_time")
 
 
 class SlowExperts:
     """`task` is "classes" or "numbers"."""
 
-    def __init__(self, *, task: str, classes: int = 2):
+    def __init__(self, *, task: str, classes: int = 2, products: int = AUTOMATIC):
         self.numbers, self.classes = task == "numbers", classes
         self.heads = classes if task == "classes" and classes > 2 else 1
-        self.features: dict[int, Feature] = {}
-        self.constant = Feature(self.heads)
-        self.mass = self.norms = 0.0  # of all events: their weight, and |h|² times it
-        self.bayes, self.simplex, self.kalman = PRIOR.copy(), PRIOR.copy(), PRIOR.copy()
-        self.covariance = KALMAN_VARIANCE * np.eye(len(EXPERTS))
+        self.table, self.products = SlowTable(self.heads), SlowTable(self.heads)
+        self.full, self.pairs = SlowFull(self.heads), SlowPairs(products)
+        self.experts = PLAIN  # so many are mixed
+        self.bayes, self.simplex, self.kalman = prior_of(PLAIN), prior_of(PLAIN), prior_of(PLAIN)
+        self.covariance = KALMAN_VARIANCE * np.eye(PLAIN)
         self.top = np.full(3, 1 / 3)
         # Labels: how often each class came, by the memory of each label expert.
         self.counts, self.masses = np.zeros((LABEL_EXPERTS, 0 if self.numbers else classes)), np.zeros(LABEL_EXPERTS)
@@ -77,6 +82,12 @@ class SlowExperts:
         self.steady, self.width = SlowSteady(), 0
         self.count = self.timed = 0
         self.first_time = self.last_time = 0.0
+
+    features = property(lambda self: self.table.features)
+    constant = property(lambda self: self.table.constant)
+    mass = property(lambda self: self.table.mass)
+    h = property(lambda self: self.table.h)
+    has_products = property(lambda self: self.experts > PLAIN)
 
     # --- What it does ---
 
@@ -112,14 +123,12 @@ class SlowExperts:
         return np.array(told).reshape(-1, self.heads)
 
     def settle(self, row: Array) -> None:
-        """Before a row is learned: who is there often enough becomes dense, who is not there and was too rarely does no more."""
-        for j in np.flatnonzero(row):
-            feature = self.features.setdefault(int(j), Feature(self.heads))
-            if not feature.dense and self.mass >= 1.0 and 2.0 * (feature.n + 1.0) > self.mass + 1.0:
-                feature.become(True, self.constant, self.mass)
-        for j, feature in sorted(self.features.items()):
-            if feature.dense and not (j < len(row) and row[j]) and 4.0 * feature.n < self.mass + 1.0:
-                feature.become(False, self.constant, self.mass)
+        """Before a row is learned: features become dense, or sparse again; of x, and of products."""
+        self.table.settle(row)
+        self.full.follow(self.features)
+        if self.has_products:
+            self.table.evaluate(row)
+            self.products.settle(self.pairs.products(self.h))
 
     def tell_as_if_settled(self, row: Array) -> Array:
         twin = copy.deepcopy(self)
@@ -145,13 +154,9 @@ class SlowExperts:
     # --- An event is evaluated: h, margins of the experts, predictions of the mixers and of the mixture ---
 
     def evaluate(self, row: Array) -> None:
-        self.there = [int(j) for j in np.flatnonzero(row)]  # what is 0 is not there
-        self.h = {j: self.scaled(j, float(row[j])) for j in self.there}
-        for j, feature in sorted(self.features.items()):
-            if feature.dense and j not in self.h:  # but the zero of a dense feature is a number
-                centre, scale = feature.form(self.mass + 1.0)
-                self.h[j] = -centre / scale if scale > 0.0 else 0.0
-        self.norm = 1.0 + sum(h * h for h in self.h.values())
+        self.table.evaluate(row)
+        if self.has_products:
+            self.products.evaluate(self.pairs.products(self.h))
         self.margin = np.array([self.margins(head) for head in range(self.heads)])
         if self.numbers:
             self.mix_number()
@@ -159,15 +164,6 @@ class SlowExperts:
             self.mix_two()
         else:
             self.mix_classes()
-
-    def scaled(self, j: int, x: float) -> float:
-        """h = (x - centre) / scale, where x counts as seen."""
-        known = self.features.get(j, Feature(self.heads))
-        seen = Feature(self.heads)
-        seen.n, seen.mean, seen.square = known.seen(x, 1.0)
-        seen.dense = known.dense
-        centre, scale = seen.form(self.mass + 1.0)
-        return (x - centre) / scale if scale > 0.0 else 0.0
 
     def margins(self, head: int) -> Array:
         """Experts that read rows predict base + h'w, the others a mean of labels: as log odds, as log probabilities, or as it is."""
@@ -178,11 +174,9 @@ class SlowExperts:
         else:
             K = self.classes
             means = [np.log((self.counts[b, head] + 0.5 / K) / (self.masses[b] + 0.5)) for b in range(LABEL_EXPERTS)]
-        z = self.base(head) + self.constant.w[head]
-        for j, h in self.h.items():
-            if j in self.features:
-                z = z + h * self.features[j].w[head]
-        return np.concatenate([z, means])
+        z = self.base(head) + self.table.margins(head)
+        with_products = z + self.products.margins(head) if self.has_products else z
+        return np.concatenate([z, self.base(head) + self.full.margins(head, self.h), means, with_products])
 
     def base(self, head: int) -> float:
         """Where experts that read rows begin: the mean of all labels, cautiously."""
@@ -196,16 +190,18 @@ class SlowExperts:
         return np.array([self.base(head) for head in range(self.heads)])
 
     def mix_two(self) -> None:
-        self.bounded = np.clip(self.margin, -10.0, 10.0)
-        self.likely = np.array([[sigmoid(z) for z in np.clip(self.margin[0], -30.0, 30.0)]])
+        margin = self.margin[:, : self.experts]
+        self.bounded = np.clip(margin, -10.0, 10.0)
+        self.likely = np.array([[sigmoid(z) for z in np.clip(margin[0], -30.0, 30.0)]])
         self.simplex_margin, self.kalman_margin = self.simplex @ self.bounded[0], self.kalman @ self.bounded[0]
         told = [self.bayes @ self.likely[0], sigmoid(self.simplex_margin), sigmoid(self.kalman_margin)]
         self.told = np.array(told).reshape(3, 1)
         self.mixed = np.clip(self.top @ self.told, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
 
     def mix_classes(self) -> None:
-        self.bounded = np.clip(self.margin - self.margin.mean(axis=0), -10.0, 10.0)
-        self.likely = np.array([softmax(z) for z in self.margin.T]).T
+        margin = self.margin[:, : self.experts]
+        self.bounded = np.clip(margin - margin.mean(axis=0), -10.0, 10.0)
+        self.likely = np.array([softmax(z) for z in margin.T]).T
         bayes = self.likely @ self.bayes
         self.told = np.array([bayes, softmax(self.bounded @ self.simplex), softmax(self.bounded @ self.kalman)])
         unseen = self.counts[OF_ALL] == 0.0
@@ -215,7 +211,7 @@ class SlowExperts:
         self.mixed = np.maximum(self.top @ self.told, LEAST_PROBABILITY)
 
     def mix_number(self) -> None:
-        said = np.array([[self.within_range(z) for z in self.margin[0]]])
+        said = np.array([[self.within_range(z) for z in self.margin[0, : self.experts]]])
         reach = 10.0 * np.sqrt(min(self.residual.mean(), self.kalman_residual.mean()))
         centre = said[0, self.bayes.argmax()]  # the prediction of the expert with the most weight
         self.likely = np.clip(said, centre - reach, centre + reach) if reach > 0.0 else said
@@ -249,15 +245,17 @@ class SlowExperts:
             self.learn_classes(int(y), c, pace)
         if not first:
             self.step_experts(y, c, pace)
+        self.learn_pairs(y, c)
+        if self.pairs.is_due(events):
+            self.choose_pairs(events)
         if self.steady.is_due(events):
             self.steady.freeze(events, self.linear_models(MEMBERS), self.bases())
 
     def count_row(self, row: Array, c: float) -> None:
-        for j in self.there:
-            feature = self.features.setdefault(j, Feature(self.heads))
-            feature.n, feature.mean, feature.square = feature.seen(float(row[j]), c)
-        self.mass += c
-        self.norms += c * self.norm
+        self.table.count(row, c)
+        self.new_products = self.products.mass == 0.0
+        if self.has_products:
+            self.products.count(self.pairs.products(self.h), c)
 
     def learn_two(self, y: float, c: float, pace: Pace) -> None:
         def likelihood(p: float) -> float:
@@ -335,7 +333,7 @@ class SlowExperts:
         self.bayes = self.shared_out(self.bayes * np.maximum(of_experts, LEAST_LIKELIHOOD), pace.bayes)
 
     def shared_out(self, weights: Array, share: float) -> Array:
-        return np.maximum((1.0 - share) * weights / weights.sum() + share * PRIOR, LEAST_WEIGHT)
+        return np.maximum((1.0 - share) * weights / weights.sum() + share * prior_of(self.experts), LEAST_WEIGHT)
 
     def variance(self, x: Array) -> float:
         """Of the experts' margins, under the weights of the simplex."""
@@ -349,9 +347,9 @@ class SlowExperts:
         gain = self.covariance @ x
         self.kalman = self.kalman + lam * gain
         left = self.covariance - known * np.outer(gain, gain)
-        room = len(EXPERTS) * KALMAN_VARIANCE / np.trace(left)
+        room = self.experts * KALMAN_VARIANCE / np.trace(left)
         forgotten = 1.0 / pace.kalman if pace.kalman > 0.0 else np.inf
-        self.covariance = left * max(1.0, min(forgotten, room)) + KALMAN_FLOOR * np.eye(len(EXPERTS))
+        self.covariance = left * max(1.0, min(forgotten, room)) + KALMAN_FLOOR * np.eye(self.experts)
 
     # --- The labels ---
 
@@ -372,25 +370,19 @@ class SlowExperts:
         self.label_mean += c / self.label_mass * away
         self.label_square += c * away * (y - self.label_mean)
 
-    # --- The steps of the experts that read rows: w += lambda c r h, where lambda solves the scalar problem with s = c sum r h² ---
+    # --- The steps of the experts that read rows ---
 
     def step_experts(self, y: float, c: float, pace: Pace) -> None:
         sd = np.sqrt(self.label_square / self.label_mass) if self.numbers else 1.0
-        row = [(self.constant, 1.0), *((self.features[j], h) for j, h in self.h.items())]
-        for feature, h in row:
-            feature.G += c * c * self.slope * h * h
-            feature.H += c * self.curvature * h * h
-            for key in RECENT:
-                feature.D[key] = pace.recent[key] * feature.D[key] + c * self.curvature * h * h
-        m = self.norms / self.mass
-        for head in range(self.heads):
-            rates = [feature.rates(head, m, sd) for feature, _ in row]
-            s = sum(c * r * h * h for r, (_, h) in zip(rates, row, strict=True))
-            lam = np.array([self.dual(head, k, s[k], y) for k in range(ROW_EXPERTS)])
-            for (feature, h), r in zip(row, rates, strict=True):
-                feature.w[head] += lam * c * r * h
-        for feature, _ in row:
-            feature.add_to_average(self.mass if feature is self.constant else feature.n, c)
+        slopes = self.full.slopes(self.h, c)
+        of_full = range(ROW_EXPERTS, READING)
+        lam = [[self.dual(head, k, slopes[k - ROW_EXPERTS], y) for k in of_full] for head in range(self.heads)]
+        self.full.step(self.h, np.array(lam), c, self.curvature, pace)
+        self.table.step(lambda head, k, s: self.dual(head, k, s, y), c, self.slope, self.curvature, sd, pace)
+        if self.has_products and not self.new_products:
+            self.products.step(
+                lambda head, k, s: self.dual(head, PLAIN + k, s, y), c, self.slope, self.curvature, sd, pace
+            )
 
     def dual(self, head: int, k: int, s: float, y: float) -> float:
         z = self.margin[head, k]
@@ -400,15 +392,46 @@ class SlowExperts:
             return dual_of_log_loss(z, s, y)
         return dual_of_log_loss(log_odds(self.likely[head, k]), s, 1.0 if y == head else 0.0)
 
+    # --- Products ---
+
+    def learn_pairs(self, y: float, c: float) -> None:
+        """By residual and curvature of one expert with products; numbers are in deviations of the labels."""
+        if self.numbers:
+            sd = np.sqrt(self.label_square / self.label_mass)
+            if sd > 0.0:
+                residual = np.clip((y - self.margin[0, PLAIN + JUDGE]) / sd, -5.0, 5.0)
+                self.pairs.learn(self.h, np.array([residual]), 1.0, c)
+            return
+        p = self.likely[:, PLAIN + JUDGE if self.has_products else JUDGE]
+        truth = np.arange(self.heads) == y if self.heads > 1 else y
+        self.pairs.learn(self.h, truth - p, np.mean(p * (1.0 - p)), c)
+
+    def choose_pairs(self, events: int) -> None:
+        sd = np.sqrt(self.label_square / self.label_mass) if self.numbers else 1.0
+        self.pairs.choose(events, self.table, self.products, JUDGE, sd)
+        if self.pairs.slots and not self.has_products:
+            self.join()
+
+    def join(self) -> None:
+        """Experts with products begin as those without, and take half of their weight; in the Kalman mixer, none."""
+        for name in ("bayes", "simplex"):
+            weights = getattr(self, name)
+            halves = np.maximum(weights[:ROW_EXPERTS] / 2.0, LEAST_WEIGHT)
+            setattr(self, name, np.concatenate([halves, weights[ROW_EXPERTS:], halves]))
+        self.experts = len(EXPERTS)
+        self.kalman = np.concatenate([self.kalman, np.zeros(ROW_EXPERTS)])
+        covariance = KALMAN_VARIANCE * np.eye(self.experts)
+        covariance[:PLAIN, :PLAIN] = self.covariance
+        self.covariance = covariance
+
     # --- Classes that come later ---
 
     def meet(self, classes: int) -> None:
-        """Make room for more classes: two become the logits -z/2 and z/2, new ones begin at the mean of the others."""
-        for feature in (self.constant, *self.features.values()):
-            for name in ("w", "average"):
-                old = getattr(feature, name)
-                old = np.vstack([-0.5 * old, 0.5 * old]) if self.heads == 1 else old
-                setattr(feature, name, np.vstack([old, *[old.mean(axis=0)] * (classes - self.classes)]))
+        """Make room for more classes: see SlowTable.meet."""
+        for table in (self.table, self.products):
+            table.meet(classes, classes - self.classes)
+        self.pairs.begin_sums(classes)
+        self.full.meet(classes - self.classes)
         self.counts = np.hstack([self.counts, np.zeros((LABEL_EXPERTS, classes - self.classes))])
         self.classes = self.heads = classes
 
@@ -416,17 +439,15 @@ class SlowExperts:
 
     def parts(self, features: int) -> dict[str, Array]:
         """All but the history, by the names that the core gives it."""
-        blank = Feature(self.heads)
-        known = [self.features.get(j, blank) for j in range(features)]
         numbers = {name: getattr(self, name) for name in (*NUMBERS, "count", "timed")}
         arrays = {name: getattr(self, name) for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "top")}
         residuals = {"residual": self.residual, "kalman_residual": self.kalman_residual}
         return {
-            "table": np.concatenate([*(self.record(feature) for feature in known), []]),
-            "constant": self.record(self.constant),
-            "averages": np.concatenate([*(feature.average[:, AVERAGED].ravel() for feature in known), []]),
-            "constant_average": self.constant.average[:, AVERAGED].ravel(),
+            **self.table.parts(features),
+            **(self.products.parts(len(self.pairs.slots), "products.") if self.has_products else {}),
+            **self.pairs.parts(self.heads),
             **self.steady.parts(),
+            **self.full.parts(),
             "counts": self.counts.ravel(),
             "kalman": self.kalman,
             "covariance": self.covariance.ravel(),
@@ -441,26 +462,17 @@ class SlowExperts:
             },  # see slow_late.py
         }
 
-    def record(self, feature: Feature) -> Array:
-        f = feature
-        statistics = np.zeros(STATISTICS)
-        statistics[[0, 1, 2, 3, 4, 6]] = f.n, f.mean, f.square, f.G, f.H, f.dense
-        for place, D in enumerate(f.D.values()):
-            statistics[recent_column(place)] = D
-        return np.concatenate([statistics, f.w.ravel()])
-
     @classmethod
     def of_parts(cls, parts: dict[str, Array], *, task: str, classes: int = 2) -> "SlowExperts":
         """The experts that a state of the core describes."""
         out = cls(task=task, classes=classes)
-        stride = STATISTICS + ROW_EXPERTS * out.heads
-        records = parts["table"].reshape(-1, stride)
-        averages = parts["averages"].reshape(len(records), out.heads * len(AVERAGED))
-        out.features = {j: out.feature(*both) for j, both in enumerate(zip(records, averages, strict=True))}
-        out.constant = out.feature(parts["constant"], parts["constant_average"])
-        out.steady, out.width = SlowSteady.of_parts(parts), len(records)
+        out.table, out.pairs = SlowTable.of_parts(parts, out.heads), SlowPairs.of_parts(parts, out.heads)
+        if "products.table" in parts:
+            out.products, out.experts = SlowTable.of_parts(parts, out.heads, "products."), len(EXPERTS)
+        out.steady, out.width = SlowSteady.of_parts(parts), len(out.features)
+        out.full = SlowFull.of_parts(parts, out.heads)
         out.counts = parts["counts"].reshape(LABEL_EXPERTS, -1).copy()
-        out.covariance = parts["covariance"].reshape(len(EXPERTS), len(EXPERTS)).copy()
+        out.covariance = parts["covariance"].reshape(out.experts, out.experts).copy()
         for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "kalman", "top"):
             setattr(out, name, parts[name].copy())
         for name in NUMBERS:
@@ -469,13 +481,4 @@ class SlowExperts:
         out.weights.sum, out.weights.mass = float(parts["weights"][0]), float(parts["weighed"][0])
         for name, fading in (("residual", out.residual), ("kalman_residual", out.kalman_residual)):
             fading.sum, fading.mass = float(parts[name][0]), float(parts[f"{name}_mass"][0])
-        return out
-
-    def feature(self, record: Array, average: Array) -> Feature:
-        out = Feature(self.heads)
-        out.n, out.mean, out.square, out.G, out.H = (float(x) for x in record[:5])
-        out.D = {key: float(record[recent_column(place)]) for place, key in enumerate(RECENT)}
-        out.dense = bool(record[6])
-        out.w = record[STATISTICS:].reshape(self.heads, ROW_EXPERTS).copy()
-        out.average[:, AVERAGED] = average.reshape(self.heads, len(AVERAGED))
         return out

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from auto.slow_experts import SlowExperts
-from auto.slow_parts import LABEL_EXPERTS, OF_ALL, ROW_EXPERTS, Array, Fading, Pace, log_odds, sigmoid, softmax
+from auto.slow_parts import LABEL_EXPERTS, OF_ALL, READS_ROWS, Array, Fading, Pace, log_odds, sigmoid, softmax
 
 PRIOR = 0.999
 
@@ -98,18 +98,21 @@ class SlowLateExperts(SlowExperts):
             return margin
         K, N = self.classes, self.masses[OF_ALL]
         unseen = [np.log((0.5 / K) / (self.masses[b] + 0.5)) for b in range(LABEL_EXPERTS)]
+        z = READS_ROWS  # the others are means of labels
         if len(margin) == 1:
-            z, of_labels = margin[0, :ROW_EXPERTS], margin[0, ROW_EXPERTS:]
             middle = np.mean([np.log((self.counts[OF_ALL, k] + 2.0) / (N / K + 2.0)) for k in (0, 1)])
-            first = np.concatenate([middle - z / 2.0, [np.log(sigmoid(-odds)) for odds in of_labels]])
-            second = np.concatenate([middle + z / 2.0, [np.log(sigmoid(odds)) for odds in of_labels]])
-            known = np.array([first, second])
+            of_class = [[np.log(sigmoid(sign * odds)) for odds in margin[0]] for sign in (-1.0, 1.0)]
+            known = np.array(
+                [
+                    np.where(z, middle + sign * margin[0] / 2.0, logs)
+                    for sign, logs in zip((-1.0, 1.0), of_class, strict=True)
+                ]
+            )
         else:
-            known = margin.copy()
-            known[:, :ROW_EXPERTS] += np.log((N / len(margin) + 2.0) / (N / K + 2.0))
+            known = margin + np.where(z, np.log((N / len(margin) + 2.0) / (N / K + 2.0)), 0.0)
         base = np.log((self.counts[OF_ALL, : len(known)] + 2.0) / (N / K + 2.0))
-        beyond = (known[:, :ROW_EXPERTS] - base[:, None]).mean(axis=0)
-        new = np.concatenate([np.log(2.0 / (N / K + 2.0)) + beyond, unseen])
+        new = np.log(2.0 / (N / K + 2.0)) + (known - base[:, None]).mean(axis=0)
+        new[~z] = unseen
         return np.vstack([known, *[new] * (K - len(known))])
 
     def parts(self, features: int) -> dict[str, Array]:

@@ -11,13 +11,18 @@ from odca import _core
 Array: TypeAlias = npt.NDArray[np.float64]
 
 EXPERTS = _core.experts()
-OF_ROWS = [expert for expert in EXPERTS if expert.kind != "mean_label"]
+OF_ROWS = [
+    expert for expert in EXPERTS if expert.kind not in {"full_newton", "with_products", "mean_label"}
+]  # with rates
+OF_FULL = [expert for expert in EXPERTS if expert.kind == "full_newton"]  # with a matrix
 OF_LABELS = [expert for expert in EXPERTS if expert.kind == "mean_label"]
 AVERAGED = [k for k, expert in enumerate(OF_ROWS) if expert.steady in {"average", "both"}]  # with averages of weights
 RECENT = [expert.key for expert in EXPERTS if expert.kind == "recent_newton"]  # with a sum D of their own
 ROW_EXPERTS, LABEL_EXPERTS = len(OF_ROWS), len(OF_LABELS)
+READING = ROW_EXPERTS + len(OF_FULL)  # those that read rows come first,
+PLAIN = READING + LABEL_EXPERTS  # then those of labels, and last the twins of those with rates, with products
+READS_ROWS = np.array([expert.kind != "mean_label" for expert in EXPERTS])
 OF_ALL = [expert.memory for expert in OF_LABELS].index(1.0)  # the mean of all labels
-PRIOR = np.array([expert.prior for expert in EXPERTS]) / sum(expert.prior for expert in EXPERTS)
 SIMPLEX_STRENGTH, KALMAN_VARIANCE, KALMAN_FLOOR = 10.0, 0.25, 1e-9
 LEAST_LIKELIHOOD, LEAST_PROBABILITY, LEAST_WEIGHT, LEAST_VARIANCE = 1e-13, 1e-15, 1e-30, 1e-280
 
@@ -36,6 +41,12 @@ STATISTICS = statistics_with(len(RECENT))
 def recent_column(place: int) -> int:
     """Where a record has the sum D of an expert with a short memory."""
     return 5 if place == 0 else 6 + place
+
+
+def prior_of(count: int) -> Array:
+    """Of the first so many experts."""
+    priors = np.array([expert.prior for expert in EXPERTS[:count]])
+    return priors / priors.sum()
 
 
 def sigmoid(z: float) -> float:
@@ -152,5 +163,6 @@ class Pace:
     def __init__(self, ticks: float):
         self.of_labels = [1.0 if ticks == 0.0 else expert.memory**ticks for expert in OF_LABELS]
         self.recent = {expert.key: expert.memory**ticks for expert in OF_ROWS}
+        self.full = [expert.memory**ticks for expert in OF_FULL]
         self.kalman, self.residual = (MEMORIES[name] ** ticks for name in ("kalman", "residual"))
         self.bayes, self.simplex, self.top = (1.0 - (1.0 - SHARES[name]) ** ticks for name in SHARES)

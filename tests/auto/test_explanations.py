@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.auto.slow_experts import LABEL_EXPERTS, SlowExperts
-from tests.auto.slow_parts import Feature, log_odds
+from tests.auto.slow_experts import SlowExperts
+from tests.auto.slow_parts import EXPERTS, PLAIN, READING, READS_ROWS, ROW_EXPERTS, Feature, log_odds
 from tests.auto.test_answers import TASKS, events_of
 from tests.auto.test_freeze import codes_of, dictionaries
 
@@ -53,7 +53,7 @@ def test_the_live_explanation_is_the_slope_of_the_prediction(task: str) -> None:
     slow, core, rows = learned(task)
     for row in rows:
         expected = core.predict(as_matrix(row[None])[0])[0]
-        features, slopes, labels, intercept = core.explain(as_matrix(row[None])[0], steady=False)
+        features, slopes, labels, intercept, products = core.explain(as_matrix(row[None])[0], steady=False)
         assert features.tolist() == np.flatnonzero(row).tolist()
         slow.settle(row)
         slow.evaluate(row)
@@ -64,14 +64,25 @@ def test_the_live_explanation_is_the_slope_of_the_prediction(task: str) -> None:
             seen.n, seen.mean, seen.square = known.seen(row[j], 1.0)
             seen.dense = known.dense
             scale = seen.form(slow.mass + 1.0)[1]
-            direction = np.hstack([known.w / scale, np.zeros((slow.heads, LABEL_EXPERTS))])
+            full = slow.full.weights[:, :, 1 + slow.full.features.index(j)].T if j in slow.full.features else 0.0
+            direction = np.zeros((slow.heads, len(EXPERTS)))
+            direction[:, :ROW_EXPERTS], direction[:, ROW_EXPERTS:READING] = known.w / scale, full / scale
+            direction[:, PLAIN:] = known.w / scale  # with products it is the same expert, and more
             np.testing.assert_allclose(
                 found, slope(slow, margin, direction), rtol=1e-4, atol=1e-5 * np.abs(slopes).max()
             )
         alone = margin.copy()
-        alone[:, :-LABEL_EXPERTS] = 0.0
+        alone[:, READS_ROWS] = 0.0
         np.testing.assert_allclose(labels, slope(slow, margin, alone), rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(intercept + labels + row[features] @ slopes, expected, rtol=1e-9, atol=1e-9)
+        for slot, found in zip(slow.products.there, products, strict=True):
+            weights = slow.products.features[slot].w * slow.products.scaled_slope(
+                slot, slow.pairs.products(slow.h)[slot]
+            )
+            direction = np.zeros((slow.heads, len(EXPERTS)))
+            direction[:, PLAIN:] = weights * slow.pairs.products(slow.h)[slot]
+            np.testing.assert_allclose(found, slope(slow, margin, direction), rtol=1e-4, atol=1e-5)
+        total = intercept + labels + row[features] @ slopes + products.sum(axis=0)
+        np.testing.assert_allclose(total, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("task", TASKS)

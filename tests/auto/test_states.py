@@ -1,6 +1,5 @@
 """States are written by the keys of experts: files from before that load to the bit, and files with other experts load too."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auto.slow_parts import AVERAGED, EXPERTS, OF_LABELS, OF_ROWS, RECENT, STATISTICS, recent_column, statistics_with
+from auto.slow_parts import (
+    AVERAGED,
+    EXPERTS,
+    OF_FULL,
+    OF_LABELS,
+    OF_ROWS,
+    PLAIN,
+    RECENT,
+    STATISTICS,
+    prior_of,
+    recent_column,
+    statistics_with,
+)
 from auto.slow_steady import NAMES
 from odca import AutoLearner
 from odca.io import model_file
@@ -20,17 +31,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 State = dict[str, np.ndarray]
 KEYS = [expert.key for expert in EXPERTS]
-VERSION_0 = {"isotropic_1/64", "isotropic_1/2", "isotropic_8", "adagrad", "proportionate"}
-VERSION_0 |= {
-    "newton_0.2",
-    "newton_4",
-    "newton_recent",
-    "last_label",
-    "mean_label_0.7",
-    "mean_label_0.95",
-    "mean_label",
-}
-ROW_KEYS, LABEL_KEYS = ([expert.key for expert in experts] for experts in (OF_ROWS, OF_LABELS))
+ROW_KEYS, FULL_KEYS, LABEL_KEYS = ([expert.key for expert in experts] for experts in (OF_ROWS, OF_FULL, OF_LABELS))
+OLD_KEYS = [*ROW_KEYS, *LABEL_KEYS]  # of versions 0 and 1
 AVERAGED_KEYS = [ROW_KEYS[k] for k in AVERAGED]
 
 
@@ -59,19 +61,25 @@ def restored(like: AutoLearner, state: State) -> AutoLearner:
 
 
 @every_kind
-def test_an_old_file_predicts_and_learns_on_to_the_bit(kind: str, tmp_path: Path) -> None:
-    learner, expected = old(kind), EXPECTED[kind]
-    X, y = np.array(expected["X"]), np.array(expected["y"])
-    if set(KEYS) != VERSION_0:  # another table predicts something else
-        goes_on(learner, X, y)
-        return
-    assert "version" not in model_file.read(DATA / f"auto_v0_{kind}.safetensors").arrays
-    assert hexed(learner.predict(X)) == expected["predicted"]
+@pytest.mark.parametrize("version", [0, 1])
+def test_an_old_file_has_all_that_it_had_to_the_bit_and_learns_on(kind: str, version: int, tmp_path: Path) -> None:
+    learner, state = old(kind, version), old(kind, version).get_state()
+    arrays = model_file.read(DATA / f"auto_v{version}_{kind}.safetensors").arrays
+    assert ("version" in arrays) == (version > 0)
+    of_all = {"version", "experts", "bayes", "simplex", "kalman", "covariance", "history"}  # of new experts too
+    for name in set(arrays) - of_all:
+        assert state[name].tobytes() == arrays[name].tobytes(), name
+    known = [KEYS.index(key) for key in OLD_KEYS]
+    assert len(state["bayes"]) == PLAIN  # pairs of features are chosen at the next event
+    for name in ("bayes", "simplex"):
+        np.testing.assert_allclose(state[name][known] / state[name][known].sum(), arrays[name], rtol=1e-12)
+    assert state["kalman"][known].tobytes() == arrays["kalman"].tobytes()
+    X, y = np.array(EXPECTED[kind]["X"]), np.array(EXPECTED[kind]["y"], dtype=float)
     learner.save(tmp_path / "model")  # and once more as it is written today
-    for each in (learner, AutoLearner.load(tmp_path / "model")):
-        assert hexed(each.learn(X, y)) == expected["learned"]
-        assert hexed(each.predict(X)) == expected["predicted_after"]
-        assert hexed(each.get_state()["bayes"]) == expected["bayes_after"]
+    again = AutoLearner.load(tmp_path / "model")
+    assert learner.learn(X, y).tobytes() == again.learn(X, y).tobytes()
+    assert learner == again
+    goes_on(learner, X, y)
 
 
 # --- Files of version 1, from before the steady answer ---
@@ -81,24 +89,6 @@ def events_of(kind: str, rows: slice) -> dict[str, np.ndarray]:
     """For `learn`: those that the file learned come first."""
     arrays = {name: np.array(STREAM[name], dtype=float) for name in ("X", "sample_weight", "time")}
     return {name: values[rows] for name, values in {**arrays, "y": np.array(STREAM[kind]["y"], dtype=float)}.items()}
-
-
-@pytest.mark.skipif(set(KEYS) != VERSION_0, reason="another table predicts something else")
-@every_kind
-def test_live_answers_are_what_they_were_before_there_was_a_steady_one(kind: str) -> None:
-    first, rest = (events_of(kind, rows) for rows in (slice(STREAM["events"]), slice(STREAM["events"], None)))
-    expected = STREAM[kind]
-    fresh = AutoLearner("numbers" if kind == "numbers" else "classes", classes=5 if kind == "five_classes" else 2)
-    assert hashlib.sha256(fresh.learn(**first).tobytes()).hexdigest() == expected["learned_before"]
-    state = fresh.get_state()
-    for name, values in model_file.read(DATA / f"auto_v1_{kind}.safetensors").arrays.items():
-        if name not in {"version", "experts"}:
-            assert state[name].tobytes() == values.tobytes(), name
-    for learner in (fresh, old(kind, version=1)):
-        assert hexed(learner.predict(rest["X"])) == expected["predicted"]
-        assert hexed(learner.learn(**rest)) == expected["learned"]
-        assert hexed(learner.predict(rest["X"])) == expected["predicted_after"]
-        assert hexed(learner.get_state()["bayes"]) == expected["bayes_after"]
 
 
 @every_kind
@@ -131,9 +121,11 @@ def test_a_state_names_its_version_and_its_experts() -> None:
     lines = [line.split(" ", 1) for line in state["experts"].tobytes().decode().splitlines()]
     assert [key for word, key in lines if word == "row"] == ROW_KEYS
     assert [key for word, key in lines if word == "recent"] == RECENT
+    assert [key for word, key in lines if word == "full"] == FULL_KEYS
     assert [key for word, key in lines if word == "label"] == LABEL_KEYS
     assert [key for word, key in lines if word == "average"] == AVERAGED_KEYS
     assert [key for word, key in lines if word == "steady"] == NAMES
+    assert "product" not in {word for word, _ in lines}  # before pairs of features were chosen
 
 
 @pytest.mark.parametrize("text", ["", "row\n", "row \n", "row newton_4", "column newton_4\n", "row a\nrow a\n", "\n"])
@@ -156,13 +148,20 @@ def test_a_newer_version_is_refused() -> None:
 
 
 def lines_of(**keys: list[str]) -> np.ndarray:
-    """row=, recent=, label=, average=, steady="""
+    """row=, recent=, full=, label=, average=, steady=, product="""
     return np.frombuffer("".join(f"{word} {key}\n" for word in keys for key in keys[word]).encode(), np.uint8)
 
 
 def keys_without(key: str) -> dict[str, list[str]]:
-    everything = {"row": ROW_KEYS, "recent": RECENT, "label": LABEL_KEYS, "average": AVERAGED_KEYS, "steady": NAMES}
-    return {word: [k for k in keys if k not in {key, f"average of {key}"}] for word, keys in everything.items()}
+    everything = {"row": ROW_KEYS, "recent": RECENT, "full": FULL_KEYS, "label": LABEL_KEYS}
+    everything |= {"average": AVERAGED_KEYS, "steady": NAMES}
+    left = {word: [k for k in keys if k not in {key, f"average of {key}"}] for word, keys in everything.items()}
+    return left | {"product": [k for k in ROW_KEYS if k not in {key, key.removesuffix("_products")}]}
+
+
+def places_of(key: str) -> list[int]:
+    """The columns of an expert and of its twin with products."""
+    return [place for place, each in enumerate(KEYS) if each in {key, f"{key}_products"}]
 
 
 STEADY_PARTS = ("steady_sum", "frozen", "frozen_constant")
@@ -170,7 +169,7 @@ STEADY_PARTS = ("steady_sum", "frozen", "frozen_constant")
 
 def without(state: State, key: str, heads: int) -> State:
     """The state as a core would have written it that has not this expert."""
-    place, n, out = KEYS.index(key), len(KEYS), dict(state)
+    place, n, out = places_of(key), len(KEYS), dict(state)
     keys = keys_without(key)
     out["experts"] = lines_of(**keys)
     for name in ("bayes", "simplex"):
@@ -179,21 +178,24 @@ def without(state: State, key: str, heads: int) -> State:
     out["kalman"] = np.delete(state["kalman"], place)
     covariance = state["covariance"].reshape(n, n)
     out["covariance"] = np.delete(np.delete(covariance, place, 0), place, 1).ravel()
-    out["history"] = np.delete(state["history"].reshape(-1, 3 + n), 3 + place, 1).ravel()
+    out["history"] = np.delete(state["history"].reshape(-1, 3 + n), 3 + np.array(place), 1).ravel()
+    if key in FULL_KEYS:
+        return {name: values for name, values in out.items() if not name.startswith(f"{key}.")}
     if key in LABEL_KEYS:
         place = LABEL_KEYS.index(key)
         out["counts"] = np.delete(state["counts"].reshape(len(LABEL_KEYS), -1), place, 0).ravel()
         for name in ("masses", "sums", "sum_masses"):
             out[name] = np.delete(state[name], place)
         return out
-    for name in ("table", "constant"):
-        records = state[name].reshape(-1, STATISTICS + len(ROW_KEYS) * heads)
-        weights = records[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
-        kept = np.delete(weights, ROW_KEYS.index(key), 2).reshape(len(records), -1)
-        out[name] = np.hstack([statistics_of(records, keys["recent"]), kept]).ravel()
-    averages = [AVERAGED_KEYS.index(k) for k in keys["average"]]
-    for name in ("averages", "constant_average"):
-        out[name] = state[name].reshape(-1, len(AVERAGED))[:, averages].ravel()
+    for prefix, left in (("", keys["row"]), ("products.", keys["product"])):
+        recents, averages = ([k for k in keys[word] if k in left] for word in ("recent", "average"))
+        for name in (f"{prefix}table", f"{prefix}constant"):
+            records = state[name].reshape(-1, STATISTICS + len(ROW_KEYS) * heads)
+            weights = records[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
+            kept = weights[:, :, [ROW_KEYS.index(k) for k in left]].reshape(len(records), -1)
+            out[name] = np.hstack([statistics_of(records, recents), kept]).ravel()
+        for name in (f"{prefix}averages", f"{prefix}constant_average"):
+            out[name] = state[name].reshape(-1, len(AVERAGED))[:, [AVERAGED_KEYS.index(k) for k in averages]].ravel()
     members = [NAMES.index(k) for k in keys["steady"]]
     for name in STEADY_PARTS:
         out[name] = state[name].reshape(-1, len(NAMES))[:, members].ravel()
@@ -215,9 +217,11 @@ def with_another(state: State, heads: int, share: float) -> State:
     out["experts"] = lines_of(
         row=["from_the_future", *ROW_KEYS],
         recent=RECENT,
+        full=FULL_KEYS,
         label=LABEL_KEYS,
         average=["from_the_future", *AVERAGED_KEYS],
         steady=["average of from_the_future", *NAMES],
+        product=ROW_KEYS,
     )
     for name in ("bayes", "simplex"):
         out[name] = np.append(share, (1.0 - share) * state[name])
@@ -248,27 +252,33 @@ def heads_of(learner: AutoLearner) -> int:
 @pytest.mark.parametrize("key", KEYS)
 def test_an_expert_that_the_file_does_not_have_begins_as_at_the_start(kind: str, key: str) -> None:
     learner, X, y = learned(kind)
-    heads, place = heads_of(learner), KEYS.index(key)
+    heads, places = heads_of(learner), places_of(key)
     older = without(learner.get_state(), key, heads)
     state = restored(learner, older).get_state()
-    prior = EXPERTS[place].prior / sum(expert.prior for expert in EXPERTS)
+    prior = prior_of(len(EXPERTS))[places]
     for name in ("bayes", "simplex"):
-        assert state[name][place] == pytest.approx(prior, rel=1e-12)
-        np.testing.assert_allclose(np.delete(state[name], place), (1.0 - prior) * older[name], rtol=1e-12)
-    assert state["kalman"][place] == 0.0
+        np.testing.assert_allclose(state[name][places], prior, rtol=1e-12)
+        np.testing.assert_allclose(np.delete(state[name], places), (1.0 - prior.sum()) * older[name], rtol=1e-12)
+    assert (state["kalman"][places] == 0.0).all()
     covariance = state["covariance"].reshape(len(KEYS), -1)
-    np.testing.assert_array_equal(covariance[place], 0.25 * (np.arange(len(KEYS)) == place))
-    assert (state["history"].reshape(-1, 3 + len(KEYS))[:, 3 + place] == 0.0).all()
+    np.testing.assert_array_equal(covariance[places], 0.25 * np.eye(len(KEYS))[places])
+    assert (state["history"].reshape(-1, 3 + len(KEYS))[:, [3 + place for place in places]] == 0.0).all()
     assert_same(without(state, key, heads), older)  # all others are as they were
-    new = (
-        state["table"].reshape(-1, STATISTICS + heads * len(ROW_KEYS))[:, STATISTICS:].reshape(-1, heads, len(ROW_KEYS))
-    )
+    for prefix in ("", "products."):
+        if key.removesuffix("_products" if prefix else "") in ROW_KEYS:
+            rows = state[f"{prefix}table"].reshape(-1, STATISTICS + heads * len(ROW_KEYS))[:, STATISTICS:]
+            new = rows.reshape(-1, heads, len(ROW_KEYS))
+            assert (new[:, :, ROW_KEYS.index(key.removesuffix("_products"))] == 0.0).all()
     if key in ROW_KEYS:
-        assert (new[:, :, ROW_KEYS.index(key)] == 0.0).all()
         places = [m for m, name in enumerate(NAMES) if name in {key, f"average of {key}"}]
         assert (state["steady_sum"][places] == state["steady_sum"][-1]).all()  # as the base rate, which it begins at
         assert (state["frozen"].reshape(-1, len(NAMES))[:, places] == 0.0).all()
-    else:
+    elif key in FULL_KEYS:
+        assert len(state[f"{key}.diagonal"]) == 1 + len(state["full_features"])
+        assert (state[f"{key}.weights"] == 0.0).all()
+        assert (state[f"{key}.upper"] == 0.0).all()
+        assert (state[f"{key}.diagonal"] == 1.0).all()
+    elif key in LABEL_KEYS:
         assert state["masses"][LABEL_KEYS.index(key)] == state["sum_masses"][LABEL_KEYS.index(key)] == 0.0
     goes_on(restored(learner, older), X, y)
 
@@ -307,7 +317,7 @@ def test_an_average_that_the_file_does_not_have_begins_at_the_weights(kind: str)
     older = dict(state)
     older["experts"] = lines_of(**{**keys_without(""), "average": [k for k in AVERAGED_KEYS if k != key]})
     place = AVERAGED_KEYS.index(key)
-    for name in ("averages", "constant_average"):
+    for name in ("averages", "constant_average", "products.averages", "products.constant_average"):
         older[name] = np.delete(state[name].reshape(-1, len(AVERAGED)), place, 1).ravel()
     read = restored(learner, older)
     weights = state["table"].reshape(-1, STATISTICS + heads * len(ROW_KEYS))[:, STATISTICS:].reshape(-1, len(ROW_KEYS))
@@ -319,13 +329,16 @@ def test_an_average_that_the_file_does_not_have_begins_at_the_weights(kind: str)
 
 def test_no_expert_in_common_is_a_fresh_mixture() -> None:
     learner, X, y = learned("numbers")
-    state = learner.get_state()
+    state = {
+        f"other {name}" if name.startswith(tuple(FULL_KEYS)) else name: values
+        for name, values in learner.get_state().items()
+    }
     state["experts"] = np.frombuffer(
         b"".join(line.replace(b" ", b" other ", 1) for line in state["experts"].tobytes().splitlines(keepends=True)),
         np.uint8,
     )
     fresh = restored(learner, state)
-    np.testing.assert_array_equal(fresh._core.weights(), AutoLearner("numbers")._core.weights())
+    np.testing.assert_allclose(fresh._core.weights(), prior_of(len(EXPERTS)), rtol=1e-12)
     np.testing.assert_array_equal(fresh._core.steady_weights(), AutoLearner("numbers")._core.steady_weights())
     goes_on(fresh, X, y)
 

@@ -5,7 +5,7 @@
 //
 //     z = intercept + sum_k a_k z_k (experts that know the labels alone) + sum_j x_j sum_k a_k w_kj / scale_j
 //
-// where the intercept is what is left. Slopes are found as directional derivatives: by how much z changes if the margins change by
+// where the intercept is what is left. A product of two features has a slope of its own, by the experts with products. Slopes are found as directional derivatives: by how much z changes if the margins change by
 // direction[head][slot]. Once labels are late, the answer mixes both (late.hpp), and its slopes are mixed by the chain rule.
 #include <algorithm>
 #include <cmath>
@@ -48,14 +48,19 @@ void Experts::explain_live(const Row& row, Explanation& out) const {
     for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.slope[i * count + c] * x;
     ++i;
   });
-  for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.labels[c];
+  for (std::size_t c = 0; c < count; ++c) {
+    for (std::size_t n = 0; n < out.product.size(); ++n)
+      out.intercept[c] -= out.product_slope[n * count + c] * out.product[n];
+    out.intercept[c] -= out.labels[c];
+  }
 }
 
 // From the slopes of the live answer to those of the mixture with the steady one, which has none of features that are new.
 void Experts::mix_in_steady(const Row& row, const Workspace& work, Explanation& out) const {
   const Shares share = shares_of_answers(work);
   const auto count = static_cast<std::size_t>(heads());
-  for (std::size_t at = 0; at < out.slope.size(); ++at) out.slope[at] *= share.live[at % count];
+  for (auto* each : {&out.slope, &out.product_slope})
+    for (std::size_t at = 0; at < each->size(); ++at) (*each)[at] *= share.live[at % count];
   Explanation steady;
   steady.intercept.assign(count, 0.0);
   explain_steady(row, steady);
@@ -86,12 +91,33 @@ void Experts::explain_experts(const Workspace& work, Explanation& out) const {
   for (int i = 0; i < work.scaled.present; ++i) {
     out.feature.push_back(work.scaled.feature[i]);
     features_.write_slopes(work.scaled, i, direction.data());
+    for (int c = 0; c < heads(); ++c)  // the twins with products contain the experts themselves
+      std::copy_n(&direction[c * slots], row_experts, &direction[c * slots + first_product_expert]);
     differentiate(work, direction.data(), &out.slope[static_cast<std::size_t>(i) * count]);
   }
+  explain_products(work, direction, out);
   std::fill(direction.begin(), direction.end(), 0.0);
   for (int c = 0; c < heads(); ++c)
-    std::copy_n(&work.margin[c * slots + row_experts], label_experts, &direction[c * slots + row_experts]);
+    std::copy_n(&work.margin[c * slots + first_label_expert], label_experts,
+                &direction[c * slots + first_label_expert]);
   differentiate(work, direction.data(), out.labels.data());
+}
+
+// The slopes along the products that are not zero.
+void Experts::explain_products(const Workspace& work, std::vector<double>& direction, Explanation& out) const {
+  if (!has_products()) return;
+  const auto count = static_cast<std::size_t>(heads());
+  std::vector<double> slope(direction.size());
+  std::fill(direction.begin(), direction.end(), 0.0);
+  for (int i = 0; i < work.scaled_products.present; ++i) {
+    const auto slot = static_cast<std::size_t>(work.scaled_products.feature[i]);
+    products_.write_slopes(work.scaled_products, i, slope.data());
+    for (std::size_t c = 0; c < count; ++c)
+      std::copy_n(&slope[c * slots], row_experts, &direction[c * slots + first_product_expert]);
+    out.pair.push_back(pairs_.in_slot(slot)), out.product.push_back(work.products[slot]);
+    out.product_slope.resize(out.pair.size() * count);
+    differentiate(work, direction.data(), &out.product_slope[(out.pair.size() - 1) * count]);
+  }
 }
 
 void Experts::differentiate(const Workspace& t, const double* direction, double* out) const {
@@ -104,7 +130,7 @@ void Experts::differentiate(const Workspace& t, const double* direction, double*
 
 void Experts::differentiate_two(const Workspace& t, const double* d, double* out) const {
   double change[mixers] = {};
-  for (int k = 0; k < expert_count; ++k) {
+  for (int k = 0; k < in_use(); ++k) {
     if (is_inside(t.margin[k], probability_bound))
       change[0] += bayes_.weight[k] * t.likely[k] * (1.0 - t.likely[k]) * d[k];
     if (!is_inside(t.margin[k], margin_bound)) continue;
@@ -120,16 +146,16 @@ void Experts::differentiate_classes(const Workspace& t, const double* d, double*
   const int n = classes_;
   PerExpert mean{}, likely{};  // of the direction: over the classes, and by the expert's own probabilities
   for (int c = 0; c < n; ++c)
-    for (int k = 0; k < expert_count; ++k) {
+    for (int k = 0; k < in_use(); ++k) {
       const double change = d[c * slots + k];
       mean[k] += change / n, likely[k] += t.likely[c * slots + k] * change;
     }
   PerExpert centre{};  // of the margins
   for (int c = 0; c < n; ++c)
-    for (int k = 0; k < expert_count; ++k) centre[k] += t.margin[c * slots + k];
+    for (int k = 0; k < in_use(); ++k) centre[k] += t.margin[c * slots + k];
   std::vector<double> change(static_cast<std::size_t>(mixers * n), 0.0);  // [mixer][class], of probabilities
   for (int c = 0; c < n; ++c)
-    for (int k = 0; k < expert_count; ++k) {
+    for (int k = 0; k < in_use(); ++k) {
       const int at = c * slots + k;
       change[c] += bayes_.weight[k] * t.likely[at] * (d[at] - likely[k]);
       if (!is_inside(t.margin[at] - centre[k] / n, margin_bound)) continue;
@@ -163,7 +189,7 @@ void Experts::differentiate_number(const Workspace& t, const double* d, double* 
   const auto in_range = [&](double z) { return number_labels_.within_range(z) == z; };
   const auto of = [&](std::size_t k) { return in_range(t.margin[k]) ? d[k] : 0.0; };
   double change[mixers] = {};
-  for (int k = 0; k < expert_count; ++k) {
+  for (int k = 0; k < in_use(); ++k) {
     const double own = of(static_cast<std::size_t>(k));
     const bool is_near =
         !(reach.distance > 0.0) || is_inside(number_labels_.within_range(t.margin[k]) - reach.centre, reach.distance);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "odca/experts/experts.hpp"
+#include "odca/experts/full_newton.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/experts/rates.hpp"
 #include "odca/experts/records.hpp"
@@ -50,24 +51,34 @@ static_assert(elsewhere < weights);
 
 class FeatureTable {
  public:
-  explicit FeatureTable(int heads)
+  // With experts that have a matrix, or without.
+  enum class Matrices { with, without };
+  explicit FeatureTable(int heads, Matrices matrices = Matrices::with)
       : table_(record::weights, row_slots, heads),
         constant_(record::weights, row_slots, heads, 1),
         averages_(0, average_slots, heads),
         constant_average_(0, average_slots, heads, 1),
-        blank_(table_.width()) {}
+        blank_(table_.width()),
+        matrices_(matrices),
+        full_(heads) {}
 
   int heads() const { return table_.heads(); }
   int room() const { return table_.room(); }  // for so many heads
   std::int64_t size() const { return table_.size(); }
   double mean_norm() const { return norms_ / mass_; }
   double mass() const { return mass_; }
+  // The experts with a matrix, whose features are the dense ones.
+  const FullNewton& full() const { return full_; }
+  FullNewton& full() { return full_; }
 
   void grow(std::int64_t features) {
     if (features <= size()) return;
     averages_.reserve(features);  // if there is no memory, nothing has changed
     table_.resize(features), averages_.resize(features);
   }
+
+  // Drops the features from this one on, which never occurred.
+  void shrink(std::int64_t features) { table_.resize(features), averages_.resize(features); }
 
   [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
     if (feature < 0 || feature >= size()) return;
@@ -80,6 +91,7 @@ class FeatureTable {
   // become rare.
   void update_density(const Row& row) {
     std::size_t next = 0;
+    bool changed = false;
     row.each([&](std::int64_t j, double x) {
       if (x == 0.0) return;
       while (next < dense_.size() && dense_[next] < j) ++next;
@@ -87,6 +99,7 @@ class FeatureTable {
       if (f[record::density] == 0.0 && is_frequent(f)) {
         change_average(j, make_dense(f, constant_[0]));
         dense_.insert(dense_.begin() + static_cast<std::ptrdiff_t>(next), j);
+        changed = true;
       }
     });
     RowCursor in_row(row);
@@ -94,9 +107,11 @@ class FeatureTable {
       double* f = of(j);
       if (in_row.holds(j) || !is_rare(f)) return false;
       change_average(j, make_sparse(f, constant_[0]));
+      changed = true;
       return true;
     };
     dense_.erase(std::remove_if(dense_.begin(), dense_.end(), is_rare_now), dense_.end());
+    if (changed) adopt_dense();
   }
 
   // Standardises a row as if it had been counted once, and update_density() been called; where that would change a record, a
@@ -290,6 +305,10 @@ class FeatureTable {
     const double* w = row.record[i] + record::weights;
     for (int head = 0; head < heads(); ++head)
       for (int k = 0; k < row_experts; ++k) out[slots * head + k] = scale > 0.0 ? w[row_slots * head + k] / scale : 0.0;
+    full_.write_weights(row.feature[i], slots, out + first_full_expert);
+    for (int head = 0; head < heads(); ++head)
+      for (int k = first_full_expert; k < first_label_expert; ++k)
+        out[slots * head + k] = scale > 0.0 ? out[slots * head + k] / scale : 0.0;
   }
 
   // The sum of x_j^2, as a mean over the features that occurred and the constant.
@@ -318,19 +337,49 @@ class FeatureTable {
     }
   }
 
+  // Calls visit(j, count) for every feature that varies.
+  template <class Visit>
+  void each_count(Visit&& visit) const {
+    for (std::int64_t j = 0; j < size(); ++j)
+      if (form_of(of(j)).scale > 0.0) visit(j, of(j)[record::count]);
+  }
+  // The weights of expert k for a feature in its own units, [head].
+  void write_slope(std::int64_t feature, int k, double* out) const {
+    const Form form = form_of(of(feature));
+    for (int head = 0; head < heads(); ++head)
+      out[head] = form.scale > 0.0 ? of(feature)[record::weights + row_slots * head + k] / form.scale : 0.0;
+  }
+  // The size of the weights of expert k for a standardised feature, over all heads.
+  double size_of(std::int64_t feature, int k) const {
+    double sum = 0.0;
+    for (int head = 0; head < heads(); ++head) {
+      const double w = of(feature)[record::weights + row_slots * head + k];
+      sum += w * w;
+    }
+    return std::sqrt(sum / heads());
+  }
+  // Makes a feature one that never occurred.
+  void forget(std::int64_t feature) {
+    std::fill_n(of(feature), table_.width(), 0.0), std::fill_n(average_of(feature), averages_.width(), 0.0);
+    dense_.erase(std::remove(dense_.begin(), dense_.end(), feature), dense_.end());
+    adopt_dense();
+  }
+
   // If there is no memory, nothing has changed.
   void arrange_heads(const Records::Arrangement& to) {
     const bool only_adds = to.only_adds_to(heads());
+    FullNewton full = full_.with_heads(to);
     if (only_adds && to.heads() <= room()) {
       blank_.resize(static_cast<std::size_t>(record::weights + row_slots * to.heads()));
       for (Records* each : {&table_, &constant_, &averages_, &constant_average_}) each->add_heads(to);
+      full_ = std::move(full);
       return;
     }
     const int room = only_adds ? table_.next_room(to.heads()) : to.heads();
-    FeatureTable out(to.heads());
+    FeatureTable out(to.heads(), matrices_);
     out.table_ = table_.with_heads(to, room), out.constant_ = constant_.with_heads(to, room);
     out.averages_ = averages_.with_heads(to, room), out.constant_average_ = constant_average_.with_heads(to, room);
-    out.mass_ = mass_, out.norms_ = norms_, out.dense_ = std::move(dense_);
+    out.mass_ = mass_, out.norms_ = norms_, out.dense_ = std::move(dense_), out.full_ = std::move(full);
     *this = std::move(out);
   }
 
@@ -350,6 +399,7 @@ class FeatureTable {
     visit("table", self.table_), visit("constant", self.constant_);
     visit("averages", self.averages_), visit("constant_average", self.constant_average_);
     visit("mass", self.mass_), visit("norms", self.norms_);
+    if (self.matrices_ == Matrices::with) FullNewton::each_part(self.full_, visit);
   }
   // After these were read: finds the dense features. False if the parts do not fit together.
   bool complete() {
@@ -366,6 +416,8 @@ class FeatureTable {
       if (density != 0.0 && (density != 1.0 || f[record::count] == 0.0)) return false;
       if (density == 1.0) dense_.push_back(j);
     }
+    if (!full_.complete(dense_)) return false;
+    adopt_dense();  // what older files have not adopted
     return true;
   }
 
@@ -433,8 +485,11 @@ class FeatureTable {
     }
   }
 
-  bool is_frequent(const double* f) const { return mass_ >= 1.0 && 2.0 * (f[record::count] + 1.0) > mass_ + 1.0; }
-  bool is_rare(const double* f) const { return 4.0 * f[record::count] < mass_ + 1.0; }
+  // Up to rounding, so that sums of equal weights decide as whole numbers do.
+  bool is_frequent(const double* f) const {
+    return mass_ >= 1.0 - 1e-9 && 2.0 * (f[record::count] + 1.0) > (mass_ + 1.0) * (1.0 + 1e-9);
+  }
+  bool is_rare(const double* f) const { return 4.0 * f[record::count] < (mass_ + 1.0) * (1.0 - 1e-9); }
 
   // From one form to the other, with the same margins whatever x is.
   struct Change {
@@ -477,6 +532,13 @@ class FeatureTable {
   static double mean_value(const double* f, double events) {
     return events > 0.0 ? f[record::count] / events * f[record::mean] : 0.0;
   }
+
+  static double share_of_prior(const double* f) { return 1.0 - f[record::elsewhere]; }
+  void adopt_dense() {
+    if (matrices_ == Matrices::with) full_.follow(dense_, [&](std::int64_t j) { return share_of_prior(of(j)); });
+  }
+  FullNewton merged_full(const FeatureTable& here, const FeatureTable& other, const std::vector<std::int64_t>& sources,
+                         const std::vector<double>& base_above, const std::vector<double>& others_above) const;
 
   double* copy(const double* record, ScaledRow& out) const {
     out.changed.push_back(std::make_unique<double[]>(table_.width()));
@@ -548,6 +610,8 @@ class FeatureTable {
   Records averages_, constant_average_;  // [head][average slot] of each feature
   ModelVector blank_;                    // the record of a feature that never occurred
   std::vector<std::int64_t> dense_;      // the dense features, in order
+  Matrices matrices_;
+  FullNewton full_;
 };
 
 }  // namespace odca::experts

@@ -117,35 +117,36 @@ void Experts::write_asked(const Late& event, double* margin) const {
   if (were_two) {
     write_asked_of_two(event.said, margin);
   } else {
-    // The margins of row experts are relative to a uniform guess, which more classes lower.
+    // The margins of experts that read rows are relative to a uniform guess, which more classes lower.
     const bool is_wider = event.heads < heads();
     const double shift =
         is_wider ? class_labels_.base_log_of_unseen(classes_) - class_labels_.base_log_of_unseen(event.heads) : 0.0;
     for (int c = 0; c < event.heads; ++c)
       for (int k = 0; k < expert_count; ++k)
-        margin[c * slots + k] = event.said[c * said_width + k] + (k < row_experts ? shift : 0.0);
+        margin[c * slots + k] = event.said[c * said_width + k] + (table[k].reads_rows() ? shift : 0.0);
   }
   if (known == heads()) return;
   const std::vector<double> base = bases();
   double* const added = margin + known * slots;
-  for (int k = 0; k < row_experts; ++k) {
+  for (int k = 0; k < expert_count; ++k) {
+    if (!table[k].reads_rows()) continue;
     double beyond = 0.0;
     for (int c = 0; c < known; ++c) beyond += margin[c * slots + k] - base[c];
     added[k] = class_labels_.base_log_of_unseen(classes_) + beyond / known;
   }
-  class_labels_.write_logs_of_unseen(added + row_experts);
+  class_labels_.write_logs_of_unseen(added + first_label_expert);
   for (int c = known + 1; c < heads(); ++c) std::copy_n(added, expert_count, margin + c * slots);
 }
 
-// Log odds z of two classes as margins of several: those of row experts are z apart, around the base rates; the others are
+// Log odds z of two classes as margins of several: those of experts that read rows are z apart, around the base rates; the others are
 // probabilities.
 void Experts::write_asked_of_two(const double* said, double* margin) const {
   const std::vector<double> base = bases();
   const double middle = 0.5 * (base[0] + base[1]);
   for (int k = 0; k < expert_count; ++k) {
     const double z = said[k];
-    margin[k] = k < row_experts ? middle - 0.5 * z : log(sigmoid(-z));
-    margin[slots + k] = k < row_experts ? middle + 0.5 * z : log(sigmoid(z));
+    margin[k] = table[k].reads_rows() ? middle - 0.5 * z : log(sigmoid(-z));
+    margin[slots + k] = table[k].reads_rows() ? middle + 0.5 * z : log(sigmoid(z));
   }
 }
 

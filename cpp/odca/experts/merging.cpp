@@ -7,6 +7,8 @@
 //                a prior x and a curvature H_j, by precision: see below
 //     b + u'c    the margin of the mean event c, by the total weight of the events
 //     averages   like the weights that they are of
+//     matrices   of experts with a full covariance: full_newton.cpp
+//     products   those of both, as far as there is room, like other features
 //     classes    those that a model does not know have the mean of the weights of those that it knows
 //     mixers     by the total weight of the events: the logarithms of weights on the simplex; Kalman's as they are
 //
@@ -54,9 +56,8 @@ void FeatureTable::merge_feature(std::int64_t j, const FeatureTable& here, std::
   f[record::count] = n;
   f[record::mean] = (a[record::count] * a[record::mean] + b[record::count] * b[record::mean]) / n;
   f[record::square] = a[record::square] + b[record::square] + apart * apart * (a[record::count] / n) * b[record::count];
-  const bool only_a = b[record::count] == 0.0, only_b = a[record::count] == 0.0;
-  const bool agree = a[record::density] == b[record::density];
-  f[record::density] = only_a || agree ? a[record::density] : only_b ? b[record::density] : 2.0 * n > mass_ ? 1.0 : 0.0;
+  f[record::density] =
+      std::max(a[record::density], b[record::density]);  // it becomes sparse at the next event if it is rare
 
   const Form of_a = here.form_of(a), of_b = other.form_of(b), form = form_of(f);
   const auto square = [](double x) { return x * x; };
@@ -113,7 +114,7 @@ FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<s
   }
   sources.resize(std::max(sources.size(), static_cast<std::size_t>(size())), -1);
 
-  FeatureTable out(heads());
+  FeatureTable out(heads(), matrices_);
   out.mass_ = mass_ + other.mass_, out.norms_ = norms_ + other.norms_;
   out.grow(static_cast<std::int64_t>(sources.size()));
   const auto begin = [](const double* here, const double* there, std::size_t count) {
@@ -137,7 +138,53 @@ FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<s
   mean_of(of_weights, row_slots, out.constant_[0] + weights);
   mean_of(of_averages, average_slots, out.constant_average_[0]);
   out.complete();
+  const auto above = [&](const std::vector<double>& its) {
+    std::vector<double> by;
+    for (std::size_t head = 0; head < joint.size(); ++head) by.push_back(joint[head] - its[head]);
+    return by;
+  };
+  if (matrices_ == Matrices::with) out.full_ = out.merged_full(*this, other, sources, above(base), above(others));
+  out.adopt_dense();
   return out;
+}
+
+// This table is that of both. It adopts the features that either has adopted; if these are too many, the most frequent ones.
+FullNewton FeatureTable::merged_full(const FeatureTable& here, const FeatureTable& other,
+                                     const std::vector<std::int64_t>& sources, const std::vector<double>& base_above,
+                                     const std::vector<double>& others_above) const {
+  std::vector<std::int64_t> features;
+  for (const std::int64_t j : dense_) {
+    const auto in = [&](const FeatureTable& part, std::int64_t feature) { return part.full_.has(feature); };
+    if (in(here, j) || in(other, sources[static_cast<std::size_t>(j)])) features.push_back(j);
+  }
+  std::stable_sort(features.begin(), features.end(),
+                   [&](std::int64_t a, std::int64_t b) { return of(a)[record::count] > of(b)[record::count]; });
+  features.resize(std::min(features.size(), FullNewton::most_features));
+  std::sort(features.begin(), features.end());
+  std::vector<double> share;
+  for (const std::int64_t j : features) share.push_back(share_of_prior(of(j)));
+
+  const double part = mass_ > 0.0 ? other.mass_ / mass_ : 0.0;
+  const auto part_of = [&](const FeatureTable& its, auto&& place_there, double events, const auto& above) {
+    FullNewton::Part out{its.full_, {{0, 1.0, 0.0, 0.0}}, events, above};
+    std::vector<std::int64_t> known;
+    for (std::size_t n = 0; n < features.size(); ++n) {
+      const std::int64_t j = place_there(features[n]);
+      if (!its.full_.has(j)) continue;
+      const Form form = form_of(of(features[n])), own = its.form_of(its.of(j));
+      const double slope = form.scale > 0.0 ? own.scale / form.scale : 0.0;
+      const double shift = form.scale > 0.0 ? (own.centre - form.centre) / form.scale : 0.0;
+      known.push_back(j);
+      out.units.push_back({static_cast<int>(n) + 1, slope, shift, share_of_prior(its.of(j))});
+    }
+    out.model = its.full_.of_some(known);
+    return out;
+  };
+  return FullNewton::merged(
+      features, share,
+      part_of(
+          here, [](std::int64_t j) { return j; }, 1.0 - part, base_above),
+      part_of(other, [&](std::int64_t j) { return sources[static_cast<std::size_t>(j)]; }, part, others_above));
 }
 
 void FeatureTable::keep_share(double share) {
@@ -148,6 +195,7 @@ void FeatureTable::keep_share(double share) {
   };
   for (std::int64_t j = 0; j < size(); ++j) keep(of(j));
   keep(constant_[0]);
+  full_.keep_share(share);
   mass_ *= share, norms_ *= share;
 }
 
@@ -156,13 +204,14 @@ void FeatureTable::move_constants(const std::vector<double>& by) {
     for (int k = 0; k < row_experts; ++k) constant_[0][record::weights + head * row_slots + k] += by[head];
     for (int k = 0; k < averaged_experts; ++k) constant_average_[0][head * average_slots + k] += by[head];
   }
+  full_.move_constants(by);
 }
 
 // The experts
 
 Experts::Experts(const Experts& other) : Experts(other, other.gate_.inside()) {}
 
-Experts::Experts(const Experts& other, const Gate::Hold& /*inside*/) : Experts(Task::numbers, 0) {
+Experts::Experts(const Experts& other, const Gate::Hold& /*inside*/) : Experts(Task::numbers, 0, 0) {
   all(*this) = all(other);
 }
 
@@ -202,8 +251,9 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   const double part = total > 0.0 ? there.features_.mass() / total : 0.0;
   class_labels_.merge(there.class_labels_, part), number_labels_.merge(there.number_labels_, part);
   features_ = features_.merged(there.features_, places, base, others, bases());
-  merge_weights(bayes_.weight, there.bayes_.weight, part, expert_count);
-  merge_weights(simplex_.weight, there.simplex_.weight, part, expert_count);
+  merge_products(there, places);
+  merge_weights(bayes_.weight, there.bayes_.weight, part, in_use());
+  merge_weights(simplex_.weight, there.simplex_.weight, part, in_use());
   merge_weights(top_.weight, there.top_.weight, part, mixers);
   kalman_.merge(there.kalman_, part);
   steady_.merge(there.steady_, part), late_.merge(there.late_, part);
@@ -216,7 +266,23 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   }
   count_ += there.count_, timed_ += there.timed_;
   history_ = History();  // of a stream that never was
+  if (pairs_.asked() != 0) pairs_.begin_epoch(learned_from(), features_);
   freeze_members();
+}
+
+// The products of both are used, as far as there is room; what the other knows of more is lost.
+void Experts::merge_products(Experts& there, const std::vector<std::int64_t>& places) {
+  if (has_products() && !there.has_products()) there.join_products();
+  if (pairs_.asked() == 0 || !there.has_products()) return;
+  const std::vector<std::int64_t> slots = pairs_.add(
+      there.pairs_, [&](std::int64_t j) { return places.empty() ? j : places[static_cast<std::size_t>(j)]; });
+  if (!has_products()) join_products();
+  const std::vector<double> zero(static_cast<std::size_t>(heads()), 0.0);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot)
+    if (slots[slot] >= static_cast<std::int64_t>(pairs_.slots()))
+      there.products_.forget(static_cast<std::int64_t>(slot));
+  products_ = products_.merged(there.products_, slots, zero, zero, zero);
+  products_.shrink(static_cast<std::int64_t>(pairs_.slots()));
 }
 
 void Experts::become_part(int part, int parts) {
@@ -226,7 +292,7 @@ void Experts::become_part(int part, int parts) {
   const double share = 1.0 / parts;
   const std::vector<double> before = bases();
   class_labels_.keep_share(share), number_labels_.keep_share(share);
-  features_.keep_share(share);
+  features_.keep_share(share), products_.keep_share(share), pairs_.keep_share(share);
   uncertainty_.live.keep_share(share), uncertainty_.steady.keep_share(share);
   std::vector<double> moved = bases();  // of fewer events it is more cautious; the constants take over the difference
   for (std::size_t head = 0; head < moved.size(); ++head) moved[head] = before[head] - moved[head];

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "odca/experts/experts.hpp"
 #include "odca/math/pack4.hpp"
@@ -18,18 +20,25 @@ inline constexpr double least_likelihood = 1e-13;
 inline constexpr double least_weight = 1e-30;  // where no time passes, no weight goes back to the prior
 
 // In the order of the table. (The core's dot product of math/row.hpp keeps four running sums, which rounds otherwise.)
-inline double dot(const PerExpert& a, const double* b) {
+inline double dot(int count, const PerExpert& a, const double* b) {
   double sum = 0.0;
-  for (int k = 0; k < expert_count; ++k) sum += a[k] * b[k];
+  for (int k = 0; k < count; ++k) sum += a[k] * b[k];
   return sum;
 }
 
 // Makes weights sum to one, and gives a share of them back to the prior, so that every expert can recover.
-inline void share_with_prior(PerExpert& w, double share) {
+inline void share_with_prior(int count, PerExpert& w, double share) {
+  static constexpr PerExpert plain = prior_weights(plain_experts), all = prior_weights(expert_count);
+  const PerExpert& prior = count == plain_experts ? plain : all;
   double total = 0.0;
-  for (int k = 0; k < expert_count; ++k) total += w[k];
+  for (int k = 0; k < count; ++k) total += w[k];
   const double keep = (1.0 - share) / total;
-  for (int k = 0; k < expert_count; ++k) w[k] = std::max(keep * w[k] + share * prior_weights[k], least_weight);
+  for (int k = 0; k < count; ++k) w[k] = std::max(keep * w[k] + share * prior[k], least_weight);
+}
+
+// Experts with products begin as those without, and take half of their weight: the mixture stays what it is.
+inline void split_with_products(PerExpert& w) {
+  for (int k = 0; k < product_experts; ++k) w[k] = w[first_product_expert + k] = std::max(0.5 * w[k], least_weight);
 }
 
 // From weights a to the weighted geometric mean a^(1 - part) b^part, which sums to one again.
@@ -42,21 +51,24 @@ void merge_weights(std::array<double, Size>& a, const std::array<double, Size>& 
 
 // Bayes' rule over the experts' likelihoods, with a fixed share.
 struct Bayes {
-  PerExpert weight = prior_weights;
+  int count = plain_experts;
+  PerExpert weight = prior_weights(plain_experts);
 
   void learn(const double* likelihood, double share) {
-    for (int k = 0; k < expert_count; ++k) weight[k] *= std::max(likelihood[k], least_likelihood);
-    share_with_prior(weight, share);
+    for (int k = 0; k < count; ++k) weight[k] *= std::max(likelihood[k], least_likelihood);
+    share_with_prior(count, weight, share);
   }
+  void join_products() { split_with_products(weight), count = expert_count; }
 };
 
 // O-DCA under KL at a constant strength a: weights on the simplex, margin x'w. z(t) is taken as its tangent, of slope Var_w(x)/a.
 struct Simplex {
-  PerExpert weight = prior_weights;
+  int count = plain_experts;
+  PerExpert weight = prior_weights(plain_experts);
 
   double variance(const double* x) const {
     double mean = 0.0, square = 0.0;
-    for (int k = 0; k < expert_count; ++k) mean += weight[k] * x[k], square += weight[k] * x[k] * x[k];
+    for (int k = 0; k < count; ++k) mean += weight[k] * x[k], square += weight[k] * x[k] * x[k];
     return std::max(square - mean * mean, 0.0);
   }
 
@@ -64,31 +76,40 @@ struct Simplex {
   void learn(const double* x, double lambda, double strength, double share) {
     PerExpert e{};
     double high = -infinity;
-    for (int k = 0; k < expert_count; ++k) e[k] = lambda * x[k] / strength, high = std::max(high, e[k]);
-    for (int k = 0; k < expert_count; ++k) e[k] -= high;
-    exp_many(slots, e.data());
-    for (int k = 0; k < expert_count; ++k) weight[k] *= e[k];
-    share_with_prior(weight, share);
+    for (int k = 0; k < count; ++k) e[k] = lambda * x[k] / strength, high = std::max(high, e[k]);
+    for (int k = 0; k < count; ++k) e[k] -= high;
+    exp_many(in_fours(count), e.data());
+    for (int k = 0; k < count; ++k) weight[k] *= e[k];
+    share_with_prior(count, weight, share);
   }
+  void join_products() { split_with_products(weight), count = expert_count; }
 };
 
 // Unconstrained weights with a mean and a covariance: a proximal step in the metric of the covariance, which then loses what was
 // learned and gains what is forgotten, up to its size at the start.
 struct Kalman {
-  PerExpert weight = prior_weights;
-  std::array<double, expert_count * slots> covariance = initial_covariance();  // [expert][slot]
+  int count = plain_experts;
+  PerExpert weight = prior_weights(plain_experts);
+  std::vector<double> covariance = initial_covariance(plain_experts);  // [expert][slot]
+
+  void join_products() {
+    std::vector<double> wider = initial_covariance(expert_count);
+    std::copy(covariance.begin(), covariance.end(), wider.begin());
+    covariance = std::move(wider), count = expert_count;
+  }
 
   // Weighted means of both.
   void merge(const Kalman& other, double part) {
-    for (int k = 0; k < expert_count; ++k) weight[k] += part * (other.weight[k] - weight[k]);
+    for (int k = 0; k < count; ++k) weight[k] += part * (other.weight[k] - weight[k]);
     for (std::size_t k = 0; k < covariance.size(); ++k) covariance[k] += part * (other.covariance[k] - covariance[k]);
   }
 
   // Symmetric and positive definite, and no wider than at the start.
   bool is_sound() const {
-    constexpr double widest = 1.5 * expert_count * kalman_variance, largest = 1e40;
+    constexpr double largest = 1e40;
+    const double widest = 1.5 * count * kalman_variance;
     double lower[expert_count][expert_count];  // of L in C = L D L', with D on the diagonal
-    for (int i = 0; i < expert_count; ++i) {
+    for (int i = 0; i < count; ++i) {
       if (!(std::fabs(weight[i]) <= largest) || !(entry(i, i) <= widest)) return false;
       for (int k = 0; k <= i; ++k) {
         if (entry(i, k) != entry(k, i)) return false;
@@ -108,14 +129,14 @@ struct Kalman {
   };
   Gain gain_of(const double* x) const {
     Pack4 sum[packs];
-    for (int i = 0; i < expert_count; ++i) {
+    for (int i = 0; i < count; ++i) {
       const double* row = covariance.data() + i * slots;
       const Pack4 v = Pack4::all(x[i]);
       each_pack4<packs>([&](auto p) { sum[p] += v * Pack4::from(row + 4 * p); });
     }
-    Gain out;
+    Gain out{};
     each_pack4<packs>([&](auto p) { sum[p].to(out.gain.data() + 4 * p); });
-    out.variance = std::max(dot(out.gain, x), 0.0);
+    out.variance = std::max(dot(count, out.gain, x), 0.0);
     return out;
   }
 
@@ -123,15 +144,15 @@ struct Kalman {
   void learn(const Gain& event, double lambda, double known, double memory) {
     const PerExpert& g = event.gain;
     double trace = 0.0;
-    for (int i = 0; i < expert_count; ++i) {
+    for (int i = 0; i < count; ++i) {
       weight[i] += lambda * g[i];
       trace += entry(i, i) - known * g[i] * g[i];
     }
-    const double room = expert_count * kalman_variance / std::max(trace, tiny);
+    const double room = count * kalman_variance / std::max(trace, tiny);
     const Pack4 wider = Pack4::all(std::max(1.0, std::min(1.0 / memory, room)));
     Pack4 gain[packs];
     each_pack4<packs>([&](auto p) { gain[p] = Pack4::from(g.data() + 4 * p); });
-    for (int i = 0; i < expert_count; ++i) {
+    for (int i = 0; i < count; ++i) {
       double* row = covariance.data() + i * slots;
       const Pack4 part = Pack4::all(g[i]), lost = Pack4::all(known);  // known (g g'): symmetric to the bit
       each_pack4<packs>(
@@ -145,9 +166,9 @@ struct Kalman {
 
   double entry(int i, int k) const { return covariance[i * slots + k]; }
 
-  static std::array<double, expert_count * slots> initial_covariance() {
-    std::array<double, expert_count * slots> out{};
-    for (int k = 0; k < expert_count; ++k) out[k * slots + k] = kalman_variance;
+  static std::vector<double> initial_covariance(int count) {
+    std::vector<double> out(static_cast<std::size_t>(count * slots));
+    for (int k = 0; k < count; ++k) out[k * slots + k] = kalman_variance;
     return out;
   }
 };

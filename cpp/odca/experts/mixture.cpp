@@ -21,6 +21,13 @@ int checked_classes(Task task, int classes) {
   return classes;
 }
 
+int checked_products(int products) {
+  if (products < Pairs::automatic || products > Pairs::most)
+    throw InputError("there must be at most " + std::to_string(Pairs::most) + " products of features; got " +
+                     std::to_string(products));
+  return products;
+}
+
 double log_odds(double p) { return log(std::max(p, least_probability) / std::max(1.0 - p, least_probability)); }
 
 void require_numbers(const Row& row, std::int64_t number) {
@@ -64,16 +71,18 @@ Experts::Workspace::Workspace(int heads)
       likely(margin.size()),
       of_mixers(static_cast<std::size_t>(heads * mixers)),
       mixed(static_cast<std::size_t>(heads)),
-      odds(static_cast<std::size_t>(heads * row_slots)),
+      odds(static_cast<std::size_t>(heads * (2 * row_slots + full_experts))),
       slopes(odds.size()),
       label(odds.size()),
       lambda(odds.size()),
       said(static_cast<std::size_t>(heads * said_width)) {}
 
-Experts::Experts(Task task, int classes)
+Experts::Experts(Task task, int classes, int products)
     : task_(task),
       classes_(checked_classes(task, classes)),
       features_(task == Task::classes ? classes : 1),
+      products_(features_.heads(), FeatureTable::Matrices::without),
+      pairs_(checked_products(products)),
       class_labels_(task == Task::numbers ? 0 : classes),
       uncertainty_(task == Task::numbers ? uncertainty::Scores::numbers : uncertainty::Scores::classes) {}
 
@@ -103,8 +112,11 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     const Row h = batch.row(row, work.row);
     batch.peek(row + 1, [&](std::int64_t feature) { features_.prefetch(feature); });
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
-    if (!events.weight || events.weight[row] > 0.0) features_.update_density(h);
-    evaluate(h, work);
+    const bool is_learned = !events.weight || events.weight[row] > 0.0;
+    if (is_learned) features_.update_density(h);
+    standardise(h, work);
+    if (is_learned && has_products()) products_.update_density(products_of(work));
+    write_margins(work), mix(work);
     append_answer(h, work, false, out);
     if (margins)
       for (auto z = work.margin.begin(); z != work.margin.end(); z += slots)
@@ -119,7 +131,7 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     uncertainty_.live.add(score, events.weight ? events.weight[row] : 1.0);
     learn_one(h, work, was_informed ? earlier : work, late, y, events.weight ? events.weight[row] : 1.0,
               events.time ? events.time[row] : std::nan(""));
-    stopped = call.should_stop((h.size + constant_work) * row_experts);
+    stopped = call.should_stop((h.size + constant_work) * first_label_expert);
   }
   return {row, with_all_classes(out, stretches)};
 }
@@ -155,7 +167,7 @@ std::vector<double> Experts::predict_inside(LongCall& call, const Batch& batch, 
     else
       evaluate(h, work), append_answer(h, work, asked != nullptr, out);
     if (asked) asked->said.insert(asked->said.end(), work.said.begin(), work.said.end());
-    stopped = call.should_stop((h.size + constant_work) * row_experts);
+    stopped = call.should_stop((h.size + constant_work) * first_label_expert);
   }
   return out;
 }
@@ -188,9 +200,18 @@ void Experts::append_prediction(const Workspace& work, std::vector<double>& out)
 }
 
 void Experts::evaluate(const Row& row, Workspace& work) const {
-  features_.standardise(row, work.scaled);
+  standardise(row, work);
   write_margins(work);
   mix(work);
+}
+
+void Experts::standardise(const Row& row, Workspace& work) const {
+  features_.standardise(row, work.scaled);
+  if (has_products()) pairs_.write(work.scaled, work.paired, work.products);
+}
+
+Row Experts::products_of(const Workspace& work) const {
+  return {nullptr, work.products.data(), static_cast<std::int64_t>(work.products.size())};
 }
 
 void Experts::mix(Workspace& work) const {
@@ -203,12 +224,28 @@ void Experts::mix(Workspace& work) const {
 
 // Experts that read rows predict base + h'w.
 void Experts::write_margins(Workspace& work) const {
-  double *const base = work.mixed.data(), *const of_rows = work.odds.data();
+  double *const base = work.mixed.data(), *const of_rows = work.odds.data(), *const of_full = of_rows + first_full();
   write_bases(base);
-  for (int c = 0; c < heads(); ++c) std::fill_n(of_rows + c * row_slots, row_slots, base[c]);
+  for (int c = 0; c < heads(); ++c) {
+    std::fill_n(of_rows + c * row_slots, row_slots, base[c]);
+    std::fill_n(of_full + c * full_experts, full_experts, base[c]);
+  }
   features_.add_margins(work.scaled, of_rows);
-  for (int c = 0; c < heads(); ++c) std::copy_n(of_rows + c * row_slots, row_experts, &work.margin[c * slots]);
-  double* const of_labels = &work.margin[row_experts];
+  features_.full().add_margins(work.scaled, work.full, of_full);
+  for (int c = 0; c < heads(); ++c) {
+    std::copy_n(of_rows + c * row_slots, row_experts, &work.margin[c * slots]);
+    std::copy_n(of_full + c * full_experts, full_experts, &work.margin[c * slots + first_full_expert]);
+  }
+  double* of_twins = of_rows;  // before they join, they say what the experts themselves say
+  if (has_products()) {
+    of_twins = of_rows + first_twin();
+    std::copy_n(of_rows, heads() * row_slots, of_twins);
+    products_.standardise(products_of(work), work.scaled_products);
+    products_.add_margins(work.scaled_products, of_twins);
+  }
+  for (int c = 0; c < heads(); ++c)
+    std::copy_n(of_twins + c * row_slots, row_experts, &work.margin[c * slots + first_product_expert]);
+  double* const of_labels = &work.margin[first_label_expert];
   switch (task_) {
     case Task::two_classes: return class_labels_.write_odds(of_labels);
     case Task::classes: return widest([&] { class_labels_.write_logs(of_labels, slots); });
@@ -265,13 +302,17 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
       uncertainty_.steady.add(*score, weight);
     judge_answers(late, y, c, pace);
     features_.count_row(work.scaled, c);
+    const bool has_new_products = has_products() && products_.mass() == 0.0;
+    if (has_products()) products_.count_row(work.scaled_products, c);
     measure_slope(work, y);
     switch (task_) {
       case Task::two_classes: learn_two(asked, y, c, pace); break;
       case Task::classes: learn_classes(asked, static_cast<int>(y), c, pace); break;
       case Task::numbers: learn_number(asked, y, c, pace); break;
     }
-    if (!first) step_experts(work, y, c, pace);
+    if (!first) step_experts(work, y, c, pace, !has_new_products);
+    learn_pairs(work, y, c);
+    if (pairs_.is_due(learned_from())) choose_pairs();
     if (steady_.is_due(learned_from())) freeze_members();
   }
   history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(asked, y),
@@ -322,41 +363,53 @@ Pace Experts::pace_at(double time) {
 
 // The experts that read rows
 
-void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace) {
+void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace, bool step_products) {
   const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
-  double s[row_slots];
-  features_.prepare_steps(t.scaled, {c, t.slope, t.curvature, sd}, pace, s);
+  double s[2 * row_slots + full_experts] = {};
+  const FeatureTable::StepInputs inputs{c, t.slope, t.curvature, sd};
+  features_.prepare_steps(t.scaled, inputs, pace, s);
+  features_.full().write_slopes(t.full, c, s + row_slots);
+  step_products = step_products && has_products();
+  if (step_products) products_.prepare_steps(t.scaled_products, inputs, pace, s + row_slots + full_experts);
+  const int all = grouped();
   switch (task_) {
     case Task::two_classes:
       std::fill(t.label.begin(), t.label.end(), y);
-      widest([&] { LogLossSolve::solve(row_slots, t.margin.data(), s, t.label.data(), t.lambda.data()); });
+      widest([&] { LogLossSolve::solve(all, t.odds.data(), s, t.label.data(), t.lambda.data()); });
       break;
     case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
     case Task::numbers:
-      for (int k = 0; k < row_slots; ++k) t.lambda[k] = (y - t.margin[k]) / (1.0 + s[k]);
+      for (int k = 0; k < all; ++k) t.lambda[k] = (y - t.odds[k]) / (1.0 + s[k]);
   }
   features_.step(t.scaled, t.lambda.data(), sd, c);
+  features_.full().step(t.full, t.lambda.data() + first_full(), c, t.curvature, pace);
+  if (step_products) products_.step(t.scaled_products, t.lambda.data() + first_twin(), sd, c);
 }
 
 // Each class against all others, at the log odds of its probability.
 void Experts::solve_classes(Workspace& t, int y, double sd, const double* s) const {
-  widest([&] {
-    for (int c = 0; c < classes_; ++c) {
-      const double* const p = &t.likely[c * slots];
-      double* const odds = &t.odds[c * row_slots];
-      for (int k = 0; k < row_slots; ++k)
+  const int all = grouped();
+  // One group of experts: `count` in every head, from this place of arrays of groups on, and of the table.
+  const auto write = [&](int begin, int count, int first_expert, const double* slope) {
+    for (int c = 0; c < classes_; ++c, begin += count) {
+      const double* const p = &t.likely[c * slots + first_expert];
+      double* const odds = &t.odds[begin];
+      for (int k = 0; k < count; ++k)
         odds[k] = maximum(p[k], least_probability) / maximum(1.0 - p[k], least_probability);
+      std::copy_n(slope, count, &t.slopes[begin]);
+      std::fill_n(&t.label[begin], count, c == y ? 1.0 : 0.0);
     }
-    log_many(classes_ * row_slots, t.odds.data());
-  });
-  for (int c = 0; c < classes_; ++c) {
-    std::copy_n(s, row_slots, &t.slopes[c * row_slots]);
-    std::fill_n(&t.label[c * row_slots], row_slots, c == y ? 1.0 : 0.0);
-  }
-  for (const int k : places_of<Kind::proportionate>) features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
+  };
   widest([&] {
-    LogLossSolve::solve(classes_ * row_slots, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data());
+    write(0, row_slots, 0, s), write(first_full(), full_experts, first_full_expert, s + row_slots);
+    if (has_products()) write(first_twin(), row_slots, first_product_expert, s + row_slots + full_experts);
+    log_many(all, t.odds.data());
   });
+  for (const int k : places_of<Kind::proportionate>) {
+    features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
+    if (has_products()) products_.proportionate_slopes(t.scaled_products, k, sd, t.slopes.data() + first_twin());
+  }
+  widest([&] { LogLossSolve::solve(all, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data()); });
 }
 
 // New classes
@@ -387,7 +440,9 @@ void Experts::arrange_classes(std::vector<int> source, int averaged) {
     for (int c = 0; c < classes; ++c)  // z is the logits -z/2, z/2
       if (source[c] >= 0) factor[c] = source[c] == 0 ? -0.5 : 0.5, source[c] = 0;
   }
-  features_.arrange_heads({std::move(source), std::move(factor), averaged});
+  const Records::Arrangement to(std::move(source), std::move(factor), averaged);
+  features_.arrange_heads(to), products_.arrange_heads(to);
+  pairs_.begin_sums(to.heads());
   class_labels_ = std::move(labels);
   task_ = classes == 2 ? Task::two_classes : Task::classes;
   classes_ = classes;

@@ -4,6 +4,13 @@
 // An event's row is standardised, every expert predicts, three mixers combine the predictions, and a mixture of the mixers is the
 // live prediction. Then mixers and experts learn, each by the scalar problem of the loss. The state depends on the order of events
 // alone: however they are split into calls, it has the same bits. An event costs O(non-zeros x experts).
+//
+// Once pairs of features were chosen (pairs.hpp), every expert with a rate for each feature has a twin that sees their products p too,
+//
+//     z' = z + v'p
+//
+// where z is the margin of the expert itself, so that the twin begins as the expert is. v is learned like any weights, by the scalar
+// problem at z'. The products are the features of a second table; of x nothing is stored or read twice.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +26,7 @@
 #include "odca/experts/late.hpp"
 #include "odca/experts/mixers.hpp"
 #include "odca/experts/pace.hpp"
+#include "odca/experts/pairs.hpp"
 #include "odca/experts/saved_state.hpp"
 #include "odca/experts/steady.hpp"
 #include "odca/math/batch.hpp"
@@ -65,17 +73,22 @@ struct LinearModel {
   double curvature = 0.0;
 };
 
-// A prediction as a linear model of x near one row, see explain.cpp: labels + intercept + the sum of slope x over the row's features.
+// A prediction as a linear model of x and products near one row, see explain.cpp: labels + intercept + the sums of slope times value
+// over the row's features and over products.
 struct Explanation {
   std::vector<std::int64_t> feature;
   std::vector<double> slope;  // [feature][head]
+  // The products of two features that it uses, and the slope along each: they add slope times value.
+  std::vector<Pairs::Pair> pair;
+  std::vector<double> product, product_slope;  // [pair], [pair][head]
   std::vector<double> labels,
       intercept;  // [head]: what the experts add that know the previous labels alone, and the rest
 };
 
 class Experts {
  public:
-  Experts(Task task, int classes);
+  // `products` is the most products of two features that are used: Pairs::automatic, or 0 for none.
+  Experts(Task task, int classes, int products = Pairs::automatic);
   Experts(const Experts& other);  // as it is between two events
 
   int classes() const;
@@ -121,6 +134,14 @@ class Experts {
   std::int64_t features() const;
   // The weight of each expert by Bayes' rule, in the order of the table; they sum to one.
   std::vector<double> weights() const;
+  // The pairs of features whose products are used, by how much they matter: the standard deviation of what each adds to the margin
+  // of the experts with products, as the mixture weighs them.
+  struct Product {
+    Pairs::Pair pair;
+    double size;
+  };
+  std::vector<Product> products() const;
+  int most_products() const;  // as it was asked for
   // The weight of each member of the steady answer; they sum to one.
   std::vector<double> steady_weights() const;
   std::vector<double> history() const;
@@ -142,10 +163,14 @@ class Experts {
     std::vector<double> margin, bounded, likely;
     std::vector<double> of_mixers;  // [mixer][head]
     std::vector<double> mixed;      // [head]: probabilities, or the number
-    std::vector<double> odds;       // [head][row slot]: log odds of the head's class by each expert
-    std::vector<double> slopes;     // [head][row slot]: how fast a step moves the margin
-    std::vector<double> label;      // [head][row slot]: 1 for the head of the event's class, else 0
-    std::vector<double> lambda;     // [head][row slot]
+    FullNewton::Event full;
+    std::vector<double> paired, products;  // features of chosen pairs, and their products, [slot]
+    ScaledRow scaled_products;
+    // Of the experts that read rows, group after group: [head][row slot], [head][full expert], and again [head][row slot] with products.
+    std::vector<double> odds;    // log odds of the head's class by each expert, or its margin
+    std::vector<double> slopes;  // how fast a step moves the margin
+    std::vector<double> label;   // 1 for the head of the event's class, else 0
+    std::vector<double> lambda;
     double simplex_margin = 0.0, kalman_margin = 0.0;
     double slope = 0.0, curvature = 0.0;  // of the loss at the prediction: g^2 and q
     std::vector<double> said;             // [head][said_width], if it is kept or the answers are mixed
@@ -155,6 +180,14 @@ class Experts {
 
   Experts(const Experts& other, const Gate::Hold& inside);
   int heads() const { return task_ == Task::classes ? classes_ : 1; }
+  // Where groups begin in arrays of them, and how many numbers there are of those in use.
+  int first_full() const { return heads() * row_slots; }
+  int first_twin() const { return heads() * (row_slots + full_experts); }
+  int grouped() const { return first_twin() + (has_products() ? heads() * row_slots : 0); }
+  bool has_products() const { return bayes_.count == expert_count; }
+  int in_use() const { return bayes_.count; }
+  void join_products();
+  void merge_products(Experts& there, const std::vector<std::int64_t>& places);
   void absorb(Experts& there, const std::vector<std::int64_t>& places, const std::vector<int>& classes);
   std::vector<double> predict_inside(LongCall& call, const Batch& batch, Answer answer, Asked* asked) const;
   void require_fitting_inside(const Asked& asked, std::int64_t rows) const;
@@ -162,6 +195,8 @@ class Experts {
   void add_classes(int classes, int averaged = averaged_by_a_class);
 
   void evaluate(const Row& row, Workspace& work) const;
+  void standardise(const Row& row, Workspace& work) const;
+  Row products_of(const Workspace& work) const;
   void mix(Workspace& work) const;
   void write_margins(Workspace& work) const;
   void write_bases(double* out) const;
@@ -171,6 +206,7 @@ class Experts {
   void explain_steady(const Row& row, Explanation& out) const;
   void explain_live(const Row& row, Explanation& out) const;
   void explain_experts(const Workspace& work, Explanation& out) const;
+  void explain_products(const Workspace& work, std::vector<double>& direction, Explanation& out) const;
   void mix_in_steady(const Row& row, const Workspace& work, Explanation& out) const;
   struct Shares {
     std::vector<double> live, steady;
@@ -205,7 +241,9 @@ class Experts {
   void learn_classes(Workspace& work, int y, double c, const Pace& pace);
   void learn_number(Workspace& work, double y, double c, const Pace& pace);
   void mixers_learn_number(Workspace& work, double y, double c, double variance, const Pace& pace);
-  void step_experts(Workspace& work, double y, double c, const Pace& pace);
+  void step_experts(Workspace& work, double y, double c, const Pace& pace, bool step_products);
+  void learn_pairs(const Workspace& work, double y, double c);
+  void choose_pairs();
   void solve_classes(Workspace& work, int y, double sd, const double* s) const;
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
   void measure_slope(Workspace& work, double y) const;
@@ -233,15 +271,20 @@ class Experts {
   // All that is learned, to be copied or swapped.
   template <class Self>
   static auto all(Self& self) {
-    return std::tie(self.task_, self.classes_, self.features_, self.class_labels_, self.number_labels_, self.bayes_,
-                    self.simplex_, self.kalman_, self.top_, self.steady_, self.late_, self.residual_,
-                    self.kalman_residual_, self.event_weights_, self.count_, self.timed_, self.first_time_,
-                    self.last_time_, self.history_, self.uncertainty_);
+    return std::tie(self.task_, self.classes_, self.features_, self.products_, self.pairs_, self.class_labels_,
+                    self.number_labels_, self.bayes_, self.simplex_, self.kalman_, self.top_, self.steady_, self.late_,
+                    self.residual_, self.kalman_residual_, self.event_weights_, self.count_, self.timed_,
+                    self.first_time_, self.last_time_, self.history_, self.uncertainty_);
   }
 
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
     FeatureTable::each_part(self.features_, visit);
+    if (self.has_products())
+      FeatureTable::each_part(self.products_, [&](const char* name, auto& value) {
+        visit((std::string("products.") + name).c_str(), value);
+      });
+    Pairs::each_part(self.pairs_, visit);
     ClassLabels::each_part(self.class_labels_, visit);
     NumberLabels::each_part(self.number_labels_, visit);
     History::each_part(self.history_, visit);
@@ -260,7 +303,8 @@ class Experts {
 
   Task task_;
   int classes_;
-  FeatureTable features_;
+  FeatureTable features_, products_;
+  Pairs pairs_;
   ClassLabels class_labels_;
   NumberLabels number_labels_;
   Bayes bayes_;

@@ -19,6 +19,7 @@ inline constexpr auto memories_of = [] {
 struct Pace {
   std::array<double, label_experts> label_memory = memories_of<Kind::mean_label>;
   std::array<double, recent_experts> recent_memory = memories_of<Kind::recent_newton>;
+  std::array<double, full_experts> full_memory = memories_of<Kind::full_newton>;
   double kalman_memory = 0.998, residual_memory = 0.998;
   double bayes_share = 2e-4, simplex_share = 2e-5, top_share = 2e-3;
 
@@ -29,6 +30,7 @@ struct Pace {
     const auto fade = [&](double memory) { return memory > 0.0 ? exp(ticks * log(memory)) : ticks > 0.0 ? 0.0 : 1.0; };
     for (double& memory : out.label_memory) memory = fade(memory);
     for (double& memory : out.recent_memory) memory = fade(memory);
+    for (double& memory : out.full_memory) memory = fade(memory);
     for (double* memory : {&out.kalman_memory, &out.residual_memory}) *memory = fade(*memory);
     for (double* share : {&out.bayes_share, &out.simplex_share, &out.top_share}) *share = 1.0 - fade(1.0 - *share);
     return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 
@@ -11,6 +12,7 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/feature_table.hpp"
 #include "odca/experts/mixers.hpp"
+#include "odca/experts/pairs.hpp"
 
 namespace odca::experts {
 
@@ -22,7 +24,9 @@ const std::string nobody;
 
 Columns experts_of(const Layout& layout) {
   Columns out = layout.row;
+  out.insert(out.end(), layout.full.begin(), layout.full.end());
   out.insert(out.end(), layout.label.begin(), layout.label.end());
+  for (const std::string& key : layout.product) out.push_back(key + "_products");
   out.insert(out.end(), static_cast<std::size_t>(layout.padding), nobody);
   return out;
 }
@@ -52,8 +56,9 @@ Columns record_of(const Layout& layout, int heads) {
 
 Columns history_of(const Layout& layout) {
   Columns out = {"events", "time", "loss"};
-  for (const auto* keys : {&layout.row, &layout.label})
-    for (const std::string& key : *keys) out.push_back("of " + key);
+  for (const std::string& key : experts_of(layout))
+    if (!key.empty()) out.push_back("of " + key);
+  out.insert(out.end(), static_cast<std::size_t>(layout.history_padding), nobody);
   return out;
 }
 
@@ -96,10 +101,14 @@ std::vector<double> with_columns(const std::vector<double>& rows, const Columns&
   return out;
 }
 
-double prior_of(const std::string& key) {
-  for (int k = 0; k < expert_count; ++k)
-    if (table[k].key == key) return prior_weights[k];
-  return 0.0;
+// Of an expert among these.
+double prior_of(const std::string& key, const Columns& among) {
+  double own = 0.0, total = 0.0;
+  for (const Expert& each : table) {
+    if (each.key == key) own = each.prior;
+    if (std::find(among.begin(), among.end(), each.key) != among.end()) total += each.prior;
+  }
+  return own / total;
 }
 
 bool all_in(const Columns& a, const Columns& b) {
@@ -114,11 +123,11 @@ void fill_in_priors(std::vector<double>& weights, const Columns& from, const Col
   const std::vector<std::int64_t> source = sources(from, to);
   double kept = 0.0, fresh = 0.0;
   for (std::size_t k = 0; k < to.size(); ++k)
-    (source[k] < 0 ? fresh : kept) += source[k] < 0 ? prior_of(to[k]) : weights[k];
+    (source[k] < 0 ? fresh : kept) += source[k] < 0 ? prior_of(to[k], to) : weights[k];
   if (!(kept > 0.0)) fresh = 1.0;
   const double scale = kept > 0.0 ? (1.0 - fresh) / kept : 0.0;
   for (std::size_t k = 0; k < to.size(); ++k)
-    if (!to[k].empty()) weights[k] = std::max(source[k] < 0 ? prior_of(to[k]) : weights[k] * scale, least_weight);
+    if (!to[k].empty()) weights[k] = std::max(source[k] < 0 ? prior_of(to[k], to) : weights[k] * scale, least_weight);
 }
 
 void fill_in_variances(std::vector<double>& covariance, const Columns& from, const Columns& to) {
@@ -143,26 +152,29 @@ void keep_sums(std::vector<double>& rows, const std::vector<double>& before, std
   }
 }
 
-Layout of_table() {
+Layout of_table(bool products) {
   Layout out;
   for (const Expert& each : table) {
-    (each.reads_rows() ? out.row : out.label).emplace_back(each.key);
+    if (each.kind == Kind::with_products) continue;
+    (each.has_rates() ? out.row : each.reads_rows() ? out.full : out.label).emplace_back(each.key);
     if (each.kind == Kind::recent_newton) out.recent.emplace_back(each.key);
   }
   for (const int k : averaged) out.average.emplace_back(table[k].key);
   for (const Member& each : members)
     out.steady.push_back((each.averaged ? "average of " : "") + std::string(table[each.expert].key));
   out.steady.emplace_back("base rate");
+  if (products) out.product = out.row;
   return out;
 }
 
 }  // namespace
 
-Layout Layout::in_files() { return of_table(); }
+Layout Layout::in_files(bool products) { return of_table(products); }
 
-Layout Layout::in_memory() {
-  Layout out = of_table();
-  out.row_padding = row_slots - row_experts, out.padding = slots - expert_count;
+Layout Layout::in_memory(bool products) {
+  Layout out = of_table(products);
+  const int count = products ? expert_count : plain_experts;
+  out.row_padding = row_slots - row_experts, out.padding = slots - count, out.history_padding = expert_count - count;
   out.average_padding = average_slots - averaged_experts, out.steady_padding = member_slots - member_count;
   return out;
 }
@@ -171,7 +183,9 @@ Layout Layout::of_version_0() {
   return {{"isotropic_1/64", "isotropic_1/2", "isotropic_8", "adagrad", "proportionate", "newton_0.2", "newton_4",
            "newton_recent"},
           {"newton_recent"},
+          {},
           {"last_label", "mean_label_0.7", "mean_label_0.95", "mean_label"},
+          {},
           {},
           {}};
 }
@@ -181,7 +195,8 @@ std::string Layout::text() const {
   const auto add = [&](const char* word, const Columns& keys) {
     for (const std::string& key : keys) out += std::string(word) + " " + key + "\n";
   };
-  add("row", row), add("recent", recent), add("label", label), add("average", average), add("steady", steady);
+  add("row", row), add("recent", recent), add("full", full), add("label", label);
+  add("average", average), add("steady", steady), add("product", product);
   return out;
 }
 
@@ -199,9 +214,11 @@ Layout Layout::of(const SavedState& state) {
     const std::string_view word = line.substr(0, space);
     auto* keys = word == "row"       ? &out.row
                  : word == "recent"  ? &out.recent
+                 : word == "full"    ? &out.full
                  : word == "label"   ? &out.label
                  : word == "average" ? &out.average
                  : word == "steady"  ? &out.steady
+                 : word == "product" ? &out.product
                                      : nullptr;
     if (!keys || end == std::string_view::npos || space + 1 >= line.size() ||
         std::find(keys->begin(), keys->end(), line.substr(space + 1)) != keys->end())
@@ -232,12 +249,13 @@ void begin_steady_answer(SavedState::Parts& parts) {
 }
 
 // Averages that the file does not have begin at the weights that they are of. Then every expert that reads rows has one.
-void begin_averages(SavedState::Parts& parts, Layout& from, int heads) {
+void begin_averages(SavedState::Parts& parts, Layout& from, int heads, const std::string& prefix) {
   const Columns record = record_of(from, heads), weights = by_head(from.row, 0, heads);
   const Columns averages = by_head(from.average, from.average_padding, heads);
   const std::vector<std::int64_t> source = sources(averages, weights);
   for (const auto& [whole, part] : {std::pair{"table", "averages"}, {"constant", "constant_average"}}) {
-    std::vector<double> begun = with_columns(values_of(parts, whole), record, weights), &mean = values_of(parts, part);
+    std::vector<double> begun = with_columns(values_of(parts, prefix + whole), record, weights),
+                        &mean = values_of(parts, prefix + part);
     if (mean.size() * weights.size() != begun.size() * averages.size())
       throw InputError("its parts do not fit together");
     for (std::size_t k = 0, row = 0; k < begun.size(); ++k, row = k / weights.size())
@@ -259,6 +277,55 @@ void fill_in_members(std::vector<double>& sum, const std::vector<double>& before
       sum[m] = before[static_cast<std::size_t>(base - from.begin())];
 }
 
+// The parts of experts with a full covariance go by their keys. One that the file does not have begins at zero, with its prior.
+void begin_full_experts(SavedState::Parts& parts, const Layout& from, const Layout& to, int heads) {
+  if (from.full.empty()) parts.emplace_back("full_features", std::vector<double>());
+  const std::size_t n = values_of(parts, "full_features").size() + 1;
+  if (n > 1 + FullNewton::most_features) throw InputError("its parts do not fit together");
+  for (const std::string& key : from.full)
+    if (!all_in({key}, to.full))
+      std::erase_if(parts, [&](const auto& part) { return part.first.starts_with(key + "."); });
+  for (const Expert& each : table) {
+    const std::string key(each.key);
+    if (each.kind != Kind::full_newton || all_in({key}, from.full)) continue;
+    parts.emplace_back(key + ".weights", std::vector<double>(n * static_cast<std::size_t>(heads)));
+    parts.emplace_back(key + ".upper", std::vector<double>(n * (n - 1) / 2));
+    parts.emplace_back(key + ".diagonal", std::vector<double>(n, 1.0 / each.parameter));
+  }
+}
+
+// A file from before there were products: pairs are chosen from the next event on.
+void begin_pairs(SavedState::Parts& parts) {
+  parts.emplace_back("pairs_asked", std::vector<double>{Pairs::automatic});
+  parts.emplace_back("pairs_next", std::vector<double>{0.0});
+  for (const char* name : {"pairs", "pairs_candidates", "pairs_sums", "pairs_squares"})
+    parts.emplace_back(name, std::vector<double>());
+}
+
+// The table of products has the columns of the experts that have a twin.
+Layout of_products(const Layout& layout) {
+  Layout out;
+  out.row = layout.product, out.row_padding = layout.row_padding, out.average_padding = layout.average_padding;
+  for (const auto& [from, to] : {std::pair{&layout.recent, &out.recent}, {&layout.average, &out.average}})
+    std::copy_if(from->begin(), from->end(), std::back_inserter(*to),
+                 [&](const std::string& key) { return all_in({key}, layout.product); });
+  return out;
+}
+
+// Weights of features, of which a file may have two tables.
+void rearrange_table(SavedState::Parts& parts, Layout from, const Layout& to, int heads, const std::string& prefix) {
+  if (!all_in(to.average, from.average)) begin_averages(parts, from, heads, prefix);
+  for (const char* name : {"table", "constant"}) {
+    std::vector<double>& values = values_of(parts, prefix + name);
+    values = with_columns(values, record_of(from, heads), record_of(to, heads));
+  }
+  for (const char* name : {"averages", "constant_average"}) {
+    std::vector<double>& values = values_of(parts, prefix + name);
+    values = with_columns(values, by_head(from.average, from.average_padding, heads),
+                          by_head(to.average, to.average_padding, heads));
+  }
+}
+
 // A file from before labels could come late.
 void begin_late_answer(SavedState::Parts& parts) {
   for (const char* name : {"late_steady", "late_residual", "late_residual_mass"})
@@ -276,7 +343,7 @@ void begin_uncertainty(SavedState::Parts& parts) {
 // larger than what the state has.
 void require_sizes(const SavedState::Parts& parts, const Layout& layout, std::int64_t heads, std::int64_t classes) {
   const auto row = static_cast<std::int64_t>(layout.row.size()) + layout.row_padding;
-  const auto experts = static_cast<std::int64_t>(layout.row.size() + layout.label.size());
+  const auto experts = static_cast<std::int64_t>(experts_of(layout).size()) - layout.padding;
   const auto require_size = [&](const char* name, std::int64_t size) {
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
     if (found == parts.end()) throw InputError("it has no array '" + std::string(name) + "'");
@@ -293,14 +360,15 @@ void require_sizes(const SavedState::Parts& parts, const Layout& layout, std::in
 SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout& to, int heads, int classes) {
   if (!has(parts, "late_steady")) begin_late_answer(parts);
   if (!has(parts, "live_errors")) begin_uncertainty(parts);
+  if (!has(parts, "pairs_asked")) begin_pairs(parts);
   if (from == to) return parts;
   if (from.steady.empty()) begin_steady_answer(parts);
-  if (!all_in(to.average, from.average)) begin_averages(parts, from, heads);
+  begin_full_experts(parts, from, to, heads);
+  rearrange_table(parts, from, to, heads, "");
+  if (!from.product.empty()) rearrange_table(parts, of_products(from), of_products(to), heads, "products.");
   const auto frozen_heads = static_cast<int>(values_of(parts, "frozen_base").size());
   const Columns experts = experts_of(from), wanted = experts_of(to);
   for (auto& [name, values] : parts) {
-    if (name == "table" || name == "constant")
-      values = with_columns(values, record_of(from, heads), record_of(to, heads));
     if (name == "counts") values = with_columns(values, counts_of(from, classes), counts_of(to, classes));
     if (name == "masses" || name == "sums" || name == "sum_masses") values = with_columns(values, from.label, to.label);
     if (name == "bayes" || name == "simplex" || name == "kalman") {
@@ -314,9 +382,6 @@ SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout&
       values = with_columns(values, pairs, covariance_of(to));
       fill_in_variances(values, experts, wanted);
     }
-    if (name == "averages" || name == "constant_average")
-      values = with_columns(values, by_head(from.average, from.average_padding, heads),
-                            by_head(to.average, to.average_padding, heads));
     if (name == "frozen" || name == "frozen_constant")
       values = with_columns(values, by_head(from.steady, from.steady_padding, frozen_heads),
                             by_head(to.steady, to.steady_padding, frozen_heads));

@@ -28,19 +28,22 @@ struct SavedState {
 
 // Which experts the columns of arrays belong to.
 struct Layout {
-  // Keys, in the order of the columns. Those that read rows have a weight for each feature and head; some of them a sum of recent
-  // curvatures for each feature; label experts have means of labels.
-  // And the experts whose weights are averaged, and the members of the steady answer.
-  std::vector<std::string> row, recent, label, average, steady;
-  // Columns without an expert, after those in `row`, after all experts, after averages, and after members.
-  int row_padding = 0, padding = 0, average_padding = 0, steady_padding = 0;
+  // Keys, in the order of the columns. Those in `row` have a weight for each feature and head; some of them a sum of recent
+  // curvatures for each feature. Those in `full` have arrays of their own, "key.weights" and so on; label experts have means of labels.
+  // And the experts whose weights are averaged, the members of the steady answer, and the row experts that have a twin with products:
+  // these have the arrays "products.table" and so on, once pairs of features were chosen.
+  std::vector<std::string> row, recent, full, label, average, steady, product;
+  // Columns without an expert, after those in `row`, after all experts, after averages, after members, and in the history.
+  int row_padding = 0, padding = 0, average_padding = 0, steady_padding = 0, history_padding = 0;
 
-  static Layout in_memory();  // of the table, padded as it is in memory
-  static Layout in_files();   // of the table, as it is written
+  // Of the table, with or without experts that have products: padded as it is in memory, and as it is written.
+  static Layout in_memory(bool products);
+  static Layout in_files(bool products);
   static Layout of_version_0();
   static Layout of(const SavedState& state);  // InputError for what is none
 
-  // As a file holds it: a line for each expert, "row", "recent", "label", "average" or "steady" and its key.
+  // As a file holds it: a line for each expert, "row", "recent", "full", "label", "average", "steady" or "product" and its
+  // key.
   std::string text() const;
 
   bool operator==(const Layout&) const = default;

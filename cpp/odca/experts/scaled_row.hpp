@@ -1,6 +1,7 @@
 // One event's row as the experts see it: standardised, with the record of every feature beside it, and the steps to take.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,21 @@ struct ScaledRow {
   std::vector<double> rate;  // [feature][row slot]: rate times weight times h
   int size = 0, present = 0;
   double norm = 0.0;  // |h|^2
+
+  // Calls visit(n, h) for those of these features, in increasing order, that the row has.
+  template <class Visit>
+  void each_of(const std::vector<std::int64_t>& features, Visit&& visit) const {
+    const auto in = [&](int first, int last) {
+      auto at = feature.begin() + first;
+      const auto end = feature.begin() + last;
+      for (std::size_t n = 0; n < features.size(); ++n) {
+        at = std::lower_bound(at, end, features[n]);
+        if (at == end) return;
+        if (*at == features[n]) visit(n, h[static_cast<std::size_t>(at - feature.begin())]);
+      }
+    };
+    in(0, present), in(present, size - 1);
+  }
 
   void reserve(std::size_t n) {
     if (record.size() >= n + 2) return;

@@ -31,6 +31,12 @@ bool read(const std::vector<double>& from, std::array<double, N>& to) {
   std::copy(from.begin(), from.end(), to.begin());
   return true;
 }
+bool read(const std::vector<double>& from, std::vector<std::int64_t>& to) {
+  const auto is_place = [](double x) { return x == std::floor(x) && x >= -1.0 && x <= 0x1p53; };  // -1: none
+  if (!std::all_of(from.begin(), from.end(), is_place)) return false;
+  to.assign(from.begin(), from.end());
+  return true;
+}
 bool read(const std::vector<double>& from, double& to) {
   if (from.size() != 1) return false;
   to = from[0];
@@ -48,18 +54,19 @@ bool on_the_simplex(std::span<const double> weights) {
   for (const double w : weights) total += w;
   return std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0.0; }) && std::fabs(total - 1.0) < 1e-9;
 }
-bool on_the_simplex(const PerExpert& weights) {
-  return on_the_simplex(std::span<const double>(weights).first(expert_count));
+bool on_the_simplex(const PerExpert& weights, int count) {
+  return on_the_simplex(std::span<const double>(weights).first(static_cast<std::size_t>(count)));
 }
 
 }  // namespace
 
 SavedState Experts::state() const {
   SavedState out;
-  out.experts = Layout::in_files().text();
   const auto inside = gate_.inside();
+  out.experts = Layout::in_files(has_products()).text();
   each_part(*this, [&](const char* name, const auto& value) { out.parts.emplace_back(name, as_numbers(value)); });
-  out.parts = rearranged(std::move(out.parts), Layout::in_memory(), Layout::in_files(), heads(), class_count());
+  out.parts = rearranged(std::move(out.parts), Layout::in_memory(has_products()), Layout::in_files(has_products()),
+                         heads(), class_count());
   return out;
 }
 
@@ -75,15 +82,16 @@ void Experts::read_parts(const SavedState::Parts& parts) {
   });
   const double learned = event_weights_.mass;  // of so many events, of the count: the others had weight 0
   if (count != parts.size() || !(learned >= 0.0 && learned <= static_cast<double>(count_)) ||
-      learned != std::floor(learned) || !features_.complete() || !class_labels_.complete() || !history_.fits() ||
-      !steady_.complete(learned_from(), features_))
+      learned != std::floor(learned) || !features_.complete() || !pairs_.complete(features_.size(), heads()) ||
+      !products_.complete() || (has_products() && products_.size() != static_cast<std::int64_t>(pairs_.slots())) ||
+      !class_labels_.complete() || !history_.fits() || !steady_.complete(learned_from(), features_))
     throw InputError("its parts do not fit together");
 }
 
 std::unique_ptr<Experts> Experts::restored(Task task, std::int64_t classes, const SavedState& state) {
   require_sizes(state.parts, Layout::of(state), task == Task::classes ? classes : 1,
                 task == Task::numbers ? 0 : classes);
-  auto out = std::make_unique<Experts>(task, static_cast<int>(std::min<std::int64_t>(classes, most_classes + 1)));
+  auto out = std::make_unique<Experts>(task, static_cast<int>(std::min<std::int64_t>(classes, most_classes + 1)), 0);
   out->restore(state);
   return out;
 }
@@ -92,12 +100,15 @@ void Experts::restore(const SavedState& state) {
   const auto only_writer = gate_.only_writer();
   const Layout layout = Layout::of(state);
   require_sizes(state.parts, layout, heads(), class_count());
-  const SavedState::Parts parts = rearranged(state.parts, layout, Layout::in_memory(), heads(), class_count());
-  Experts made(task_, classes_);
+  const SavedState::Parts parts =
+      rearranged(state.parts, layout, Layout::in_memory(!layout.product.empty()), heads(), class_count());
+  Experts made(task_, classes_, 0);
+  if (!layout.product.empty()) made.join_products();
   made.read_parts(parts);
   made.require_possible();
   const auto inside = gate_.inside();
-  read_parts(parts);  // again, and this time it cannot fail
+  auto mine = all(*this), read = all(made);
+  mine.swap(read);
   ++changes_;
 }
 
@@ -106,7 +117,8 @@ void Experts::require_possible() const {
       !residual_.is_sound(largest_square) || !kalman_residual_.is_sound(largest_square) ||
       !event_weights_.is_sound(most_event_weight) || !late_.is_sound())
     throw InputError("its sums are not those of any events, or its covariance is not positive definite");
-  if (!on_the_simplex(bayes_.weight) || !on_the_simplex(simplex_.weight) || !on_the_simplex(top_.weight))
+  if (!on_the_simplex(bayes_.weight, in_use()) || !on_the_simplex(simplex_.weight, in_use()) ||
+      !on_the_simplex(top_.weight))
     throw InputError("its mixing weights are not positive, or do not sum to one");
   if (timed_ > count_ || !(first_time_ <= last_time_) || !std::isfinite(first_time_) || !std::isfinite(last_time_))
     throw InputError("its times are not finite, or not in order");

@@ -51,15 +51,15 @@ void Experts::measure_slope(Workspace& t, double y) const {
 
 void Experts::mix_two(Workspace& t) const {
   PerExpert wide{};
-  for (int k = 0; k < expert_count; ++k) {
+  for (int k = 0; k < in_use(); ++k) {
     t.bounded[k] = clip(t.margin[k], -margin_bound, margin_bound);
     wide[k] = clip(t.margin[k], -probability_bound, probability_bound);
   }
-  sigmoid_many(slots, wide.data(), t.likely.data());
-  t.simplex_margin = dot(simplex_.weight, t.bounded.data());
-  t.kalman_margin = dot(kalman_.weight, t.bounded.data());
+  sigmoid_many(in_fours(in_use()), wide.data(), t.likely.data());
+  t.simplex_margin = dot(in_use(), simplex_.weight, t.bounded.data());
+  t.kalman_margin = dot(in_use(), kalman_.weight, t.bounded.data());
   const double margins[2] = {t.simplex_margin, t.kalman_margin};
-  t.of_mixers[0] = dot(bayes_.weight, t.likely.data());
+  t.of_mixers[0] = dot(in_use(), bayes_.weight, t.likely.data());
   sigmoid_many(2, margins, &t.of_mixers[1]);
   t.mixed[0] = clip(top_.mix(t.of_mixers.data()), least_probability, 1.0 - least_probability);
 }
@@ -68,8 +68,8 @@ void Experts::learn_two(Workspace& t, double y, double c, const Pace& pace) {
   const auto likelihood = [&](double p) { return y > 0.0 ? p : 1.0 - p; };
   double of_mixers[mixers] = {likelihood(t.of_mixers[0]), likelihood(t.of_mixers[1]), likelihood(t.of_mixers[2])};
   PerExpert of_experts;
-  for (int k = 0; k < expert_count; ++k) of_experts[k] = likelihood(t.likely[k]);
-  raise_to(c, mixers, of_mixers), raise_to(c, expert_count, of_experts.data());
+  for (int k = 0; k < in_use(); ++k) of_experts[k] = likelihood(t.likely[k]);
+  raise_to(c, mixers, of_mixers), raise_to(c, in_use(), of_experts.data());
   top_.learn(of_mixers, pace.top_share);
   bayes_.learn(of_experts.data(), pace.bayes_share);
   const Kalman::Gain gain = kalman_.gain_of(t.bounded.data());
@@ -91,25 +91,26 @@ void Experts::mix_classes(Workspace& t) const {
   double *const likely = t.likely.data(), *const bounded = t.bounded.data(), *const of_mixers = t.of_mixers.data();
   const double* const margin = t.margin.data();
   widest([&] {
+    const int all = in_fours(in_use());
     PerExpert high, mean{}, total{};
     high.fill(-infinity);
     for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < slots; ++k) high[k] = maximum(margin[at + k], high[k]), mean[k] += margin[at + k];
+      for (int k = 0; k < all; ++k) high[k] = maximum(margin[at + k], high[k]), mean[k] += margin[at + k];
     for (double& each : mean) each /= n;
     for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < slots; ++k) {
+      for (int k = 0; k < all; ++k) {
         likely[at + k] = margin[at + k] - high[k];
         bounded[at + k] = clip(margin[at + k] - mean[k], -margin_bound, margin_bound);
       }
-    exp_many(n * slots, likely);
+    for (int at = 0; at < n * slots; at += slots) exp_many(all, likely + at);
     for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < slots; ++k) total[k] += likely[at + k];
+      for (int k = 0; k < all; ++k) total[k] += likely[at + k];
     for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < slots; ++k) likely[at + k] /= total[k];
+      for (int k = 0; k < all; ++k) likely[at + k] /= total[k];
     for (int c = 0; c < n; ++c) {
-      of_mixers[c] = dot(bayes_.weight, likely + c * slots);
-      of_mixers[n + c] = dot(simplex_.weight, bounded + c * slots);
-      of_mixers[2 * n + c] = dot(kalman_.weight, bounded + c * slots);
+      of_mixers[c] = dot(in_use(), bayes_.weight, likely + c * slots);
+      of_mixers[n + c] = dot(in_use(), simplex_.weight, bounded + c * slots);
+      of_mixers[2 * n + c] = dot(in_use(), kalman_.weight, bounded + c * slots);
     }
     softmax(n, of_mixers + n), softmax(n, of_mixers + 2 * n);
   });
@@ -138,11 +139,11 @@ void Experts::use_bayes_for_unseen_classes(Workspace& t) const {
 // Returns the log odds of y.
 double Experts::against_others(const Workspace& t, const double* p, int y, double* x) const {
   const double others = std::max(1.0 - p[y], 1e-12);
-  for (int k = 0; k < expert_count; ++k) x[k] = t.bounded[y * slots + k];
+  for (int k = 0; k < in_use(); ++k) x[k] = t.bounded[y * slots + k];
   for (int c = 0; c < classes_; ++c) {
     if (c == y) continue;
     const double part = p[c] / others;
-    for (int k = 0; k < expert_count; ++k) x[k] -= part * t.bounded[c * slots + k];
+    for (int k = 0; k < in_use(); ++k) x[k] -= part * t.bounded[c * slots + k];
   }
   return log(std::max(p[y], least_probability) / others);
 }
@@ -151,8 +152,8 @@ void Experts::learn_classes(Workspace& t, int y, double c, const Pace& pace) {
   const int n = classes_;
   double of_mixers[mixers] = {t.of_mixers[y], t.of_mixers[n + y], t.of_mixers[2 * n + y]};
   PerExpert of_experts, x;
-  for (int k = 0; k < expert_count; ++k) of_experts[k] = t.likely[y * slots + k];
-  raise_to(c, mixers, of_mixers), raise_to(c, expert_count, of_experts.data());
+  for (int k = 0; k < in_use(); ++k) of_experts[k] = t.likely[y * slots + k];
+  raise_to(c, mixers, of_mixers), raise_to(c, in_use(), of_experts.data());
   top_.learn(of_mixers, pace.top_share);
   bayes_.learn(of_experts.data(), pace.bayes_share);
   double margin = against_others(t, &t.of_mixers[n], y, x.data());
@@ -178,14 +179,14 @@ Experts::Reach Experts::reach_of(const Workspace& t) const {
 
 void Experts::mix_number(Workspace& t) const {
   const auto [_, centre, reach] = reach_of(t);
-  for (int k = 0; k < expert_count; ++k) {
+  for (int k = 0; k < in_use(); ++k) {
     const double z = number_labels_.within_range(t.margin[k]);
     t.likely[k] = reach > 0.0 ? clip(z, centre - reach, centre + reach) : z;
     t.bounded[k] = z - number_labels_.mean();
   }
-  t.kalman_margin = number_labels_.mean() + dot(kalman_.weight, t.bounded.data());
-  t.of_mixers[0] = dot(bayes_.weight, t.likely.data());
-  t.of_mixers[1] = dot(simplex_.weight, t.likely.data());
+  t.kalman_margin = number_labels_.mean() + dot(in_use(), kalman_.weight, t.bounded.data());
+  t.of_mixers[0] = dot(in_use(), bayes_.weight, t.likely.data());
+  t.of_mixers[1] = dot(in_use(), simplex_.weight, t.likely.data());
   t.of_mixers[2] = number_labels_.within_range(t.kalman_margin);
   t.mixed[0] = top_.mix(t.of_mixers.data());
 }
@@ -204,9 +205,9 @@ void Experts::mixers_learn_number(Workspace& t, double y, double c, double varia
   std::array<double, in_fours(expert_count + mixers)> e{};
   double* const of_mixers = &e[expert_count];
   const auto exponent = [&](double z) { return -std::min(0.5 * (y - z) * (y - z) / variance, 30.0); };
-  for (int k = 0; k < expert_count; ++k) e[k] = exponent(t.likely[k]);
+  for (int k = 0; k < in_use(); ++k) e[k] = exponent(t.likely[k]);
   for (int m = 0; m < mixers; ++m) of_mixers[m] = exponent(t.of_mixers[m]);
-  multiply_logs(c, expert_count, e.data()), multiply_logs(c, mixers, of_mixers);
+  multiply_logs(c, in_use(), e.data()), multiply_logs(c, mixers, of_mixers);
   exp_many(static_cast<int>(e.size()), e.data());
   top_.learn(of_mixers, pace.top_share);
   bayes_.learn(e.data(), pace.bayes_share);

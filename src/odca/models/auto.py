@@ -12,7 +12,7 @@ from odca.io import model_file
 from odca.learner import Learner
 from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
-from odca.models.options import Answer, is_steady
+from odca.models.options import Answer, Products, is_steady, most_products
 from odca.models.uncertainty import Uncertainty, intervals, require_some
 from odca.validation.arrays import Array, as_columns, as_matrix, as_times
 from odca.validation.numbers import whole
@@ -51,14 +51,17 @@ class Asked:
 class AutoLearner(model_file.Savable):
     """Learns classes or numbers from a stream, with nothing to tune.
 
-    Twelve experts learn from each row, which is read once: isotropic steps of three strengths, AdaGrad and a proportionate variant,
-    diagonal Newton steps with two priors and with a short memory, and the mean label over four memories. Three mixers (Bayes with a
+    Fourteen experts learn from each row, which is read once: isotropic steps of three strengths, AdaGrad and a proportionate variant,
+    diagonal Newton steps with two priors and with a short memory, Newton steps with a full covariance of the dense features, with and
+    without forgetting, and the mean label over four memories. Three mixers (Bayes with a
     fixed share, KL on the simplex, a Kalman filter) combine their predictions, and the prediction mixes the mixers. Each feature is
     scaled automatically, so units do not matter.
 
     task: "classes", whose labels are 0, 1, 2, ..., or "numbers".
     classes: the number of classes known so far. Others may appear later, each with the next label; they are predicted from their first
         event on.
+    products: "auto" lets the stream choose up to 64 products of two features, which further experts use; False uses none, and a
+        number is the largest number of products, also where "auto" would choose none (bags of words).
 
     For each event, `learn` and `predict` return the log-odds of class 1 if there are two classes, the log probabilities of all classes if
     there are more (the steady answer returns logits; `probabilities` converts both), or the number. Features may appear at any time. Any
@@ -76,11 +79,15 @@ class AutoLearner(model_file.Savable):
 
     kind = "AutoLearner"
 
-    def __init__(self, task: Task, *, classes: int = 2) -> None:
+    def __init__(self, task: Task, *, classes: int = 2, products: Products = "auto") -> None:
         if task not in {"classes", "numbers"}:
             raise ValueError(f"task must be 'classes' or 'numbers'; got {task!r}.")
         self.task: Task = task
-        self._core = _core.Experts(task=task, classes=whole(classes, "classes", least=2, most=MOST_CLASSES))
+        self._core = _core.Experts(
+            task=task,
+            classes=whole(classes, "classes", least=2, most=MOST_CLASSES),
+            products=most_products(products),
+        )
 
     def learn(
         self,
@@ -228,9 +235,12 @@ class AutoLearner(model_file.Savable):
             share.native.become_part(part, parts)
         return shares
 
-    def report(self) -> AutoReport:
-        """Which experts have the most weight now, how that changed over the stream, and what the steady answer mixes."""
-        return AutoReport.of(self._core, self.task)
+    def report(self, names: Sequence[str] = ()) -> AutoReport:
+        """Which experts have the most weight now, how that changed over the stream, and what the steady answer mixes.
+
+        names: of the features, for the products that are used; without, feature 3 is "x3".
+        """
+        return AutoReport.of(self._core, self.task, names)
 
     @property
     def uncertainty(self) -> Uncertainty:

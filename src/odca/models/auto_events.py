@@ -14,9 +14,10 @@ from odca.features.records import as_events
 from odca.features.spec import OLDER, FeatureOptions, Features, feature_names
 from odca.io import container, model_file
 from odca.models.auto import STEADY, AutoLearner, Task
+from odca.models.auto_report import AutoReport, product_name
 from odca.models.events import EventLearner
 from odca.models.named_events import Event, NamedEvents, Names, listed_past, with_prefix, without_prefix
-from odca.models.options import Answer, is_steady
+from odca.models.options import Answer, Products, is_steady
 from odca.models.pending import Id, PendingEvents, checked_id
 from odca.validation.arrays import Array, as_columns, as_times
 from odca.validation.numbers import as_float, whole
@@ -35,7 +36,7 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
 
     Events are read like those of an `EventLearner`.
 
-    task, classes: options of the `AutoLearner`, which can be read as `learner`.
+    task, classes, products: options of the `AutoLearner`, which can be read as `learner`.
     bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
         day_first, trend, find_dates, history, history_keys: options of `Features`, which
         describe the features of an event.
@@ -48,9 +49,15 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
     kind = "AutoEvents"
 
     def __init__(
-        self, task: Task, *, classes: int = 2, max_pending: int = 10_000, **options: Unpack[FeatureOptions]
+        self,
+        task: Task,
+        *,
+        classes: int = 2,
+        products: Products = "auto",
+        max_pending: int = 10_000,
+        **options: Unpack[FeatureOptions],
     ) -> None:
-        self._assemble(AutoLearner(task, classes=classes), Features(**options), max_pending)  # type: ignore[arg-type] # it makes tuples of them
+        self._assemble(AutoLearner(task, classes=classes, products=products), Features(**options), max_pending)  # type: ignore[arg-type] # it makes tuples of them
 
     def _assemble(self, learner: AutoLearner, spec: Features, max_pending: int) -> None:
         self.learner, self.spec = learner, spec
@@ -139,16 +146,27 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
 
         The keys are those of `EventLearner.explain_one`, with "" for the intercept. The live answer is not linear: it is explained by a
         linear approximation near the event (docs/auto.md has the formula), and the contribution of the experts that use only the
-        previous labels has the key "previous labels". For several classes, the live answer consists of log probabilities, the steady
+        previous labels has the key "previous labels". A product of two features has a key of its own, "price × area". For several classes, the live answer consists of log probabilities, the steady
         one of logits.
         """
         moment = math.nan if time is None else float(as_times([time], 1)[0])
-        keys, parts, labels = self._core.explain(x, steady=is_steady(answer), time=moment)
+        keys, parts, labels, pairs, of_products = self._core.explain(x, steady=is_steady(answer), time=moment)
         values = self.learner.shaped(parts)
         named = dict(zip(feature_names(keys), values.tolist() if values.ndim == 1 else list(values), strict=True))
+        names = self._feature_names() if len(pairs) else []
+        for pair, part in zip(pairs.tolist(), self.learner.shaped(of_products), strict=True):
+            named[product_name(pair, names)] = part
         if answer == "live":
             named[PREVIOUS_LABELS] = named.get(PREVIOUS_LABELS, 0.0) + self.learner.shaped(labels[None])[0]
         return named
+
+    def report(self) -> AutoReport:
+        """Which experts have the most weight now: see `AutoLearner.report`. Products have the names of their features."""
+        return self.learner.report(self._feature_names())
+
+    def _feature_names(self) -> list[str]:
+        """The names of features by index; none if they are hashed."""
+        return feature_names(self._names().listed())
 
     def freeze(self, *, mirrored: bool = False) -> EventLearner:
         """The steady answer as a plain linear model of dictionaries: see `AutoLearner.freeze`.

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,21 +45,31 @@ class AutoReport:
     """The kind of loss in the history."""
     size: float
     """The mean number of features of an event, each scaled."""
+    products: dict[str, float] = field(default_factory=dict)
+    """The products of two features that are used, by name, and how much each moves predictions; the largest come first."""
     in_seconds: bool = False
     """Whether the times of events are known to be in seconds."""
 
     @classmethod
-    def of(cls, core: _core.Experts, task: str) -> "AutoReport":
+    def of(cls, core: _core.Experts, task: str, names: Sequence[str] = ()) -> "AutoReport":
         """The report of these experts."""
         weights = core.weights()
         experts = {expert.name: float(weight) for expert, weight in zip(EXPERTS, weights, strict=True)}
         steady = dict(zip(MEMBERS, core.steady_weights().tolist(), strict=True))
         unit = "log loss" if task == "classes" else "squared error"
-        return cls(experts, by_group(weights), steady, core.history(), unit, core.mean_norm)
+        pairs, sizes = core.products()
+        share = sum(weights[k] for k, expert in enumerate(EXPERTS) if expert.kind == "with_products")
+        moves = {
+            product_name(pair, names): share * size for pair, size in zip(pairs.tolist(), sizes.tolist(), strict=True)
+        }
+        return cls(experts, by_group(weights), steady, core.history(), unit, core.mean_norm, moves)
 
     def __str__(self) -> str:
         live, steady = "while labels come in, now", "without labels"
-        return "\n".join([*self._sentences(), "", *_table(live, self.experts), "", *_table(steady, self.steady)])
+        products = ["", *_products_table(self.products)] if self.products else []
+        return "\n".join(
+            [*self._sentences(), "", *_table(live, self.experts), "", *_table(steady, self.steady), *products]
+        )
 
     def in_words(self) -> str:
         """The sentences alone."""
@@ -76,7 +86,7 @@ class AutoReport:
             }
             for row in self.history
         ]
-        about = {"experts": self.experts, "groups": self.groups, "steady": self.steady}
+        about = {"experts": self.experts, "groups": self.groups, "steady": self.steady, "products": self.products}
         return json.dumps({**about, "loss": self.unit, "history": records})
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -119,7 +129,7 @@ class AutoReport:
     def _sentences(self) -> list[str]:
         if not len(self.history):
             return ["There are too few events to say anything yet."]
-        return [self._live(), *self._changes(), self._steady()]
+        return [self._live(), *self._products(), *self._changes(), self._steady()]
 
     def _live(self) -> str:
         groups = by_group(list(self.lately().values()))
@@ -149,6 +159,11 @@ class AutoReport:
         remembered = "the last event" if count == 1 else f"the last {count:,} events"
         return f" Those with a short memory remember about {remembered}{span}."
 
+    def _products(self) -> list[str]:
+        share = by_group(list(self.lately().values()))["products of features"]
+        largest = [name for name, size in self.products.items() if size > 0.0][:MOST_PRODUCTS]
+        return [f"The products that matter most are {_listed(largest)}."] if share > 0.1 and largest else []
+
     def _events(self, expert: _core.Expert) -> float | None:
         return self.size * expert.per_feature if expert.per_feature is not None else expert.events
 
@@ -176,15 +191,33 @@ MOVED = 0.4
 HOW = {
     "recent events": "from recent events",
     "everything, by feature": "by AdaGrad",
-    "everything, by curvature": "by diagonal Newton steps",
+    "everything, by curvature": "by Newton steps",
 }
 """How members of the steady answer have learned. None of them uses only the previous labels."""
 WORDS = {
     "recent events": "experts that learn recent events",
     "everything, by feature": "experts that learn all events by AdaGrad",
-    "everything, by curvature": "experts that learn all events by diagonal Newton steps",
+    "everything, by curvature": "experts that learn all events by Newton steps",
     "labels alone": "experts that know the previous labels alone",
+    "products of features": "experts that use products of features",
 }
+
+
+MOST_PRODUCTS = 3  # in a sentence
+
+
+def product_name(pair: Sequence[int], names: Sequence[str]) -> str:
+    """The name of a product of two features, whose names these are.
+
+    >>> product_name([0, 1], ["hour", "temp"]), product_name([3, 3], [])
+    ('hour × temp', 'x3²')
+    """
+    first, second = (names[j] if j < len(names) else f"x{j}" for j in pair)
+    return f"{first}²" if first == second else f"{first} × {second}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def by_group(weights: Sequence[float] | Array) -> dict[str, float]:
@@ -199,6 +232,15 @@ def _table(title: str, weights: dict[str, float]) -> list[str]:
     width = max(len(name) for name in (*MEMBERS, *(expert.name for expert in EXPERTS)))
     ranked = sorted(weights.items(), key=lambda each: -each[1])
     return [f"weights {title}:", *(f"  {name:{width}}  {weight:6.1%}" for name, weight in ranked if weight >= SHOWN)]
+
+
+def _products_table(products: dict[str, float]) -> list[str]:
+    shown = list(products.items())[:MOST_BARS]
+    width = max(len(name) for name, _ in shown)
+    return [
+        "products of features, by how much they move predictions:",
+        *(f"  {name:{width}}  {size:.3g}" for name, size in shown),
+    ]
 
 
 SHOWN = 0.0005  # smaller weights would be shown as 0.0 %
@@ -223,13 +265,14 @@ def _duration(seconds: float) -> str:
 
 # The picture
 
-COLOURS = dict(zip(GROUPS, ("#D55E00", "#56B4E9", "#0072B2", "#999999"), strict=True))
+COLOURS = dict(zip(GROUPS, ("#D55E00", "#56B4E9", "#0072B2", "#999999", "#009E73"), strict=True))
 OF_EXPERTS = {expert.name: COLOURS[expert.group] for expert in EXPERTS}
 LABELS = {
     "recent events": "recent events",
     "everything, by feature": "all events (AdaGrad)",
-    "everything, by curvature": "all events (diagonal Newton)",
+    "everything, by curvature": "all events (Newton)",
     "labels alone": "previous labels alone",
+    "products of features": "products of features",
 }
 MOST_BARS = 8
 

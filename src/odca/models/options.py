@@ -10,6 +10,7 @@ from odca.errors import InputError, Remedy
 from odca.learner_options import can_choose, default_rho
 from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
+from odca.validation.numbers import whole
 from odca.windows import Automatic, Window, as_window
 
 Task: TypeAlias = Literal["classes", "numbers"]
@@ -17,7 +18,11 @@ Label: TypeAlias = float | str
 Memory: TypeAlias = Literal["events", "time"]
 Answer: TypeAlias = Literal["live", "steady"]
 """Which prediction is wanted: "live" while labels keep coming in, "steady" while none do."""
+Products: TypeAlias = Literal["auto", False] | int
+"""How many products of two features an automatic model may use: "auto" is up to 64 where they can help, False none."""
 OrAuto: TypeAlias = float | Literal["auto"]
+
+MOST_PRODUCTS = 2080  # all pairs of 64 features
 
 OF_ESTIMATORS = (
     "loss",
@@ -49,6 +54,7 @@ class ModelOptions:
     classes: all classes, if they are known in advance.
     auto: None for one linear model. "events" or "time" for an automatic model (`AutoLearner`), whose memories are measured in
         events or in time; it ignores loss, penalty, rho, window and so on.
+    products: of an automatic model, how many products of two features are used.
     """
 
     task: Task | None = None
@@ -63,6 +69,7 @@ class ModelOptions:
     scale: bool | Literal["auto"] = "auto"
     classes: tuple[Label, ...] = ()
     auto: Memory | None = None
+    products: Products = "auto"
 
     @classmethod
     def of(cls, owner: object, **others: Any) -> "ModelOptions":
@@ -120,6 +127,7 @@ class ModelOptions:
         """Raise ValueError for options that no model can have, such as those in a damaged file."""
         if self.task not in get_args(Task) or self.auto not in (None, *get_args(Memory)):
             raise ValueError(f"its task is {self.task!r}, and automatic by {self.auto!r}.")
+        most_products(self.products)
         if not all(type(each) in {float, str} for each in self.classes) or len({*self.classes}) < len(self.classes):
             raise ValueError("its classes are not distinct numbers or texts.")
         if (self.task == "classes") != (len(self.classes) >= 2):
@@ -138,6 +146,17 @@ def is_steady(answer: Answer) -> bool:
     if answer not in get_args(Answer):
         raise ValueError(f"answer must be 'live' or 'steady'; got {answer!r}.")
     return answer == "steady"
+
+
+def most_products(products: Products) -> int:
+    """The number of products for the core, where -1 is "auto". ValueError if `products` is none of the possible values."""
+    if products == "auto":
+        return -1
+    if products is False:
+        return 0
+    if isinstance(products, bool) or not hasattr(products, "__index__"):
+        raise ValueError(f"products must be 'auto', False, or the largest number of products; got {products!r}.")
+    return whole(products, "products", least=0, most=MOST_PRODUCTS)
 
 
 def default_loss(task: Task) -> LogLoss | SquaredError:

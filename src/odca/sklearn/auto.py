@@ -15,7 +15,7 @@ from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.classifier import RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
-from odca.models.options import Answer
+from odca.models.options import Answer, Products, most_products
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.sklearn.base import Estimator, require_sound_csr
 from odca.sklearn.classifier import ODCAClassifier
@@ -29,7 +29,14 @@ class AutoEstimator(Estimator):
 
     _model: ExpertClassifier | ExpertRegressor
 
-    def __init__(self, *, shuffle: bool = True, random_state: Any = None, new_features: str = "error") -> None:
+    def __init__(
+        self,
+        *,
+        products: Products = "auto",
+        shuffle: bool = True,
+        random_state: Any = None,
+        new_features: str = "error",
+    ) -> None:
         self._store(locals())
 
     @property
@@ -41,7 +48,7 @@ class AutoEstimator(Estimator):
     def report(self) -> AutoReport:
         """Which experts have the most weight now: str(report) in words, as_json(), plot()."""
         check_is_fitted(self)
-        report: AutoReport = self.learner_.report()
+        report: AutoReport = self.learner_.report(list(getattr(self, "feature_names_in_", ())))
         return report
 
     def _in_order(self, X: Any, y: Any, sample_weight: Any, time: Any) -> tuple[Any, Any, Array | None, Any]:
@@ -78,6 +85,7 @@ class AutoEstimator(Estimator):
 
     def _check_options(self) -> None:
         """ValueError for an option that cannot be used."""
+        most_products(self.products)
 
     # Files
 
@@ -103,6 +111,7 @@ class AutoEstimator(Estimator):
 class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: ignore[misc]
     """A classifier for streams with nothing to tune: experts with many strengths and memories learn side by side and are mixed.
 
+    products: how many products of two features are used, "auto", False or a number, as for `AutoLearner`.
     shuffle, random_state: the order in which `fit` visits the rows, each once. `partial_fit` takes them as they come.
     class_weight: a dictionary of weights by class.
     new_features: "error" refuses X with other columns, as scikit-learn requires; "learn" accepts wider X, and matches the columns of
@@ -120,6 +129,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
     def __init__(
         self,
         *,
+        products: Products = "auto",
         class_weight: dict[Any, float] | None = None,
         shuffle: bool = True,
         random_state: Any = None,
@@ -210,11 +220,16 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
             return ODCAClassifier.around(self._model.freeze(spare=True), self, class_weight=self.class_weight)
 
     def _check_options(self) -> None:
+        super()._check_options()
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             raise ValueError(f"class_weight must be a dictionary or None; got {self.class_weight!r}.")
 
     def _learn(self, X: Any, y: npt.NDArray[Any], declared: Any, weight: Array | None, time: Any) -> None:
-        model = self._model if "_model" in self.__dict__ else ExpertClassifier(AutoLearner("classes"), ())
+        model = (
+            self._model
+            if "_model" in self.__dict__
+            else ExpertClassifier(AutoLearner("classes", products=self.products), ())
+        )
         labels = encode(y, model.classes, declared, sort_two=False)
         self._note_dtype(y, declared)
         self._check_options()
@@ -307,7 +322,11 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
         return regressor
 
     def _learn(self, X: Any, y: Array, weight: Array | None, time: Any) -> None:
-        model = self._model if "_model" in self.__dict__ else ExpertRegressor(AutoLearner("numbers"))
+        model = (
+            self._model
+            if "_model" in self.__dict__
+            else ExpertRegressor(AutoLearner("numbers", products=self.products))
+        )
         model.learn(X, y[:, None], sample_weight=weight, time=time)
         self._model = model
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.errors import InputError, Remedy
+from odca.features.spec import feature_name
 from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
@@ -85,7 +86,7 @@ class StreamModel(WithIntervals, TakesTurns):
         learner: Learner | AutoLearner
         if resolved.auto is not None:
             assert resolved.task is not None
-            learner = AutoLearner(resolved.task, classes=max(len(resolved.classes), 2))
+            learner = AutoLearner(resolved.task, classes=max(len(resolved.classes), 2), products=resolved.products)
         else:
             classes = resolved.task == "classes"
             lanes = LinearClassifier.lanes(resolved.classes, spare=_has_spare(resolved.classes)) if classes else 1
@@ -126,7 +127,7 @@ class StreamModel(WithIntervals, TakesTurns):
         """Which memories and experts of an automatic model have the most weight."""
         if not isinstance(self.learner, AutoLearner):
             raise ValueError("only an automatic model has a report.")  # noqa: TRY004 - the model's fault, not the type's
-        return replace(self.learner.report(), in_seconds=True)
+        return replace(self.learner.report([feature_name(key) for key in self.names]), in_seconds=True)
 
     def freeze(self) -> Self:
         """The steady answer of an automatic model as one linear model, whose file is small. See `AutoLearner.freeze`."""

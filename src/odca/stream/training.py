@@ -20,7 +20,7 @@ from odca.errors import InputError, Remedy
 from odca.features.spec import FeatureOptions, Features
 from odca.losses import as_loss
 from odca.metrics import ProgressRow
-from odca.models.options import Label, Memory, ModelOptions, OrAuto, Task
+from odca.models.options import Label, Memory, ModelOptions, OrAuto, Products, Task, most_products
 from odca.penalties import Penalty, as_penalty
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel, Told
@@ -236,6 +236,7 @@ def train(
     classes: Sequence[Label] = (),
     auto: bool = False,
     memory: Memory | None = None,
+    products: Products = "auto",
     loss: Any = None,
     penalty: Penalty | str | None = None,
     rho: OrAuto | None = None,
@@ -262,6 +263,7 @@ def train(
         on_error="skip", a warning says how many lines were left out.
     task, classes: what is predicted, "classes" or "numbers"; and all classes, if they are known.
     auto, memory: insist on the automatic mode; whether its memories count in "events" or in "time".
+    products: how many products of two features the automatic mode uses: "auto", False or a number, as for `AutoLearner`.
     loss, penalty, rho, window, smoothing, prior_strength, intercept, scale: of the linear model, by name or as objects.
     initial: a model, or its file, that goes on learning with its own options. A model is changed itself.
     checkpoint, every, resume: the file that the state of the training is saved to, how often ("30s", "5m", "1h", or a number of
@@ -280,6 +282,7 @@ def train(
     True
     """
     labels = tuple(each if isinstance(each, str) else float(each) for each in classes)
+    most_products(products)  # raises an error if it is none of these
     of_model = {"task": task, "classes": labels, "auto": auto, "memory": memory, **features}
     plain = {
         "loss": loss, "penalty": penalty, "rho": rho, "window": window, "smoothing": smoothing,
@@ -292,7 +295,13 @@ def train(
     }  # fmt: skip
     saving = None
     if checkpoint is not None:
-        request = {**reading, **of_model, **given, "data": [os.fspath(each) for each in _each(data)]}
+        request = {
+            **reading,
+            **of_model,
+            **given,
+            **({} if products == "auto" else {"products": products}),
+            "data": [os.fspath(each) for each in _each(data)],
+        }
         saving = Saving(checkpoint, request, _interval(every))
     elif resume:
         raise ValueError("resume=True needs a checkpoint, the file to resume from.")
@@ -300,7 +309,8 @@ def train(
     found = Checkpoint.find(saving.path, saving.request) if saving is not None and resume else None
     notes: list[InputError] = []
     if found is not None or initial is not None:
-        if found is None and (set_here := [name for name, value in {**of_model, **given}.items() if value]):
+        chosen = {**of_model, **given, "products": products != "auto"}
+        if found is None and (set_here := [name for name, value in chosen.items() if value]):
             raise ValueError(f"{set_here[0]} is fixed by the initial model. Leave it out.")
         model = _initial(initial) if found is None else found.model
         start = None if found is None else found.position
@@ -309,7 +319,7 @@ def train(
         if stream.absent:
             notes.append(InputError(f"these data lack columns of the model's: {listed(stream.absent)}."))
     else:
-        options = _model_options(task=task, classes=labels, auto=auto, memory=memory, given=given)
+        options = _model_options(task=task, classes=labels, auto=auto, memory=memory, products=products, given=given)
         stream = open_stream(data, threads=threads, features=Features(**features), **reading)  # type: ignore[arg-type] # checked there
         model, notes = begin(options, stream, on_error=on_error, insists=auto)
     bad_before = 0 if found is None else found.bad_lines
@@ -327,17 +337,24 @@ def train(
 
 
 def _model_options(
-    *, task: Task | None, classes: tuple[Label, ...], auto: bool, memory: Memory | None, given: dict[str, Any]
+    *,
+    task: Task | None,
+    classes: tuple[Label, ...],
+    auto: bool,
+    memory: Memory | None,
+    products: Products,
+    given: dict[str, Any],
 ) -> ModelOptions:
-    if given and (auto or memory is not None):
-        which = "auto" if auto else "memory"
+    if given and (auto or memory is not None or products != "auto"):
+        which = "auto" if auto else "memory" if memory is not None else "products"
         raise ValueError(
             f"{which} is for the automatic mode, which chooses everything itself, but {', '.join(given)} was given. "
             "Leave out one of the two."
         )
     named: dict[str, Callable[[Any], Any]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
     chosen = {name: named[name](value) if name in named else value for name, value in given.items()}
-    return ModelOptions(auto=None if given else memory or "events", task=task, classes=classes, **chosen)
+    mode = None if given else memory or "events"
+    return ModelOptions(auto=mode, products=products, task=task, classes=classes, **chosen)
 
 
 def _initial(model: "StreamModel | str | os.PathLike[str] | None") -> StreamModel:

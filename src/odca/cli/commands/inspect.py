@@ -29,6 +29,7 @@ examples:
   odca inspect today.safetensors --since yesterday.safetensors
 """
 MOST_COLUMNS = 30
+MOST_PRODUCTS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +113,11 @@ def _automatic_facts(model: Any, report: "AutoReport", path: str) -> dict[str, l
     for title, weights in titles.items():
         ranked = sorted(weights.items(), key=lambda each: -each[1])
         sections[title] = [Fact(name, share, formatting.percent) for name, share in ranked]
+    if report.products:
+        largest = list(report.products.items())[:MOST_PRODUCTS]
+        sections["products of features, by how much they move predictions"] = [
+            Fact(name, size, "{:.3g}".format) for name, size in largest
+        ]
     return sections
 
 

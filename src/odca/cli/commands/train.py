@@ -38,7 +38,7 @@ from odca.cli.views.reading import show_reading
 if TYPE_CHECKING:
     from odca.errors import InputError
     from odca.metrics import ProgressRow
-    from odca.models.options import Label, ModelOptions
+    from odca.models.options import Label, ModelOptions, Products
     from odca.stream import Position, Stream
     from odca.stream.model import StreamModel
     from odca.stream.training import Saving
@@ -120,6 +120,12 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         "--memory",
         choices=("events", "time"),
         help="in automatic mode: measure memories in events or in event time (default: events)",
+    )
+    parser.add_argument(
+        "--products",
+        type=_products,
+        metavar="auto|none|N",
+        help="in automatic mode: use up to N products of two features that the stream chooses (default: auto, up to 64)",
     )
     add_learning_options(parser)
     add_feature_options(parser)
@@ -331,13 +337,19 @@ def _problem(arguments: argparse.Namespace) -> "ModelOptions":
     from odca.models.options import ModelOptions  # noqa: PLC0415 - after parsing
 
     chosen, plain = learning_options(arguments), _why_plain(arguments)
-    if plain and (arguments.auto or arguments.memory is not None):
-        option = "--auto" if arguments.auto else "--memory"
+    of_auto = {
+        "--auto": arguments.auto,
+        "--memory": arguments.memory is not None,
+        "--products": arguments.products is not None,
+    }
+    if plain and any(of_auto.values()):
+        option = next(name for name, given in of_auto.items() if given)
         raise argparse.ArgumentTypeError(
             f"argument {option}: is for the automatic mode, which chooses everything itself, but {plain}. Leave out one of the two"
         )
     return ModelOptions(
         auto=None if plain else arguments.memory or "events",
+        products="auto" if arguments.products is None else arguments.products,
         task=arguments.task,
         loss=chosen.loss,
         penalty=chosen.penalty,
@@ -359,6 +371,16 @@ def _why_plain(arguments: argparse.Namespace) -> str:
 
 def _mode_of(model: "StreamModel", why: str) -> str:
     return f"{'one linear model' if model.options.auto is None else 'automatic'}, {why}"
+
+
+def _products(text: str) -> "Products":
+    from odca.models.options import MOST_PRODUCTS  # noqa: PLC0415 - after parsing
+
+    if text in {"auto", "none"}:
+        return "auto" if text == "auto" else False
+    if not text.isdecimal() or int(text) > MOST_PRODUCTS:
+        raise argparse.ArgumentTypeError(f"must be auto, none, or a number up to {MOST_PRODUCTS}; got {text!r}")
+    return int(text)
 
 
 def _class_list(text: str) -> str:
