@@ -182,7 +182,7 @@ def test_class_weights_act_as_sample_weights() -> None:
     by_class = AutoClassifier(class_weight={"wet": 3.0}).partial_fit(X, y)
     by_event = AutoClassifier().partial_fit(X, y, sample_weight=np.where(y == "wet", 3.0, 1.0))
     assert same(by_class.learner_, by_event.learner_)
-    with pytest.raises(TypeError, match="class_weight must be a dictionary"):
+    with pytest.raises(ValueError, match="class_weight must be a dictionary"):
         AutoClassifier(class_weight="balanced").fit(X, y)
 
 
