@@ -1,7 +1,8 @@
-// Progressive validation of classes: the sums; odca.metrics says what they mean.
+// Progressive validation: the sums of classes, rises of the loss, the curve of a stream; odca.metrics says what they mean.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind/arrays.hpp"
 #include "bind/topics.hpp"
@@ -85,9 +86,79 @@ void bind_vector(nb::class_<ClassTally>& tally, const char* name) {
       nb::for_getter(nb::rv_policy::automatic));  // a copy, which nobody else owns
 }
 
+// A detector that has seen these losses too.
+RiseDetector after(const RiseDetector& self, const Vector<double>& loss, const Vector<double>& weight) {
+  if (loss.shape(0) != weight.shape(0)) throw InputError("there must be as many losses as weights");
+  RiseDetector later = self;
+  for (std::size_t k = 0; k < loss.shape(0); ++k) later.add(loss.data()[k], weight.data()[k]);
+  return later;
+}
+
+RiseDetector joined(const RiseDetector& self, const RiseDetector& other) {
+  RiseDetector both = self;
+  both.append(other);
+  return both;
+}
+
+// (event, since, before, after) of each alarm.
+std::vector<std::tuple<std::int64_t, std::int64_t, double, double>> alarms(const RiseDetector& self) {
+  std::vector<std::tuple<std::int64_t, std::int64_t, double, double>> found;
+  for (const auto& each : self.alarms()) found.emplace_back(each.event, each.since, each.before, each.after);
+  return found;
+}
+
+void bind_drift(nb::module_& m) {
+  nb::class_<RiseDetector>(m, "RiseDetector")
+      .def(nb::init<>())
+      .def_static(
+          "restored", [](const Vector<double>& state) { return RiseDetector::restored(to_vector(state)); },
+          nb::arg("state"))
+      .def_static(
+          "beginning_at",
+          [](std::int64_t events) {
+            RiseDetector self;
+            self.skip(events);
+            return self;
+          },
+          nb::arg("events"))
+      .def("after", &after, nb::arg("loss"), nb::arg("weight"))
+      .def("joined", &joined, nb::arg("other"))
+      .def("state", [](const RiseDetector& self) { return to_numpy(self.state()); })
+      .def_prop_ro("events", &RiseDetector::events)
+      .def_prop_ro("count", &RiseDetector::count)
+      .def_prop_ro("alarms", &alarms);
+  nb::class_<Curve>(m, "Curve")
+      .def(nb::init<std::size_t>(), nb::arg("width"))
+      .def_static(
+          "restored",
+          [](std::size_t width, const Vector<double>& points, std::int64_t every) {
+            Curve curve(width);
+            curve.restore({points.data(), points.shape(0)}, every);
+            return curve;
+          },
+          nb::arg("width"), nb::arg("points"), nb::arg("every"))
+      .def(
+          "after",
+          [](const Curve& self, const Matrix2& sums) {
+            if (sums.shape(1) != self.width()) throw InputError("these are not the sums of the curve");
+            Curve later = self;
+            for (std::size_t k = 0; k < sums.shape(0); ++k) {
+              const std::span row(sums.data() + k * self.width(), self.width());
+              if (later.is_due(static_cast<std::int64_t>(row[0]))) later.push(row);
+            }
+            return later;
+          },
+          nb::arg("sums"))
+      .def_prop_ro("every", &Curve::every)
+      .def_prop_ro(
+          "points", [](const Curve& self) { return to_numpy(self.points()); },
+          nb::for_getter(nb::rv_policy::automatic));
+}
+
 }  // namespace
 
 void bind_metrics(nb::module_& m) {
+  bind_drift(m);
   nb::class_<ClassTally> tally(m, "ClassTally");
   tally.def(nb::init<>())
       .def("add", &add, nb::arg("label"), nb::arg("chosen"), nb::arg("loss"), nb::arg("weight"),
@@ -102,6 +173,12 @@ void bind_metrics(nb::module_& m) {
       .def_rw("majority", &ClassTally::majority)
       .def_rw("surprise", &ClassTally::surprise)
       .def_rw("informed", &ClassTally::informed)
+      .def_prop_rw(
+          "rises", [](const ClassTally& self) { return self.rises; },
+          [](ClassTally& self, const RiseDetector& rises) { self.rises = rises; })
+      .def_prop_rw(
+          "curve", [](const ClassTally& self) { return self.curve; },
+          [](ClassTally& self, const Curve& curve) { self.curve = curve; })
       .def_rw("last", &ClassTally::last)
       .def_rw("leader", &ClassTally::leader);
   bind_vector<&ClassTally::class_weight, false>(tally, "class_weight");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "odca/math/functions.hpp"
+#include "odca/metrics/curve.hpp"
+#include "odca/metrics/rise_detector.hpp"
 
 namespace odca {
 
@@ -42,26 +45,14 @@ struct ClassTally {
   std::vector<double> class_weight;
   std::vector<double> rank_weight = std::vector<double>(2 * 2 * ranks);  // by class (of two) and bin of the margin
   std::vector<double> gaps = std::vector<double>(2 * bins);  // stated - observed: of the second class, of the chosen
+  RiseDetector rises;
+  Curve curve{6};  // of the first sums above, in their order, without the surprise
 
   void add(const Event& event) {
-    const double c = event.weight, hit = event.chosen == event.label ? 1.0 : 0.0;
-    ++events;
-    weight += c;
-    loss += c * event.loss;
-    hits += c * hit;
-    if (event.label >= static_cast<std::int32_t>(class_weight.size())) meet(event.label);
-    compare_to_baselines(event.label, c);
-    const bool two = class_weight.size() <= 2;
-    if (two && event.margin) rank_weight[2 * ranks * event.label + rank_of(*event.margin)] += c;
-    if (!event.probability) return;
-    if (two) {
-      const double second = event.stated(1);
-      gaps[bin_of(second)] += c * (second - event.label);
-    }
-    const double of_chosen = event.stated(event.chosen);
-    gaps[bins + bin_of(of_chosen)] += c * (of_chosen - hit);
-    surprise += c * -log(std::max(event.stated(event.label), std::numeric_limits<double>::epsilon()));
-    informed += c;
+    count(event);
+    rises.add(event.loss, event.weight);
+    if (curve.is_due(events))
+      curve.push(std::array{static_cast<double>(events), weight, loss, hits, no_change, majority});
   }
 
   // The same for two classes, given the margin of the second one against the first: the predicted class, the loss and (unless it is
@@ -91,6 +82,27 @@ struct ClassTally {
   }
 
  private:
+  void count(const Event& event) {
+    const double c = event.weight, hit = event.chosen == event.label ? 1.0 : 0.0;
+    ++events;
+    weight += c;
+    loss += c * event.loss;
+    hits += c * hit;
+    if (event.label >= static_cast<std::int32_t>(class_weight.size())) meet(event.label);
+    compare_to_baselines(event.label, c);
+    const bool two = class_weight.size() <= 2;
+    if (two && event.margin) rank_weight[2 * ranks * event.label + rank_of(*event.margin)] += c;
+    if (!event.probability) return;
+    if (two) {
+      const double second = event.stated(1);
+      gaps[bin_of(second)] += c * (second - event.label);
+    }
+    const double of_chosen = event.stated(event.chosen);
+    gaps[bins + bin_of(of_chosen)] += c * (of_chosen - hit);
+    surprise += c * -log(std::max(event.stated(event.label), std::numeric_limits<double>::epsilon()));
+    informed += c;
+  }
+
   static int bin_of(double probability) { return std::min(static_cast<int>(probability * bins), bins - 1); }
 
   void meet(std::int32_t label) {

@@ -11,6 +11,7 @@ A signal handler that raises an exception leaves the scores of the call before, 
 
     VW's table    `add` returns a `ProgressRow` for each of the event counts 1, 2, 4, 8, ... within the block; with every=N for
                   each multiple of N.
+    drift         when the loss rose, and how much (docs/drift.md); curve() and plot() show the scores over the stream.
     AUC           from two histograms of the margin z, with 8,192 bins by its sign and the leading bits of |z| + 2^-16. Two
                   margins that differ by less than 0.8 % may count as a tie, and so may margins beyond ±65,536.
     ECE           over 15 equal bins, as in `calibration.expected_calibration_error`: of P(second class) for two classes,
@@ -20,7 +21,8 @@ A signal handler that raises an exception leaves the scores of the call before, 
 
 from odca.metrics.additions import Addition, add_all
 from odca.metrics.class_metrics import ClassMetrics, Codes
+from odca.metrics.drift import Drift, Rise
 from odca.metrics.number_metrics import NumberMetrics
 from odca.metrics.progress_table import ProgressRow
 
-__all__ = ["Addition", "ClassMetrics", "Codes", "NumberMetrics", "ProgressRow", "add_all"]
+__all__ = ["Addition", "ClassMetrics", "Codes", "Drift", "NumberMetrics", "ProgressRow", "Rise", "add_all"]

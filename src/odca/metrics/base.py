@@ -2,11 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from odca.metrics.curve_picture import picture
+from odca.metrics.drift import Drift, Rise, Watch
 from odca.metrics.progress_table import ProgressTable
 from odca.validation.arrays import Array
 
@@ -18,6 +21,8 @@ class Metrics(ABC):
 
     SCORES: ClassVar[tuple[str, ...]]
     """The names of the scores, each a property."""
+    CURVE: ClassVar[tuple[str, ...]]
+    """The names of the columns of `curve`."""
 
     def __init__(self, every: int | None) -> None:
         self._table = ProgressTable(every)
@@ -39,6 +44,41 @@ class Metrics(ABC):
     @abstractmethod
     def baselines(self) -> dict[str, dict[str, float]]:
         """The scores of baselines that use no features, on the same events."""
+
+    @property
+    @abstractmethod
+    def watch(self) -> Watch:
+        """The detector of rises of the loss, and the curve."""
+
+    @property
+    @abstractmethod
+    def _sums(self) -> list[float]:
+        """The sums of this moment, that the curve is made of."""
+
+    @property
+    def drift(self) -> Drift:
+        """What has changed in the stream: when the loss rose, and how much. See docs/drift.md."""
+        rises = self.watch.rises
+        return Drift(tuple(Rise(*each) for each in rises.alarms), rises.count)
+
+    def curve(self) -> dict[str, Array]:
+        """The scores over the stream, beside the baselines: means over up to 128 consecutive parts of it.
+
+        "events" is the number of events up to the end of each part.
+        """
+        return dict(zip(self.CURVE, self.watch.means(self._sums).T, strict=True))
+
+    def plot(
+        self, path: str | Path | None = None, *, baselines: Mapping[str, Mapping[str, float]] | None = None
+    ) -> Any:
+        """The curve with the rises of the loss, as a figure of matplotlib; saved to `path` if it is given.
+
+        baselines: whose scores over the whole stream are drawn as lines if they have no curve; those of `baselines()` if not given.
+        """
+        figure = picture(self.curve(), self.drift, self.baselines() if baselines is None else baselines)
+        if path is not None:
+            figure.savefig(path, dpi=110)
+        return figure
 
     def show_every(self, events: int | None) -> None:
         """From now on, return a row every `events` events; None: at events 1, 2, 4, 8, ..."""

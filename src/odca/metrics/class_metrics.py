@@ -11,6 +11,7 @@ import numpy.typing as npt
 from odca import _core
 from odca.metrics.additions import Addition, add_all
 from odca.metrics.base import Arrays, Metrics, as_weights, check_lengths, from_file
+from odca.metrics.drift import Watch
 from odca.metrics.hindsight import Value, least, mean_of
 from odca.metrics.progress_table import ProgressRow, ratio
 from odca.metrics.running_sums import Progress
@@ -30,6 +31,7 @@ class ClassMetrics(Metrics):
     """
 
     SCORES = ("loss", "accuracy", "auc", "log_loss", "calibration_error")
+    CURVE = ("events", "weight", "loss", "accuracy", "no_change_accuracy", "majority_accuracy")
 
     def __init__(self, *, every: int | None = None) -> None:
         super().__init__(every)
@@ -118,6 +120,21 @@ class ClassMetrics(Metrics):
         return self._tally.weight
 
     @property
+    def watch(self) -> Watch:
+        """The detector of rises of the loss, and the curve."""
+        watch = Watch(len(self.CURVE))
+        watch.rises, watch.curve = self._tally.rises, self._tally.curve
+        return watch
+
+    def _set_watch(self, watch: Watch) -> None:
+        self._tally.rises, self._tally.curve = watch.rises, watch.curve
+
+    @property
+    def _sums(self) -> list[float]:
+        tally = self._tally
+        return [float(tally.events), tally.weight, tally.loss, tally.hits, tally.no_change, tally.majority]
+
+    @property
     def n_classes(self) -> int:
         """The number of classes so far: the largest code plus one."""
         return len(self._tally.class_weight)
@@ -199,6 +216,7 @@ class ClassMetrics(Metrics):
             both.rank_weight = mine.rank_weight + (theirs.rank_weight[::-1] if swapped else theirs.rank_weight)
             gaps[0] += -their_gaps[0][::-1] if swapped else their_gaps[0]
         both.gaps = gaps.ravel()
+        merged._set_watch(self.watch.merge(other.watch, self._sums, other.events))
         return merged
 
     def __repr__(self) -> str:
@@ -220,6 +238,7 @@ class ClassMetrics(Metrics):
             "gaps": tally.gaps.reshape(2, -1),
             "rank_places": occupied.astype(np.int32),
             "rank_weights": ranks[occupied],
+            **self.watch.as_arrays(),
         }
 
     def __getstate__(self) -> tuple[int | None, Arrays]:
@@ -234,6 +253,7 @@ class ClassMetrics(Metrics):
         tally = metrics._tally
         tally.events, tally.weight, tally.loss, tally.hits = astuple(progress)
         metrics._table.begin_at(tally.events, tally.weight, tally.loss)
+        metrics._set_watch(Watch.from_arrays({}, len(metrics.CURVE), tally.events))
         return metrics
 
     def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "ClassMetrics":
@@ -261,6 +281,7 @@ class ClassMetrics(Metrics):
         tally.last, tally.leader = int(last), int(leader)
         ranks[places] = weights
         tally.rank_weight = ranks
+        self._set_watch(Watch.from_arrays(arrays, len(self.CURVE), tally.events))
         return self
 
 

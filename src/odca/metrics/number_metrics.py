@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from odca.metrics.additions import Addition, add_all
 from odca.metrics.base import Arrays, Metrics, as_weights, check_lengths, from_file
+from odca.metrics.drift import Watch
 from odca.metrics.hindsight import LabelSummary, Value
 from odca.metrics.progress_table import ProgressRow, ratio
 from odca.metrics.running_sums import Progress, running_sum
@@ -24,6 +25,7 @@ class NumberMetrics(Metrics):
     """
 
     SCORES = ("loss", "mae", "rmse", "r2")
+    CURVE = ("events", "weight", "loss", "mae", "no_change_mae", "no_change_loss", "mean_mae", "mean_loss")
 
     def __init__(
         self, value: Value | None = None, *, margin_is_prediction: bool = True, every: int | None = None
@@ -38,6 +40,23 @@ class NumberMetrics(Metrics):
         self._spread = 0.0  # the sum of squares around the mean
         self._baselines = np.zeros((2, 2))  # absolute errors and losses: of no change, of the mean so far
         self._labels = LabelSummary()
+        self._seen = Watch(len(self.CURVE))
+
+    @property
+    def watch(self) -> Watch:
+        """The detector of rises of the loss, and the curve."""
+        return self._seen
+
+    @property
+    def _sums(self) -> list[float]:
+        progress = self._progress
+        return [
+            float(progress.events),
+            progress.weight,
+            progress.loss_sum,
+            progress.score_sum,
+            *self._baselines.ravel().tolist(),
+        ]
 
     def add(self, label: Array, *facts: Any, **more: Any) -> list[ProgressRow]:
         """Evaluate events, as `adding` describes them; return the rows that are due among them."""
@@ -51,15 +70,20 @@ class NumberMetrics(Metrics):
         *,
         weight: Array | None = None,
         features: npt.NDArray[Any] | None = None,
+        excess: Array | None = None,
     ) -> Addition:
-        """Events, to be added by `add_all` before any others. `features`: the number of features of each event, for the rows."""
+        """Events, to be added by `add_all` before any others.
+
+        features: the number of features of each event, for the rows. excess: the losses above the least possible ones, which must not be
+        negative, for the detector of rises; the losses themselves if not given.
+        """
         n = len(label)
         c = as_weights(weight, n)
-        check_lengths(n, prediction=prediction, loss=loss, features=features)
+        check_lengths(n, prediction=prediction, loss=loss, features=features, excess=excess)
         if not np.isfinite(label).all():
             raise ValueError("labels must be finite numbers.")
         later = self._copy()
-        sums = later._added(label, prediction, loss, c)  # noqa: SLF001 - of its own class
+        sums = later._added(label, prediction, loss, c, loss if excess is None else excess)  # noqa: SLF001 - of its own class
         commit = partial(object.__setattr__, self, "__dict__", later.__dict__)
         return Addition(commit, lambda _: self._table.within(sums, label, prediction, features))
 
@@ -72,23 +96,29 @@ class NumberMetrics(Metrics):
             self._baselines.copy(),
             self._labels.copy(),
         )
+        twin._seen = self._seen.copy()
         return twin
 
-    def _added(self, label: Array, prediction: Array, loss: Array, c: Array) -> tuple[int, Array, Array]:
+    def _added(self, label: Array, prediction: Array, loss: Array, c: Array, excess: Array) -> tuple[int, Array, Array]:
         """Add events; return what `ProgressTable.within` makes rows of."""
         begin, error = self._progress.events, label - prediction
         if len(label) and not begin:
             self._first = float(label[0])
-        weights, losses = self._progress.add(loss, np.abs(error), c)
+        weights, losses, errors = self._progress.add(loss, np.abs(error), c)
         if len(label):
             with np.errstate(over="ignore", invalid="ignore"):
                 self._squares = _last(running_sum(self._squares, c * error * error))
-                self._compare_to_baselines(label, c, weights)
+                of_baselines = self._compare_to_baselines(label, c, weights)
             self._labels.add(label, c)
+            events = np.arange(begin, begin + len(label) + 1, dtype=np.float64)
+            self._seen.add(excess, c, [each[1:] for each in (events, weights, losses, errors, *of_baselines)])
         return begin, weights, losses
 
-    def _compare_to_baselines(self, label: Array, c: Array, weights: Array) -> None:
-        """Add to the sums of the baselines no change and mean so far, and of the squares around the mean (Welford)."""
+    def _compare_to_baselines(self, label: Array, c: Array, weights: Array) -> list[Array]:
+        """Add to the sums of the baselines no change and mean so far, and of the squares around the mean (Welford).
+
+        Return the sums of the baselines before the first and after each event.
+        """
         moments = running_sum(self._moment, c * (label - self._first))
         matter = weights > 0.0
         means = np.where(matter, self._first + moments / np.where(matter, weights, 1.0), 0.0)
@@ -97,11 +127,15 @@ class NumberMetrics(Metrics):
         before = np.empty(len(label))
         before[0], before[1:] = self._last, label[:-1]
         self._last = float(label[-1])
+        running: list[Array] = []
         for sums, prediction in zip(self._baselines, (before, means[:-1]), strict=True):
-            sums[0] = _last(running_sum(sums[0], c * np.abs(label - prediction)))
+            costs = np.zeros(len(label))
             if self._baselines_have_loss and self._value is not None:
-                losses = np.asarray(self._value(prediction, label), np.float64)
-                sums[1] = _last(running_sum(sums[1], c * losses))
+                costs = c * np.asarray(self._value(prediction, label), np.float64)
+            both = [running_sum(sums[0], c * np.abs(label - prediction)), running_sum(sums[1], costs)]
+            sums[:] = [_last(each) for each in both]
+            running += both
+        return running
 
     # Results
 
@@ -161,6 +195,7 @@ class NumberMetrics(Metrics):
             sums = _joined(mine["sums"], self.weight, theirs["sums"], other.weight)
         sums[1] = (theirs if other.events else mine)["sums"][1]
         both["sums"] = sums
+        both |= self._seen.merge(other.watch, self._sums, other.events).as_arrays()
         return self.restored(both)
 
     def after(self, progress: Progress) -> "NumberMetrics":
@@ -169,6 +204,7 @@ class NumberMetrics(Metrics):
         metrics._progress = progress
         metrics._squares = metrics._spread = float("nan")
         metrics._table.begin_at(progress.events, progress.weight, progress.loss_sum)
+        metrics._seen = Watch.from_arrays({}, len(metrics.CURVE), progress.events)
         return metrics
 
     def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "NumberMetrics":
@@ -190,6 +226,7 @@ class NumberMetrics(Metrics):
             "last_row": self._table.last.copy(),
             "sums": np.array([self._first, self._last, self._squares, self._moment, self._spread]),
             **self._labels.as_arrays(),
+            **self._seen.as_arrays(),
         }
 
     @classmethod
@@ -211,6 +248,7 @@ class NumberMetrics(Metrics):
         if min(self._squares, self._spread) < 0.0:
             raise ValueError("its metrics are inconsistent.")
         self._labels = LabelSummary.from_arrays(arrays)
+        self._seen = Watch.from_arrays(arrays, len(cls.CURVE), self._progress.events)
         return self
 
 

@@ -24,17 +24,17 @@ class Progress:
         """The same sums, which change on their own."""
         return Progress(self.events, self.weight, self.loss_sum, self.score_sum)
 
-    def add(self, loss: Array, score: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    def add(self, loss: Array, score: Array, weight: Array | None = None) -> tuple[Array, Array, Array]:
         """Add events: the losses of their predictions, and their scores (correct or not, or the absolute error).
 
-        Return `weight` and `loss_sum` before the first and after each event.
+        Return `weight`, `loss_sum` and `score_sum` before the first and after each event.
         """
         c = np.ones(len(loss)) if weight is None else weight
         weights, losses = running_sum(self.weight, c), running_sum(self.loss_sum, c * loss)
+        scores = running_sum(self.score_sum, c * score)
         self.events += len(loss)
-        self.weight, self.loss_sum = float(weights[-1]), float(losses[-1])
-        self.score_sum = float(running_sum(self.score_sum, c * score)[-1])
-        return weights, losses
+        self.weight, self.loss_sum, self.score_sum = float(weights[-1]), float(losses[-1]), float(scores[-1])
+        return weights, losses, scores
 
     @property
     def loss(self) -> float:

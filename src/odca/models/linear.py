@@ -397,6 +397,10 @@ class LinearRegressor(Regressor):
         """The loss of each margin; nan if the user's loss has no value."""
         return losses_of(self.learner, margins, y)
 
+    def least_losses(self, y: Array) -> Array | float:
+        """That of Poisson loss is at the margin log y: it may be negative."""
+        return y - y * np.log(np.where(y > 0.0, y, 1.0)) if isinstance(self.learner.loss, Poisson) else 0.0
+
     def new_metrics(self) -> NumberMetrics:
         """Metrics for its predictions, with no events yet."""
         return NumberMetrics(

@@ -64,7 +64,13 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         self, metrics: NumberMetrics, margins: Array, y: Array, weight: Array | None, features: npt.NDArray[Any] | None
     ) -> Addition:
         loss = np.asarray(self.losses(margins, y))
-        return metrics.adding(y, self.predictions(margins), loss, weight=weight, features=features)
+        excess = loss - self.least_losses(y)
+        return metrics.adding(y, self.predictions(margins), loss, weight=weight, features=features, excess=excess)
+
+    def least_losses(self, y: Array) -> Array | float:
+        """The least loss that a prediction of each label could have."""
+        del y
+        return 0.0
 
     # Intervals
 
