@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting", "drift")),
 )
 RESULTS = (
     "engine",
@@ -36,6 +36,7 @@ RESULTS = (
     "forecasting",
     "before_after",
     "products",
+    "drift",
 )
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
@@ -253,6 +254,32 @@ def late(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+DETECTORS = ("odca", "ADWIN", "Page-Hinkley")
+
+
+def changes_noticed(rows: list[dict[str, Any]]) -> str:
+    """By made stream and detector: in how many streams the change was noticed, how late, and the false alarms."""
+    heads = [f"{each}: {what}" for each in DETECTORS for what in ("noticed", "delay", "false alarms")]
+    lines = [f"| stream | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    for row in (row for row in rows if row["kind"] == "made"):
+        cells = [row["stream"]]
+        for found in (row[each] for each in DETECTORS):
+            noticed = f"{found['noticed']} of {row['seeds']}" if row["at"] else ""
+            cells += [noticed, "" if found["delay"] is None else f"{found['delay']:,.0f}", f"{found['false_alarms']:,}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def alarms_shuffled(rows: list[dict[str, Any]]) -> str:
+    """By real stream and detector: the alarms in its order, and shuffled."""
+    heads = [f"{each}{what}" for each in DETECTORS for what in ("", ", shuffled")]
+    lines = [f"| stream | events | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
+    for row in (row for row in rows if row["kind"] == "development"):
+        cells = [f"{row[each][what]:,}" for each in DETECTORS for what in ("alarms", "shuffled")]
+        lines.append(f"| {row['stream']} | {row['events']:,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def without_labels(rows: list[dict[str, Any]]) -> str:
     """Losses after the labels have stopped, and those of the steady answer relative to the better of VW's."""
     who = list(rows[0]["losses"])
@@ -417,6 +444,8 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "full": full,
     "beside_vw": beside_vw,
     "drift": drift,
+    "changes_noticed": changes_noticed,
+    "alarms_shuffled": alarms_shuffled,
     "experts": experts,
     "appearing": appearing,
     "late": late,

@@ -85,7 +85,11 @@ class Watch:
         self.rises = self.rises.after(np.ascontiguousarray(loss, np.float64), weight)
         due = np.flatnonzero(sums[0] % self.curve.every == 0)
         if len(due):
-            self.curve = self.curve.after(np.ascontiguousarray(np.stack([each[due] for each in sums], axis=1)))
+            points = np.stack([each[due] for each in sums], axis=1)
+            too_large = np.isnan(points)
+            too_large[:, LOSS] = False
+            points[too_large] = np.inf  # sums of infinities of both signs
+            self.curve = self.curve.after(np.ascontiguousarray(points))
 
     @property
     def points(self) -> Array:

@@ -56,6 +56,16 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
             raise AttributeError("there is a learner only after fit or partial_fit.")
         return cast("Any", self._model.learner)
 
+    @property
+    def drift_(self) -> Any:
+        """What changed while `partial_fit` was learning: when the loss rose, and how much (docs/drift.md).
+
+        With several labels or outputs, a list with that of each.
+        """
+        check_is_fitted(self)
+        found = [metrics.drift for metrics in self._model.metrics_by_output]
+        return found[0] if len(found) == 1 else found
+
     # X
 
     def _checked_for_prediction(self, X: Any) -> Any:

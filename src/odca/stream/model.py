@@ -16,7 +16,7 @@ from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import LOSSES, as_native
-from odca.metrics import ClassMetrics, Codes, NumberMetrics, ProgressRow
+from odca.metrics import ClassMetrics, Codes, Drift, NumberMetrics, ProgressRow
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.calibration import Calibration, Softmax
@@ -122,6 +122,11 @@ class StreamModel(WithIntervals, TakesTurns):
     @metrics.setter
     def metrics(self, metrics: Any) -> None:
         self.model.metrics = metrics
+
+    @property
+    def drift(self) -> Drift:
+        """What has changed in the stream: when the loss rose, and how much. See docs/drift.md."""
+        return self.metrics.drift
 
     def report(self) -> AutoReport:
         """Which memories and experts of an automatic model have the most weight."""

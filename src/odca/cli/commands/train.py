@@ -19,6 +19,7 @@ from odca.cli.data_options import (
     open_stream,
     warn_about_data,
 )
+from odca.cli.files import open_output
 from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
@@ -32,6 +33,7 @@ from odca.cli.shared_options import (
 )
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
+from odca.cli.views.drift import draw_curve, drift_facts, require_plotting, write_curve
 from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
 from odca.cli.views.reading import show_reading
 
@@ -94,8 +96,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     add_prediction_options(group)
+    _add_curve_options(parser)
     add_printing_options(parser, table=True, quiet="print no table and no summary, only warnings")
     parser.set_defaults(result_in_file=True)
+
+
+def _add_curve_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the loss over the stream")
+    writes_file(
+        group.add_argument(
+            "--curve", metavar="FILE", help="write the loss over the stream beside the baselines to this file, as CSV"
+        )
+    )
+    writes_file(
+        group.add_argument(
+            "--plot", metavar="FILE", help="draw it, with the events at which the loss has risen (needs matplotlib)"
+        )
+    )
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -146,6 +163,11 @@ def run(arguments: argparse.Namespace) -> int:
     training = _Training(arguments)
     code = training.run()
     training.model.save(arguments.output)
+    if arguments.curve is not None:
+        with open_output(arguments.curve) as file:
+            write_curve(training.model.metrics, file)
+    if arguments.plot is not None:
+        draw_curve(training.model, arguments.plot)
     if not arguments.quiet:
         training.show_summary()
     training.warn()
@@ -161,12 +183,15 @@ def _check(arguments: argparse.Namespace) -> None:
             raise argparse.ArgumentTypeError(
                 f"argument {option}: is about predictions. Add --predictions, where they go"
             )
-    files = {"--output": arguments.output, "--checkpoint": arguments.checkpoint}
-    if arguments.predictions != STANDARD_STREAM:
-        files["--predictions"] = arguments.predictions
+    files = {f"--{name}": getattr(arguments, name) for name in ("output", "checkpoint", "plot")}
+    for name in ("predictions", "curve"):
+        if getattr(arguments, name) != STANDARD_STREAM:
+            files[f"--{name}"] = getattr(arguments, name)
     for option, path in files.items():
         if path is not None:
             _require_writable(option, Path(path))
+    if arguments.plot is not None:
+        require_plotting(arguments.plot)
     if arguments.initial is not None:
         parser = argparse.ArgumentParser()
         _add_model_options(parser)
@@ -317,11 +342,15 @@ class _Training:
         for text in self._notes():
             self._output.gap()
             self._output.note(text)
-        self._output.summary({title: facts, **metrics_facts(self.model, metrics, uncertainty=self.model.uncertainty)})
+        changes = drift_facts(self.model.drift) if self._output.is_json else {}
+        scores = metrics_facts(self.model, metrics, uncertainty=self.model.uncertainty)
+        self._output.summary({title: facts, **scores, **changes})
 
     def _notes(self) -> Iterator[str]:
         if self.model.options.auto is not None:
             yield self.model.report().in_words()
+        if self.model.drift:
+            yield str(self.model.drift)
         if (lost := what_it_loses_to(self.model, self.model.metrics)) is not None:
             yield lost
 
@@ -400,6 +429,7 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     aside = {
         *("given", "output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"),
         *("result_in_file", "data_on_stdout", "predictions", "proba", "raw", "names"),
+        *("curve", "plot"),
     }
     return {name: value for name, value in vars(arguments).items() if name not in aside}
 
