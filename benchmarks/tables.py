@@ -18,7 +18,10 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting", "drift")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting", "drift")
+    ),
 )
 RESULTS = (
     "engine",
