@@ -90,9 +90,10 @@ def test_a_new_class_is_announced_by_a_new_line_of_names(tmp_path: Path) -> None
     assert names == ["1\t2", "1\t2\t3"]
 
 
-def test_resuming_continues_the_predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", [[], ["--proba"], ["--json"]])
+def test_resuming_continues_the_predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: list[str]) -> None:
     data = write(tmp_path / "data.vw", [vw(each) for each in events(40_000)])
-    words = ["train", data, "-o", str(tmp_path / "m"), "--quiet", "-p"]
+    words = ["train", data, "-o", str(tmp_path / "m"), "--quiet", *form, "-p"]
     assert cli.main([*words, str(tmp_path / "whole")]) == 0
     words += [str(tmp_path / "p"), "--checkpoint", str(tmp_path / "state"), "--every", "1"]
     save, times = Checkpoint.save, iter((False, True))
@@ -120,6 +121,30 @@ def test_predictions_that_are_shorter_than_the_checkpoint_says_are_refused(
     (tmp_path / "p").write_text("1\n")
     assert cli.main([*words, "--resume"]) == 1
     assert "p has 2 bytes, but the checkpoint was made when it had" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["-p", "p", "--proba"], ["-p", "other"]])
+def test_resuming_with_other_predictions_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = write(tmp_path / "data.vw", [vw(each) for each in events(300)])
+    common = ["train", data, "-o", "m", "--checkpoint", "state"]
+    assert cli.main([*common, "-p", "p"]) == 0
+    before = (tmp_path / "p").read_bytes()
+    assert cli.main([*common, *words, "--resume"]) == 1
+    assert "is a checkpoint of a training with predictions 'p'; now it is" in capsys.readouterr().err
+    assert (tmp_path / "p").read_bytes() == before
+
+
+@pytest.mark.parametrize("words", [["-p", "/dev/null"], ["-p", "/dev/stdout"], ["-p", "-"]])
+def test_predictions_that_go_nowhere_cost_no_model(tmp_path: Path, words: list[str]) -> None:
+    data = write(tmp_path / "data.vw", [vw(each) for each in events(300)])
+    command = [sys.executable, "-m", "odca", "train", data, "-o", str(tmp_path / "m"), "--quiet", *words]
+    with Path("/dev/full" if words[1] == "-" else "/dev/null").open("w") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert (tmp_path / "m").exists()
+    assert ("predictions cannot be written to standard output (No space left" in done.stderr) == (words[1] == "-")
 
 
 def test_on_standard_output_there_is_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

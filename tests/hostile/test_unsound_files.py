@@ -1,5 +1,6 @@
 """Model files and options that would make a model with numbers that are not finite, or with more memory than they are worth."""
 
+import json
 import math
 import re
 import resource
@@ -329,3 +330,19 @@ def test_a_file_of_an_automatic_classifier_with_weights_that_are_none_is_refused
     model.save(path)
     with pytest.raises(ValueError, match="class_weight must be a dictionary or None"):
         odca.load(path)
+
+
+def without_request(contents: Contents) -> str:
+    return json.dumps({**json.loads(contents.texts["options"]), "request": "X"})
+
+
+def test_a_checkpoint_whose_request_is_no_dictionary_is_refused(path: Path) -> None:
+    with pytest.raises(ValueError, match="its request is not a dictionary"):
+        loaded("Checkpoint auto", lambda contents: contents.texts.update(options=without_request(contents)), path)
+
+
+def test_weights_of_events_and_classes_whose_product_overflows_are_refused() -> None:
+    for estimator in (odca.AutoClassifier, odca.ODCAClassifier):
+        model = estimator(class_weight={0: 1e300})
+        with pytest.raises(ValueError, match="weight"):
+            model.partial_fit(np.eye(2), [0, 1], sample_weight=[1e300, 1.0])

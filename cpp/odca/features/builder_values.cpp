@@ -71,7 +71,7 @@ double Builder::remembered_number(const Field& field, const Value& value) const 
   if (value.type == Value::Type::text && !is_number(value.text, number) && !read_boolean(value.text, number)) {
     if (field.guessed && options_.missing != Missing::error) return Block::none;
     throw Fault{"the history of " + shown(field.name) + " needs numbers; got " + shown(value.text), value.where,
-                "Leave the field out of the history ({history})."};
+                "If it is a key, write it after 'by', as in 'y by key: lag 1'; otherwise leave it out of {history}."};
   }
   return std::isfinite(number) ? number : Block::none;
 }

@@ -127,7 +127,8 @@ def _feature(statistic: str, size: str, text: str) -> HistoryFeature:
     number = float(found[1]) * UNITS.get(unit, 1.0)
     if not unit and not 1 <= number <= LONGEST:
         raise ValueError(
-            f"history {text!r}: {statistic!r} can look back from 1 to {LONGEST:,} events; got {size}. Use a mean over a time for more."
+            f"history {text!r}: {statistic!r} can look back from 1 to {LONGEST:,} events; got {size}."
+            + (" Use a mean over a time for more." if number > LONGEST else "")
         )
     if unit and not 0.0 < number < 1e12:
         raise ValueError(

@@ -207,7 +207,8 @@ def _require_interaction(fields: Sequence[str]) -> None:
 
 def _strings(what: str, names: Any) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{what} must be names of fields, as strings in a list; got {names!r}.")
+        strings = "lines such as 'y: lag 1'" if what == "history" else "names of fields"
+        raise ValueError(f"{what} must be {strings}, as strings in a list; got {names!r}.")
     for name in names:
         require_unicode(name)
     return tuple(names)

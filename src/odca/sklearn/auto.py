@@ -19,7 +19,7 @@ from odca.models.options import Answer, Products, most_products
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.sklearn.base import Estimator, require_sound_csr
 from odca.sklearn.classifier import ODCAClassifier
-from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes
+from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes, times_class_weight
 from odca.sklearn.regressor import ODCARegressor
 from odca.validation.arrays import Array, as_times
 
@@ -235,7 +235,7 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         self._check_options()
         if self.class_weight is not None:
             by_class = class_weights(self.class_weight, labels.classes)[labels.codes]
-            weight = by_class if weight is None else weight * by_class
+            weight = times_class_weight(weight, by_class)
         model.learn(X, labels.codes, labels.classes, declared=labels.declared, sample_weight=weight, time=time)
         self._model = model
 

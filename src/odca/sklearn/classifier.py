@@ -18,7 +18,15 @@ from odca.models.linear import LinearClassifier, LinearLabels
 from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn
 from odca.penalties import Penalty
-from odca.sklearn.labels import Encoded, WithClasses, checked_labels, class_weights, encode, restored_classes
+from odca.sklearn.labels import (
+    Encoded,
+    WithClasses,
+    checked_labels,
+    class_weights,
+    encode,
+    restored_classes,
+    times_class_weight,
+)
 from odca.sklearn.linear import LinearEstimator
 from odca.validation.arrays import Array
 from odca.windows import Infinite, Window
@@ -377,8 +385,7 @@ class ODCAClassifier(WithClasses, ClassifierMixin, LinearEstimator):  # type: ig
             by_class = class_weights(self.class_weight, classes)
         else:
             by_class = compute_class_weight(self.class_weight, classes=np.array(classes), y=y)
-        of_class: Array = by_class[codes]
-        return of_class if weight is None else weight * of_class
+        return times_class_weight(weight, by_class[codes])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

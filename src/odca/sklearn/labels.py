@@ -122,3 +122,11 @@ def restored_classes(values: tuple[Any, ...], name: str) -> tuple[list[Any], np.
 def class_weights(class_weight: dict[Any, float], labels: Sequence[Any]) -> npt.NDArray[np.float64]:
     """The weights of the classes; 1 for a class without one."""
     return np.array([float(class_weight.get(label, 1.0)) for label in labels])
+
+
+def times_class_weight(
+    weight: npt.NDArray[np.float64] | None, of_class: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """The weights of events, each times that of its class. One that is too large is infinite, and is refused as such."""
+    with np.errstate(over="ignore"):
+        return of_class if weight is None else weight * of_class

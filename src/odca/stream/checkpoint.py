@@ -48,6 +48,8 @@ class Checkpoint(Savable):
             raise ValueError("its position in the stream is not a number.")
         if not all(type(each) is str for each in (position.digest, position.earlier)):
             raise ValueError("the checksum of its data is not text.")
+        if not isinstance(saved.options["request"], dict):
+            raise ValueError("its request is not a dictionary.")  # noqa: TRY004 - of a damaged file
         model = StreamModel.restored(saved.parts["model"], loss)
         return cls(model, position, bad_lines, saved.options["request"], predicted)
 

@@ -111,7 +111,8 @@ def _automatic_facts(model: Any, report: "AutoReport", path: str) -> dict[str, l
         "steady model, by the weight of its parts": report.steady,
     }
     for title, weights in titles.items():
-        ranked = sorted(weights.items(), key=lambda each: -each[1])
+        used = {name: share for name, share in weights.items() if share > 0.0}
+        ranked = sorted(used.items(), key=lambda each: -each[1])
         sections[title] = [Fact(name, share, formatting.percent) for name, share in ranked]
     if report.products:
         largest = list(report.products.items())[:MOST_PRODUCTS]

@@ -322,7 +322,7 @@ class _Training:
             return nullcontext()
         if self._arguments.proba and self.model.task == "numbers":
             raise argparse.ArgumentTypeError("argument --proba: the labels are numbers, which have no probabilities")
-        return PredictionFile(self.model, self._arguments, self._predicted_before)
+        return PredictionFile(self.model, self._arguments, self._output, self._predicted_before)
 
     def show_summary(self) -> None:
         """Print what was learned and how well it predicted."""
@@ -431,7 +431,10 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
         *("result_in_file", "data_on_stdout", "predictions", "proba", "raw", "names"),
         *("curve", "plot"),
     }
-    return {name: value for name, value in vars(arguments).items() if name not in aside}
+    form = [f"--{name}" for name in ("proba", "raw", "json") if getattr(arguments, name)]
+    form += [] if arguments.names else ["--no-names"]
+    predictions = None if arguments.predictions is None else " ".join([arguments.predictions, *form])
+    return {name: value for name, value in vars(arguments).items() if name not in aside} | {"predictions": predictions}
 
 
 def _saving(arguments: argparse.Namespace) -> "Saving | None":

@@ -21,12 +21,15 @@ class PredictionLines:
     columns comes first, and again whenever there is a new class.
     """
 
-    def __init__(self, model: "StreamModel", arguments: argparse.Namespace) -> None:
+    def __init__(self, model: "StreamModel", arguments: argparse.Namespace, *, is_begun: bool = False) -> None:
+        """`is_begun`: the lines continue others, after which the names need not come first."""
         self._model, self._arguments = model, arguments
         self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
         self._interval: float | None = getattr(arguments, "interval", None)  # while training, there are none
         self._set: float | None = getattr(arguments, "set", None)
+        self._header: bool
         self._name_classes()
+        self._header &= not is_begun
         self.events = 0
         """The number of events so far."""
         self.features = 0
