@@ -26,7 +26,7 @@ class EventHistory:
     """
 
     def __init__(self, history: Sequence[str], *, history_keys: int = 100_000, time: str | None = None) -> None:
-        features = Features(history=history, history_keys=history_keys)
+        features = Features(history=history, history_keys=history_keys)  # type: ignore[arg-type] # made a tuple there
         if not features.history:
             raise ValueError("history needs a line at least, such as 'y: lag 1'.")
         self._options = {"history": features.history, "history_keys": history_keys, "time": time}

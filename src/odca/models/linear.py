@@ -168,11 +168,7 @@ class LinearClassifier(Calibrated, Classifier):
     def require_consistent(self) -> None:
         """Raise ValueError for parts that do not belong together, such as those of a damaged file."""
         lanes = len(self.layout.lanes)
-        if (
-            self.learner.is_single
-            or self.learner.lanes != lanes
-            or (self.calibration is not None and len(self.calibration) != lanes)
-        ):
+        if self.learner.lanes != lanes or (self.calibration is not None and len(self.calibration) != lanes):
             raise ValueError("its classes are not those of its learner.")
 
     def _learn(
