@@ -513,7 +513,7 @@ class StreamModel(WithIntervals, TakesTurns):
         if isinstance(model.model, ExpertClassifier) and model.model.learner.classes > len(model.classes):
             raise ValueError("its classes are not those of its learner.")
         if isinstance(model.model, LinearClassifier):
-            if model.learner.is_single:
+            if model.model.learner.is_single:
                 raise ValueError("its learner has no lanes for classes.")
             model.model.restore_calibration(saved.parts)
             model.model.require_consistent()
