@@ -570,3 +570,19 @@ def test_a_date_of_numpy_beyond_the_years_0_to_9999_is_refused(date: str) -> Non
     with pytest.raises(ValueError, match=r"no such date in 'when'.*years 0 to 9999"):
         model.learn_one({"when": np.datetime64(date)}, 1.0)
     assert not model.features
+
+
+def test_what_is_learned_while_a_file_is_made_is_not_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = EventLearner(loss=LogLoss())
+    model.learn_one({"a": 1.0}, 1.0)
+    look = EventLearner._while_still
+
+    def look_and_learn(self: EventLearner, what: Any) -> Any:
+        seen = look(self, what)
+        self.learn_one({"b": 1.0}, -1.0)  # as another thread might
+        return seen
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EventLearner, "_while_still", look_and_learn)
+        saved = model.saved()
+    assert EventLearner.restored(saved).learner.count == 1

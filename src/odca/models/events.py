@@ -250,8 +250,10 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
 
     def saved(self) -> model_file.ModelFile:
         """The contents of the learner's model file."""
-        (state, (pending, dropped), past), names = self._while_still(self._state_and_shelf)
-        self._require_names(names)
+        ((state, (pending, dropped), past), features), names = self._while_still(
+            lambda: (self._state_and_shelf(), self.learner.n_features)
+        )
+        self._require_names(names, features)
         arrays = state | {
             f"{_PREFIX}{name}": array
             for name, array in {
@@ -330,13 +332,9 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
     def _state_and_shelf(self) -> tuple[dict[str, npt.NDArray[Any]], tuple[list[list[Any]], int], dict[str, Any]]:
         return self.learner.get_state(), self._shelved(), self._core.history()
 
-    def _require_names(self, names: "Names") -> None:
-        count, bits, fixed, named = (
-            self.learner.n_features,
-            self._own["bits"],
-            self.learner.fixed_features,
-            len(names.ends),
-        )
+    def _require_names(self, names: "Names", count: int) -> None:
+        """ValueError if so many features cannot have these names."""
+        bits, fixed, named = self._own["bits"], self.learner.fixed_features, len(names.ends)
         fits = count == named or (not count and named == self._first_names)
         if bits is not None:
             fits = not named and count in {0, 2**bits}
@@ -348,7 +346,7 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
             )
 
     def _restore_names(self, names: "Names") -> None:
-        self._require_names(names)
+        self._require_names(names, self.learner.n_features)
         self._core.restore(*names)
 
     def _keep(self, id: object, x: Event, offset: float, margin: Any, time: float) -> None:  # noqa: A002
