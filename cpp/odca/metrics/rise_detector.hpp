@@ -204,7 +204,8 @@ class RiseDetector {
   template <class Self, class Visit>
   static void for_each_number(Self& self, Visit visit) {
     const auto all = [&](auto&... places) { (visit(places), ...); };
-    auto &window = self.window_, &reference = self.reference_;
+    auto& window = self.window_;
+    auto& reference = self.reference_;
     all(self.events_, self.seen_, self.count_, self.loss_, self.clipped_);
     all(window.cap, window.mean, window.squares, window.loss, window.clipped, window.spread);
     all(reference.cap, reference.mean, reference.clipped, reference.bound);
