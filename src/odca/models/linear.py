@@ -72,7 +72,8 @@ class LinearClassifier(Calibrated, Classifier):
     @property
     def calibration(self) -> Calibration | Softmax | None:
         """What turns margins into probabilities, if they are not log-odds against the rest."""
-        self._settle()
+        if self._calibration is not None:
+            self._settle()
         return self._calibration
 
     @calibration.setter
@@ -241,7 +242,8 @@ class LinearClassifier(Calibrated, Classifier):
 
     def probabilities(self, predictions: RawPredictions) -> Array:
         """Those of the model for log loss (several classes: one against the rest, normalised), otherwise calibrated on the stream."""
-        self._settle()
+        if self._calibration is not None:
+            self._settle()
         return self._distribution(predictions)
 
     def _distribution(self, predictions: RawPredictions) -> Array:
