@@ -164,7 +164,7 @@ class NamedModel {
     reader.begin_call();
     read(reader, names, gil);
     reader.finish_event();
-    model_.learn(reader, [&](const Batch& batch) {
+    model_.learn(reader, {}, [&](const Batch& batch) {
       gil.unlock();
       struct Back {
         std::unique_lock<std::mutex>& gil;
@@ -180,7 +180,7 @@ class NamedModel {
     reader.begin_call();
     read(reader, names, gil);
     reader.finish_known_event();
-    const Batch batch = model_.batch(reader);
+    const Batch batch = model_.batch(reader, reader.rows());
     gil.unlock();
     experts_.predict(batch);
   }

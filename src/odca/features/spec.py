@@ -236,8 +236,8 @@ def feature_name(key: bytes) -> str:
 
 def _factor_name(key: bytes) -> str:
     if key.endswith(MISSING):
-        return f"{key[:-1].decode()} is missing"
-    return key.replace(CATEGORY, b"=", 1).decode()
+        return f"{key[:-1].decode(errors='replace')} is missing"
+    return key.replace(CATEGORY, b"=", 1).decode(errors="replace")
 
 
 def feature_names(keys: Sequence[bytes]) -> list[str]:

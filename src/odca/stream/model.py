@@ -512,9 +512,9 @@ class StreamModel(WithIntervals, TakesTurns):
             raise ValueError("its outputs are not those of its learner.")
         if isinstance(model.model, ExpertClassifier) and model.model.learner.classes > len(model.classes):
             raise ValueError("its classes are not those of its learner.")
+        if isinstance(model.learner, Learner) and model.learner.is_single:
+            raise ValueError("its learner has no lanes for its outputs.")
         if isinstance(model.model, LinearClassifier):
-            if model.model.learner.is_single:
-                raise ValueError("its learner has no lanes for classes.")
             model.model.restore_calibration(saved.parts)
             model.model.require_consistent()
         model.model.restore_metrics(saved.arrays)

@@ -294,7 +294,7 @@ def _readable(path: str) -> Iterator[None]:
     pa = pyarrow()
     try:
         yield
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system, not of pyarrow
             raise
         raise StreamError(
