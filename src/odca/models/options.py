@@ -132,6 +132,9 @@ class ModelOptions:
             raise ValueError("its classes are not distinct numbers or texts.")
         if (self.task == "classes") != (len(self.classes) >= 2):
             raise ValueError(f"its task is {self.task}, and it has {len(self.classes)} classes.")
+        for name, kind in (("window", Window), ("penalty", Penalty)):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"its {name} is {getattr(self, name)!r}.")  # noqa: TRY004 - of a damaged file
         for name in ("rho", "smoothing", "prior_strength", "intercept", "intercept_penalty", "scale"):
             if not isinstance(getattr(self, name), str | float | int | list | np.ndarray):
                 raise ValueError(f"its {name} is {getattr(self, name)!r}.")  # noqa: TRY004 - of a damaged file

@@ -77,10 +77,15 @@ def read_blocks(chunks: ChunkSource, reading: Reading) -> Iterator[Block]:
 
 @contextmanager
 def _starting_threads() -> Iterator[None]:
-    """MemoryError instead of Python's RuntimeError if the system allows no more threads: mostly, no memory is left for them."""
+    """MemoryError instead of Python's RuntimeError if the system allows no more threads: mostly, no memory is left for them.
+
+    And KeyboardInterrupt, if it came while Python waited for the thread to begin: then Python says that a lock is not held.
+    """
     try:
         yield
     except RuntimeError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
         if "start new thread" in str(error):
             raise MemoryError("no more threads can be started.") from error
         raise
