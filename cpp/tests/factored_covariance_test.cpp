@@ -94,6 +94,18 @@ TEST_CASE("Some coordinates have their part of the covariance") {
   check_same(p.of_some(places).dense(), expected, 1e-15);
 }
 
+TEST_CASE("Whatever was sound stays sound, however certain an observation is") {
+  Random random(3);
+  FactoredCovariance p = learned(3, 50);
+  std::vector<double> gain(size);
+  for (int event = 0; event < 200; ++event) {
+    const double widest = p.trace();
+    observe(p, direction(random, size), std::pow(10.0, 100.0 * random.bell()), gain);
+    CHECK(p.is_sound(size));
+    CHECK(p.trace() <= widest * (1.0 + 1e-9));
+  }
+}
+
 TEST_CASE("Nearly collinear observations that are forgotten leave every variance positive after a million events") {
   Random random(2);
   FactoredCovariance p;

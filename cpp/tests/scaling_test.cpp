@@ -90,3 +90,15 @@ TEST_CASE("scaling works with windows, copies and lanes") {
     CHECK(units.centres[1] == doctest::Approx(100.0).epsilon(0.05));
   }
 }
+
+TEST_CASE("A count that a file claims too small never becomes negative") {
+  Scaling scaling;
+  scaling.on = true, scaling.kind = Scaling::centred;
+  scaling.resize(1);
+  for (const double x : {1.0, 3.0, -4.0}) scaling.add(0, x, 1.0);
+  scaling.of(0)[Scaling::count] = 0.5;
+  scaling.remove(0, 3.0, 1.0);
+  CHECK(scaling.of(0)[Scaling::count] == 0.0);
+  scaling.remove(0, -4.0, 1.0);
+  CHECK(scaling.of(0)[Scaling::count] == 0.0);
+}

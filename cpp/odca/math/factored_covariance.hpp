@@ -11,6 +11,9 @@
 //     D_j <- D_j a_(j-1) / a_j,    column j of U <- U_j - (f_j / a_(j-1)) b_(j-1),    b_j = b_(j-1) + v_j U_j    (U_j of before)
 //
 // b is P x in the end. G. J. Bierman, Factorization Methods for Discrete Sequential Estimation, 1977. An update costs O(d^2).
+//
+// So P only narrows, but for `multiply`. What would become smaller than `least` is that, without its correlations, which takes from
+// every variance and adds to none; so if no variance is above `most`, no entry of U is above the root of most / least.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +31,7 @@ namespace odca {
 class FactoredCovariance {
  public:
   using Matrix = std::vector<double>;  // [row][column]
+  static constexpr double least = 1e-60, most = 1e60;
 
   int size() const { return static_cast<int>(diagonal_.size()); }
 
@@ -67,6 +71,7 @@ class FactoredCovariance {
           sum[i] += v * u;
         }
         gain[j] = v;
+        if (!(diagonal_[j] >= least)) forget_column(j);
       }
     });
   }
@@ -133,7 +138,7 @@ class FactoredCovariance {
     FactoredCovariance out;
     for (int j = 0; j < kept; ++j) out.append(0.0);
     for (int j = kept - 1; j >= 0; --j) {
-      const double d = out.diagonal_[j] = std::max(product(rows[j], rows[j]), tiny);
+      const double d = out.diagonal_[j] = std::max(product(rows[j], rows[j]), least);
       for (int i = 0; i < j; ++i) {
         const double u = out.column_of(j)[i] = product(rows[i], rows[j]) / d;
         for (int k = 0; k < n; ++k) rows[i][k] -= u * rows[j][k];
@@ -164,13 +169,13 @@ class FactoredCovariance {
     return out;
   }
   // The reverse: with P^-1 = L E L', L unit lower triangular, U is L'^-1 and D is E^-1. Precisions given the coordinates before that
-  // rounding made smaller than `least` are that.
-  static FactoredCovariance of_precision(Matrix p, int n, double least) {
+  // rounding made smaller than `least_precision` are that.
+  static FactoredCovariance of_precision(Matrix p, int n, double least_precision) {
     const auto at = [n](Matrix& of, int i, int k) -> double& { return of[static_cast<std::size_t>(i) * n + k]; };
     FactoredCovariance out;
     for (int j = 0; j < n; ++j) out.append(1.0);
     for (int j = 0; j < n; ++j) {  // p becomes L below its diagonal
-      const double e = std::max(at(p, j, j), least);
+      const double e = std::clamp(at(p, j, j), least_precision, 1.0 / least);
       out.diagonal_[j] = 1.0 / e;
       for (int i = j + 1; i < n; ++i)
         for (int k = j + 1; k <= i; ++k) at(p, i, k) -= at(p, i, j) * at(p, k, j) / e;
@@ -193,14 +198,18 @@ class FactoredCovariance {
   // After these were read: whether they are factors of so many coordinates, with numbers of which products are still numbers.
   bool is_sound(int n) const {
     if (size() != n || upper_.size() != static_cast<std::size_t>(n) * static_cast<std::size_t>(n - 1) / 2) return false;
-    return all_within(upper_, 1e60) &&
-           std::all_of(diagonal_.begin(), diagonal_.end(), [](double d) { return d >= 1e-60 && d <= 1e60; });
+    return std::all_of(diagonal_.begin(), diagonal_.end(), [](double d) { return d >= least; }) &&
+           all_within(variances(), most);
   }
 
  private:
   // Entries 0 to j - 1 of column j; the columns lie one after another.
   const double* column_of(int j) const { return upper_.data() + static_cast<std::ptrdiff_t>(j) * (j - 1) / 2; }
   double* column_of(int j) { return upper_.data() + static_cast<std::ptrdiff_t>(j) * (j - 1) / 2; }
+  void forget_column(int j) {
+    diagonal_[j] = least;
+    std::fill_n(column_of(j), j, 0.0);
+  }
   double entry(int i, int j) const { return i < j ? column_of(j)[i] : i == j ? 1.0 : 0.0; }
 
   std::vector<double> upper_, diagonal_;

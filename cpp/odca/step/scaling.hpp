@@ -69,8 +69,8 @@ struct Scaling {
     s[mass] = std::fmax(s[mass] - weight, 0.0);
     s[first] -= weight * d;
     s[second] = std::fmax(s[second] - weight * d * d, 0.0);
-    if (d != 0.0 && --s[count] == 0.0) {
-      s[first] = s[second] = 0.0;
+    if (d != 0.0 && !(--s[count] > 0.0)) {
+      s[first] = s[second] = s[count] = 0.0;
       if (kind == plain) s[mass] = 0.0;
     } else if (weight * d * d > 0x1p24 * s[second]) {
       rough = 1;
