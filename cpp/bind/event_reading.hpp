@@ -21,6 +21,7 @@
 namespace odca::bind {
 
 using Look = nb::typed<nb::callable, nb::object()>;
+using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
 class EventReading {
  public:
@@ -152,5 +153,19 @@ class EventReading {
 
   std::unique_ptr<Reading> learning_, spare_;
 };
+
+// What every event model has in Python.
+template <class Core>
+void bind_reading(nb::class_<Core>& core) {
+  core.def("plain", &Core::plain, nb::arg("event").none())
+      .def("while_still", &Core::while_still, nb::arg("look"))
+      .def("names", &Core::names)
+      .def("restore", &Core::restore, nb::arg("bytes"), nb::arg("ends"))
+      .def_prop_ro("has_history", &Core::has_history)
+      .def("require_given", &Core::require_given, nb::arg("given").none(), nb::arg("rows"))
+      .def("history_values", &Core::history_values, nb::arg("event"), nb::arg("time"))
+      .def("history", &Core::history)
+      .def("restore_history", &Core::restore_history, nb::arg("arrays"));
+}
 
 }  // namespace odca::bind

@@ -13,13 +13,12 @@
 #include <string_view>
 
 #include "bind/arrays.hpp"
-#include "bind/asked.hpp"
 #include "bind/event_reading.hpp"
 #include "bind/native_fast_path.hpp"
 #include "bind/signals.hpp"
 #include "bind/topics.hpp"
-#include "odca/experts/mixture.hpp"
 #include "odca/learner/learner.hpp"
+#include "odca/math/checks.hpp"
 #include "odca/uncertainty/error_tracker.hpp"
 
 namespace odca::bind {
@@ -27,7 +26,6 @@ namespace odca::bind {
 namespace {
 
 using Floats = nb::typed<nb::list, double>;
-using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
 // One event is learned or predicted while the GIL is held, if nobody else is at the model: that is faster than to let go
 // of the GIL. Nobody ever waits for a mutex with the GIL in his hands.
@@ -234,113 +232,6 @@ class EventCore : public EventReading {
   Observed observed_ = Observed::numbers;
 };
 
-// The same for the automatic learner, whose experts say several numbers of an event.
-class AutoEventCore : public EventReading {
- public:
-  AutoEventCore(nb::object learner, const text::FeatureOptions& options)
-      : EventReading(options, false, 0), kept_(std::move(learner)), experts_(*nb::inst_ptr<experts::Experts>(kept_)) {}
-
-  nb::ndarray<nb::numpy, double> learn_many(const EventList& events, const Vector<double>& y,
-                                            const std::optional<Vector<double>>& weight,
-                                            const std::optional<Vector<double>>& time,
-                                            const std::optional<KeptAnswers>& asked,
-                                            const std::optional<Vector<double>>& given) {
-    const std::size_t rows = y.shape(0);
-    require_given(given, rows);
-    const std::optional<experts::Asked> kept = asked_of(asked);
-    const EventValues values(y, weight, time);
-    std::vector<double> said;
-    if (rows > 0)
-      learn_events(
-          {y.data(), time ? time->data() : nullptr, given ? given->data() : nullptr},
-          [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.learned(event); }); },
-          [&](const Batch& batch) {
-            const nb::gil_scoped_release free_threads;
-            experts::Experts::Learned learned = experts_.learn(values.of(batch, kept), signal_arrived);
-            said = std::move(learned.predictions);
-            return learned.events;
-          });
-    return shaped(std::move(said), rows);
-  }
-
-  nb::ndarray<nb::numpy, double> predict_many(const EventList& events, bool steady,
-                                              const std::optional<Vector<double>>& time) {
-    const std::size_t rows = nb::len(nb::handle(events));
-    return shaped(predict(events, rows, time, steady ? experts::Answer::steady : experts::Answer::live, nullptr), rows);
-  }
-
-  AskedAnswers ask(const EventList& events, const std::optional<Vector<double>>& time) {
-    const std::size_t rows = nb::len(nb::handle(events));
-    experts::Asked asked;
-    std::vector<double> said = predict(events, rows, time, experts::Answer::live, &asked);
-    return answers_of(std::move(said), std::move(asked), rows);
-  }
-
-  // The keys of the event's features and what each adds to the prediction, [feature][head]; what is left, whose key is empty, first. And
-  // what the previous labels add; the pairs of features whose products are used, (n, 2), and what each adds.
-  Explanation explain(nb::handle event, bool steady, double time) {
-    experts::Explanation found;
-    with_known(
-        std::isnan(time) ? nullptr : &time, [&](Reading& reading) { reading.known(event); },
-        [&](const text::EventReader& reader, const SparseRows& rows) {
-          const Batch one = model_.batch(reader, rows);
-          const nb::gil_scoped_release free_threads;
-          found = experts_.explain(one, steady ? experts::Answer::steady : experts::Answer::live);
-        });
-    const text::EventSpace& space = model_.space();
-    const text::KeyedFeatures read = keyed_features(event, time);
-    const std::size_t heads = found.intercept.size();
-    nb::list keys;
-    keys.append(nb::bytes("", 0));
-    std::vector<double> parts = found.intercept;
-    for (std::int32_t k = 0; k < read.keys.size(); ++k) {
-      keys.append(nb::bytes(read.keys[k].data(), read.keys[k].size()));
-      const auto at = std::lower_bound(found.feature.begin(), found.feature.end(), space.index_of(read.keys[k]));
-      const bool known = at != found.feature.end() && *at == space.index_of(read.keys[k]);
-      const double* slope =
-          known ? &found.slope[static_cast<std::size_t>(at - found.feature.begin()) * heads] : nullptr;
-      for (std::size_t c = 0; c < heads; ++c)
-        parts.push_back(known ? slope[c] * read.value[static_cast<std::size_t>(k)] : 0.0);
-    }
-    const std::size_t rows = parts.size() / heads;
-    std::vector<std::int64_t> pairs;
-    for (const auto& pair : found.pair) pairs.push_back(pair.first), pairs.push_back(pair.second);
-    const std::size_t products = found.pair.size();
-    for (std::size_t at = 0; at < found.product_slope.size(); ++at)
-      found.product_slope[at] *= found.product[at / heads];
-    return nb::make_tuple(keys, to_numpy(std::move(parts), {rows, heads}), to_numpy(std::move(found.labels)),
-                          to_numpy(std::move(pairs), {products, 2}),
-                          to_numpy(std::move(found.product_slope), {products, heads}));
-  }
-
- private:
-  std::vector<double> predict(const EventList& events, std::size_t rows, const std::optional<Vector<double>>& time,
-                              experts::Answer answer, experts::Asked* asked) {
-    require_times(time, rows);
-    std::vector<double> said;
-    with_known(
-        time ? time->data() : nullptr,
-        [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
-        [&](const text::EventReader& reader, const SparseRows& all_rows) {
-          const Batch all = model_.batch(reader, all_rows);
-          {
-            const nb::gil_scoped_release free_threads;
-            said = experts_.predict(all, answer, signal_arrived, asked);
-          }
-          raise_if_interrupted();
-        });
-    return said;
-  }
-
-  nb::ndarray<nb::numpy, double> shaped(std::vector<double> said, std::size_t rows) const {
-    const std::size_t heads = heads_of(said.size(), rows, experts_);
-    return to_numpy(std::move(said), {rows, heads});
-  }
-
-  nb::object kept_;
-  experts::Experts& experts_;
-};
-
 // The base of odca.EventLearner: its two methods that are called for every event are native ones, because a Python
 // function around them would cost a fifth of what they do. What is out of the ordinary is left to Python.
 class OneByOne {
@@ -452,24 +343,6 @@ std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, 
   return std::make_unique<EventCore>(std::move(learner), single, smoothed, features);
 }
 
-std::unique_ptr<AutoEventCore> make_auto(nb::object learner, const text::FeatureOptions& features) {
-  if (!nb::isinstance<experts::Experts>(learner)) throw nb::type_error("an AutoEventCore needs native Experts");
-  return std::make_unique<AutoEventCore>(std::move(learner), features);
-}
-
-template <class Core>
-void bind_reading(nb::class_<Core>& core) {
-  core.def("plain", &Core::plain, nb::arg("event").none())
-      .def("while_still", &Core::while_still, nb::arg("look"))
-      .def("names", &Core::names)
-      .def("restore", &Core::restore, nb::arg("bytes"), nb::arg("ends"))
-      .def_prop_ro("has_history", &Core::has_history)
-      .def("require_given", &Core::require_given, nb::arg("given").none(), nb::arg("rows"))
-      .def("history_values", &Core::history_values, nb::arg("event"), nb::arg("time"))
-      .def("history", &Core::history)
-      .def("restore_history", &Core::restore_history, nb::arg("arrays"));
-}
-
 }  // namespace
 
 void bind_events(nb::module_& m) {
@@ -487,15 +360,6 @@ void bind_events(nb::module_& m) {
       .def("observe", &EventCore::observe, nb::arg("uncertainty"), nb::arg("labels"))
       .def("explain", &EventCore::explain, event, nb::arg("time") = none);
   bind_reading(core);
-  nb::class_<AutoEventCore> auto_core(m, "AutoEventCore");
-  auto_core.def(nb::new_(&make_auto), nb::arg("experts"), nb::arg("features"))
-      .def("learn_many", &AutoEventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("time").none(),
-           nb::arg("asked").none() = nb::none(), nb::arg("given").none() = nb::none())
-      .def("ask", &AutoEventCore::ask, events, nb::arg("time").none() = nb::none())
-      .def("predict_many", &AutoEventCore::predict_many, events, nb::kw_only(), nb::arg("steady") = false,
-           nb::arg("time").none() = nb::none())
-      .def("explain", &AutoEventCore::explain, event, nb::kw_only(), nb::arg("steady"), nb::arg("time") = none);
-  bind_reading(auto_core);
   nb::class_<OneByOne>(m, "OneByOne")
       .def(nb::init<nb::object>(), nb::arg("core"))
       .def("learn_one", &OneByOne::learn_one, x, y, nb::kw_only(), nb::arg("weight") = 1.0, nb::arg("offset") = 0.0,

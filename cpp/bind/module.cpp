@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
   odca::bind::bind_learner(m);
   odca::bind::bind_uncertainty(m);
   odca::bind::bind_events(m);
+  odca::bind::bind_auto_events(m);
   odca::bind::bind_text(m);
   odca::bind::bind_history(m);
   odca::bind::bind_tables(m);

@@ -36,6 +36,7 @@ void bind_windows(nanobind::module_& m);
 void bind_matrices(nanobind::module_& m);
 void bind_learner(nanobind::module_& m);
 void bind_events(nanobind::module_& m);
+void bind_auto_events(nanobind::module_& m);
 void bind_history(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tables(nanobind::module_& m);

@@ -112,7 +112,7 @@ inline constexpr auto table = std::to_array<Expert>({
     {"proportionate_products",    "AdaGrad, proportionate, with products",       Kind::with_products,  0.03,      1.0,   4,     Steady::no},
     {"newton_0.2_products",       "diagonal Newton, prior 0.2, with products",   Kind::with_products,  0.2,       1.0,   1,     Steady::no},
     {"newton_4_products",         "diagonal Newton, prior 4, with products",     Kind::with_products,  4.0,       1.0,   4,     Steady::no},
-    {"newton_recent_products",    "diagonal Newton, short memory, with products", Kind::with_products,  1.0,       1.0,   1,     Steady::no},
+    {"newton_recent_products",    "diagonal Newton, short memory, with products", Kind::with_products,  1.0,       0.95,  1,     Steady::no},
 });
 // clang-format on
 
@@ -213,6 +213,15 @@ using PerMember = std::array<double, member_slots>;
 
 static_assert(mean_of_all >= 0, "an expert must know the mean of all labels");
 static_assert(product_experts == row_experts, "every expert with a rate for each feature has a twin with products");
+static_assert(
+    [] {
+      for (int k = 0; k < product_experts; ++k) {
+        const Expert &one = table[k], &twin = table[first_product_expert + k];
+        if (one.parameter != twin.parameter || one.memory != twin.memory || one.prior != twin.prior) return false;
+      }
+      return true;
+    }(),
+    "a twin differs from its expert in the products alone");
 static_assert(
     [] {
       for (int k = 0; k < expert_count; ++k) {

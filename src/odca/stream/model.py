@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.errors import InputError, Remedy
+from odca.errors import InputError
 from odca.features.spec import feature_name
 from odca.io.container import vector
 from odca.io.model_file import ModelFile
@@ -24,10 +24,12 @@ from odca.models.classifier import Classifier, RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.linear import LinearClassifier, LinearRegressor
 from odca.models.named_events import with_prefix, without_prefix
-from odca.models.options import Answer, Label, ModelOptions, label_text
+from odca.models.options import Answer, Label, ModelOptions
 from odca.models.regressor import Regressor
 from odca.models.turns import TakesTurns, at_one_moment, in_turn, turn_of, turns_of
 from odca.stream import first_events, merging
+from odca.stream.class_codes import ClassCodes
+from odca.stream.event_faults import fault_of
 from odca.stream.intervals import WithIntervals
 from odca.stream.past import for_now, numbers_of_classes, require_two_classes, with_past
 from odca.stream.read.blocks import Block
@@ -45,23 +47,6 @@ Told: TypeAlias = Callable[[Any], None]
 """Called with raw predictions: RawPredictions of classes, or an array of margins."""
 
 
-class _ClassCodes:
-    """The codes of labels: their positions in the list of classes."""
-
-    def __init__(self, classes: Sequence[Label]) -> None:
-        self.classes = tuple(classes)
-        self._texts = {label: code for code, label in enumerate(classes) if isinstance(label, str)}
-        numbers = sorted((label, code) for code, label in enumerate(classes) if not isinstance(label, str))
-        self._numbers = np.array([label for label, _ in numbers], dtype=np.float64)
-        self._codes = np.array([code for _, code in numbers], dtype=np.int32)
-
-    def of(self, block: Block) -> tuple[Codes, int]:
-        """The code of every event, -1 if its class is new or missing; and the number of these."""
-        names = block.rows.label_names
-        texts = np.array([self._texts.get(name.decode(), -1) for name in names], dtype=np.int32)
-        return block.rows.codes(self._numbers, self._codes, texts)
-
-
 class StreamModel(WithIntervals, TakesTurns):
     """Learns from blocks of events and predicts them. Its file holds everything that is needed to read further data."""
 
@@ -76,7 +61,7 @@ class StreamModel(WithIntervals, TakesTurns):
         """The number of events without a label, which were not learned."""
         self.past = _core.History(schema.native_features()) if schema.features.history else None
         """The history of the events learned so far; see docs/history.md."""
-        self._codes = _ClassCodes(self.classes)
+        self._codes = ClassCodes(self.classes)
         self._loss = as_native(options.loss)
 
     @classmethod
@@ -252,14 +237,14 @@ class StreamModel(WithIntervals, TakesTurns):
         faulty = self._faulty(block, learning)
         if faulty.any():
             row = int(np.argmax(faulty))
-            raise self._fault_of(block, row)
+            raise fault_of(block, row, self.options, self.classes)
 
     def drop_faulty(self, block: Block, bad: BadLines, *, learning: bool = True) -> None:
         """Remove such events from the block, and count them as bad."""
         faulty = self._faulty(block, learning)
         if faulty.any():
             first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
-            bad.add(int(faulty.sum()), [self._fault_of(block, row) for row in first])
+            bad.add(int(faulty.sum()), [fault_of(block, row, self.options, self.classes) for row in first])
             block.drop(faulty)
 
     def _is_plainly_sound(self, block: Block) -> bool:
@@ -285,41 +270,6 @@ class StreamModel(WithIntervals, TakesTurns):
             bad |= labelled & (True if block.time is None else np.isnan(block.time))
         return bad
 
-    def _fault_of(self, block: Block, row: int) -> EventError:
-        fault, remedy = self._what_is_wrong(block, row)
-        return EventError(fault, block, row, remedy)
-
-    def _what_is_wrong(self, block: Block, row: int) -> tuple[str, Remedy | None]:
-        label = block.y[row]
-        if block.weight is not None and not block.weight[row] >= 0.0:
-            remedy = Remedy("Leave such lines out with {on_error}.", on_error="skip")
-            return f"the weight {block.weight[row]:g} is negative.", remedy
-        if self.options.uses_time and (block.time is None or np.isnan(block.time[row])):
-            remedy = Remedy("Name the column that holds it ({time}).", time=None)
-            if self.options.auto:
-                remedy = Remedy(
-                    "Name the column that holds it ({time}), or measure memories in events ({auto}).",
-                    time=None,
-                    auto="events",
-                )
-            counts = "an automatic model with memory in time" if self.options.auto else repr(self.options.window)
-            return f"the event has no time, but {counts} needs one.", remedy
-        if self.task == "classes":
-            known = ", ".join(label_text(each) for each in self.classes)
-            remedy = Remedy("Name them all before learning ({classes}).", classes=None)
-            return f"the label {label_text(label)} is new; the classes are {known}.", remedy
-        if isinstance(label, str):
-            remedy = Remedy(
-                "If it means that the label is missing, say so ({na_values}). If labels are classes, say that ({task}). Skip such lines with "
-                "{on_error}.",
-                task="classes",
-                na_values=[label],
-                on_error="skip",
-            )
-            return f"the label {label!r} is not a number.", remedy
-        remedy = Remedy("Skip such lines with {on_error}, or choose another loss ({loss}).", on_error="skip", loss=None)
-        return f"the label {label_text(label)} is not valid for {self.options.loss!r}.", remedy
-
     @staticmethod
     def _located(error: ValueError, block: Block, message: str = "") -> ValueError:
         """The same error with the file and line of its event, if it is about one."""
@@ -338,13 +288,13 @@ class StreamModel(WithIntervals, TakesTurns):
         if not unknown:
             return codes, None
         classes = [*self.classes, *dict.fromkeys(block.y[codes < 0].tolist())]
-        return _ClassCodes(classes).of(block)[0], classes
+        return ClassCodes(classes).of(block)[0], classes
 
     def codes_of(self, block: Block) -> tuple[Codes, int]:
         """The code of every label, -1 if its class is new or missing; and the number of these."""
         codes, classes = self._codes, self.classes
         if codes.classes != classes:
-            codes = self._codes = _ClassCodes(classes)
+            codes = self._codes = ClassCodes(classes)
         return codes.of(block)
 
     # Predicting
