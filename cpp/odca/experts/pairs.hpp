@@ -142,7 +142,7 @@ class Pairs {
   bool complete(std::int64_t features, int heads) {
     const auto is_known = [&](std::int64_t j) { return j >= 0 && j < features; };
     if (!(asked_ >= automatic && asked_ <= most && asked_ == std::floor(asked_)) ||
-        slots() > static_cast<std::size_t>(budget()) || chosen_.size() % 2 != 0)
+        !(chosen_.empty() || chosen_.size() == static_cast<std::size_t>(2 * budget())))
       return false;
     if (next_ < 0 || candidates_.size() > most_candidates ||
         !std::all_of(candidates_.begin(), candidates_.end(), is_known))
