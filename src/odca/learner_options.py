@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.penalties import KL, L2, Box, NonNegative, Penalty
+from odca.records import record
 from odca.validation.arrays import Array, as_floats
 from odca.validation.numbers import real, whole
 from odca.windows import Automatic, PerLane, Window
@@ -28,7 +28,7 @@ def frozen(value: Any, name: str) -> Any:
     return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist()) if array.ndim else float(array)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """One way to learn a model, beside others (cpp/odca/step/choice.hpp). The first answers until another does better."""
 

@@ -18,7 +18,7 @@ import ctypes
 import math
 from _ctypes import CFuncPtr
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.records import record
 from odca.validation.numbers import numbers_after_colon, real
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -94,7 +95,7 @@ class _Classifier(Loss):
     label_hint: ClassVar[str] = "Map {0, 1} with 2*y - 1."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SquaredError(Loss):
     """Least squares, the loss of the LMS filter: predicts a mean; for errors that are not heavy-tailed.
 
@@ -109,7 +110,7 @@ class SquaredError(Loss):
     name: ClassVar[str] = "squared_error"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hinge(_Classifier):
     """The loss of the support-vector machine: for decisions. Events with a margin m ≥ 1 do not change the model.
 
@@ -124,7 +125,7 @@ class Hinge(_Classifier):
     name: ClassVar[str] = "hinge"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SquaredHinge(_Classifier):
     """The squared hinge: smooth, and events that are far on the wrong side count more.
 
@@ -136,7 +137,7 @@ class SquaredHinge(_Classifier):
     name: ClassVar[str] = "squared_hinge"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SmoothHinge(_Classifier):
     """The hinge with its kink smoothed over a band of width g: for decisions, with steps that change gradually.
 
@@ -152,7 +153,7 @@ class SmoothHinge(_Classifier):
         _check(self, "g", above=0.0, advice="It is a width of y*z; for g = 0 use Hinge().")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModifiedHuber(_Classifier):
     """The squared hinge, linear below m = -1: smooth, and the influence of mislabelled events is bounded.
 
@@ -164,7 +165,7 @@ class ModifiedHuber(_Classifier):
     name: ClassVar[str] = "modified_huber"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogLoss(Loss):
     """Logistic regression: predicts a probability, 1/(1 + e^(-z)), not only a decision.
 
@@ -181,7 +182,7 @@ class LogLoss(Loss):
     label_hint: ClassVar[str] = "Use -1 or 0 for one class and 1 for the other, or a probability."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AbsoluteError(Loss):
     """The absolute error: predicts a median; outliers have no more influence than other events.
 
@@ -193,7 +194,7 @@ class AbsoluteError(Loss):
     name: ClassVar[str] = "absolute_error"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quantile(Loss):
     """The pinball loss: predicts the q-quantile of y, for example for prediction intervals.
 
@@ -211,7 +212,7 @@ class Quantile(Loss):
         _check(self, "q", above=0.0, below=1.0, advice="The median is q = 0.5.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expectile(Loss):
     """Asymmetric squares: predicts the q-expectile of y, a smooth relative of the quantile; q = ½ is SquaredError.
 
@@ -227,7 +228,7 @@ class Expectile(Loss):
         _check(self, "q", above=0.0, below=1.0, advice="The mean is q = 0.5.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Huber(Loss):
     """Quadratic for errors up to d, linear beyond: predicts a mean, and the influence of outliers is bounded.
 
@@ -243,7 +244,7 @@ class Huber(Loss):
         _check(self, "d", above=0.0, advice="It is in units of y; for d = inf use SquaredError().")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EpsilonInsensitive(Loss):
     """Support-vector regression: errors up to e cost nothing and do not change the model.
 
@@ -259,7 +260,7 @@ class EpsilonInsensitive(Loss):
         _check(self, "e", least=0.0, advice="It is in units of y.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SquaredEpsilonInsensitive(Loss):
     """Smooth support-vector regression: errors up to e cost nothing, larger ones the square of the excess.
 
@@ -275,7 +276,7 @@ class SquaredEpsilonInsensitive(Loss):
         _check(self, "e", least=0.0, advice="It is in units of y.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Poisson(Loss):
     """Poisson regression, for counts and rates: e^z is the mean. With the offset log(exposure), the model predicts rates.
 
@@ -291,7 +292,7 @@ class Poisson(Loss):
     label_hint: ClassVar[str] = "A Poisson label is a count or a non-negative amount."
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@record(init=False)
 class CompiledLoss(Loss):
     """Your own loss as a compiled function: `dual` is `double(p, s, y)` and `value`, if given, `double(z, y)`.
 

@@ -13,13 +13,14 @@ where the bounds still apply to w_j itself.
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.records import record
 from odca.validation.numbers import numbers_after_colon, real
 
 
@@ -40,7 +41,7 @@ class Penalty:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class L2(Penalty):
     """Ridge: weights are small, but not exactly zero. The default, and the fastest.
 
@@ -56,7 +57,7 @@ class L2(Penalty):
         return _core.Penalty.l2()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ElasticNet(Penalty):
     """Ridge and lasso: the weights of unimportant features are exactly zero.
 
@@ -79,7 +80,7 @@ class ElasticNet(Penalty):
         return _core.Penalty.separable(self.delta, -math.inf, math.inf)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NonNegative(Penalty):
     """Non-negative weights, for mixtures or for effects of known sign; sparse if δ > 0.
 
@@ -104,7 +105,7 @@ class NonNegative(Penalty):
         return _core.Penalty.separable(self.delta, 0.0, math.inf)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Box(Penalty):
     """Weights between two bounds, lo ≤ 0 ≤ hi; sparse if δ > 0. Either bound may be infinite.
 
@@ -142,7 +143,7 @@ class Box(Penalty):
         return _core.Penalty.separable(self.delta, self.lo, self.hi)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KL(Penalty):
     """Weights on the probability simplex, close to a prior π: for mixtures of experts, portfolios, mixing rates.
 

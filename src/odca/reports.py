@@ -1,6 +1,5 @@
 """The objects that a learner returns: diagnostics, the report of a fit, the difference of two states."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,10 +7,11 @@ import numpy.typing as npt
 
 from odca.io import model_file
 from odca.io.model_file import ModelFile
+from odca.records import record
 from odca.validation.arrays import Array
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostics:
     """What each event did to the model, as arrays of shape (n,) or (n, lanes)."""
 
@@ -25,7 +25,7 @@ class Diagnostics:
     """Whether λ is at the end of its domain: many such events in a row are a sign of drift."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FitReport:
     """How `Learner.fit` went."""
 
@@ -39,7 +39,7 @@ class FitReport:
     """Whether every gap is within the tolerance."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Delta:
     """What a learner has learned between two of its states: made by `Learner.delta`, used by `Learner.apply`.
 

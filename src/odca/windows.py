@@ -11,7 +11,6 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.records import record
 from odca.validation.numbers import real, whole
 
 PerLane: TypeAlias = float | tuple[float, ...]
@@ -64,7 +64,7 @@ class Window:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Infinite(Window):
     """All events count equally, forever: for a stream that does not change (C1).
 
@@ -83,7 +83,7 @@ class Infinite(Window):
         return _core.Window.decay(np.ones(1))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@record(init=False)
 class Exponential(Window):
     """The weight of past events decays by a factor β per event: for a stream that drifts (C2).
 
@@ -134,7 +134,7 @@ class Exponential(Window):
         return _core.Window.decay(np.atleast_1d(np.asarray(self.beta, dtype=np.float64)))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@record(init=False)
 class HalfLife(Window):
     """The weight of past events decays with event time: it halves every τ, however many events arrive in between.
 
@@ -174,7 +174,7 @@ class HalfLife(Window):
         return _core.Window.half_life(np.atleast_1d(np.asarray(self.tau, dtype=np.float64)))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@record(init=False)
 class Sliding(Window):
     """Only the newest events count, all equally: the last `length` events, or those of the last `duration` (C3).
 
@@ -211,7 +211,7 @@ class Sliding(Window):
     @property
     def memory(self) -> float:
         """`length` events."""
-        return super(Sliding, self).memory if self.length is None else float(self.length)
+        return super(Sliding, self).memory if self.length is None else float(self.length)  # noqa: UP008 - slots make another class
 
     def native(self) -> _core.Window:
         """The window as the core has it."""
@@ -221,7 +221,7 @@ class Sliding(Window):
         return _core.Window.count(self.length)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Automatic(Window):
     """Several windows are tried, and the model under the one that has predicted best lately answers: window="auto".
 

@@ -7,10 +7,10 @@ parsing: only then is the rest of odca imported.
 import argparse
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from odca.cli.option_types import AUTO, OrAuto, as_float, number, or_auto
+from odca.records import record
 
 if TYPE_CHECKING:
     from odca.penalties import Penalty
@@ -24,7 +24,7 @@ LOSSES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LearningOptions:
     """The values of the options that `add_learning_options` declares. "auto" leaves a value to the command, as in the estimators."""
 

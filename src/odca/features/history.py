@@ -3,8 +3,10 @@
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
+
+from odca.records import record
 
 LABEL = "y"
 """The label in a line of history, whatever its column is called."""
@@ -19,7 +21,7 @@ NativeLine: TypeAlias = tuple[str, list[str], list[tuple[str, bool, float, str]]
 """A line for the core: its source (empty for the label), its keys, and its features: statistic, whether its size is a time, size, name."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HistoryFeature:
     """A feature of a line: a statistic over so many events, or so many seconds. `written` is how the user has written both."""
 
@@ -29,7 +31,7 @@ class HistoryFeature:
     timed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HistoryLine:
     """What is remembered (a field, or the label), for which keys, and the features that are made of it."""
 

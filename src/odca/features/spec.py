@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from odca import _core
 from odca.features.history import lines_of
+from odca.records import record
 from odca.validation.numbers import whole
 
 Missing: TypeAlias = Literal["ignore", "indicate", "error"]
@@ -47,7 +48,7 @@ class FeatureOptions(TypedDict, total=False):
     history_keys: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Features:
     """Which features an event has. A field is a column of a table, a key of a JSON object, or a namespace of VW's text format.
 

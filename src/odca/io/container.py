@@ -13,11 +13,12 @@ import itertools
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from odca.records import record
 
 VERSION = 2
 READABLE = ("1", "2", "3")
@@ -37,7 +38,7 @@ Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 Bytes: TypeAlias = bytes | memoryview
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Header:
     """A header whose contents have been checked."""
 

@@ -15,7 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self, TypeVar
 
@@ -26,6 +26,7 @@ from odca.io import container, sparse
 from odca.io.atomic import replacing
 from odca.losses import LOSSES, Loss
 from odca.penalties import PENALTIES
+from odca.records import record
 from odca.windows import WINDOWS, Automatic
 
 LONGEST_IN_HEADER = 100_000
@@ -40,7 +41,7 @@ FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, Arithmeti
 Model = TypeVar("Model")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelFile:
     """The contents of a model file: the kind of model, its options, its state, and its parts, which are models too."""
 
@@ -129,7 +130,7 @@ def _is_plain(values: Sequence[Any]) -> bool:
     return types <= {str, int, bool} or (types == {float} and all(map(math.isfinite, values)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UsersLoss:
     """A placeholder for a user's own loss, which a file cannot hold because it is code."""
 

@@ -1,13 +1,14 @@
 """What has changed in a stream: rises of the loss, and how the loss and the baselines went. docs/drift.md derives the test."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.records import record
 from odca.validation.arrays import Array
 
 MOST_POINTS = 128
@@ -16,7 +17,7 @@ LOSS = 2
 """The place of the losses among the sums of a curve. An unknown loss is NaN; no other sum is."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rise:
     """The loss rose: `before` and `after` are mean losses."""
 
@@ -34,7 +35,7 @@ class Rise:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drift:
     """What has changed in a stream so far. str(drift) is a text; `as_json()` is for programs."""
 

@@ -1,17 +1,17 @@
 """The progress table, as in VW: a row of scores at some events of a stream."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from odca.metrics.running_sums import Progress
+from odca.records import record
 from odca.validation.arrays import Array
 from odca.validation.numbers import whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgressRow:
     """The state after `events` events, and the last of these events."""
 

@@ -1,7 +1,6 @@
 """The automatic mode: experts with different strengths and memories, mixed by how well they predict. See docs/auto.md."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
 from odca.models.options import Answer, Products, is_steady, most_products
 from odca.models.uncertainty import Uncertainty, intervals, require_some
+from odca.records import record
 from odca.validation.arrays import Array, as_columns, as_matrix, as_times
 from odca.validation.numbers import whole
 
@@ -25,7 +25,7 @@ STEADY = -1
 """The position of the steady answer among the predictions of an event."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """The predictions of an `AutoLearner` for events, to be kept until their labels come.
 

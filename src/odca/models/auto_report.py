@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from odca import _core
+from odca.records import record
 from odca.validation.arrays import Array
 
 EXPERTS = tuple(_core.experts())
@@ -29,7 +30,7 @@ TIME, LOSS, FIRST_EXPERT = 1, 2, 3
 """Columns of the history: events so far, their time, the mean loss since the record before, a weight for each expert."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AutoReport:
     """How much weight each expert has, by how well it has predicted lately: `experts` by name, `groups` by kind of expert; both sum to
     one. `history` has the same over the stream. `steady` has the weights of the members of the steady answer.

@@ -7,7 +7,6 @@ class, against the rest; `ExpertClassifier` uses the experts of the automatic mo
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
@@ -18,10 +17,11 @@ from odca.metrics import Addition, ClassMetrics, Codes, ProgressRow, add_all
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
 from odca.models.uncertainty import Uncertainty, require_some
+from odca.records import record
 from odca.validation.arrays import Array
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RawPredictions:
     """The raw output of a classifier for events, and its probabilities, if they were calibrated at that time."""
 

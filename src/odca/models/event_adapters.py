@@ -1,7 +1,6 @@
 """Adapters that let the models of this package learn from dictionaries instead of rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ from odca.models.events import EventLearner
 from odca.models.options import Answer
 from odca.models.uncertainty import Uncertainty
 from odca.penalties import Penalty
+from odca.records import record
 from odca.validation.arrays import Array
 from odca.windows import Window
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventLanes:
     """An `EventLearner` as a learner of `LinearClassifier` and `LinearRegressor`: X is a list of dictionaries, or a data frame."""
 
@@ -65,14 +65,14 @@ class EventLanes:
         return EventLanes(self.events.with_lanes(sources, mirrored).with_waiting_of(self.events))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaitingEvent:
     """Stands for X: the event that waits for its label under an id."""
 
     id: str | int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventExperts:
     """`AutoEvents` as the experts of `ExpertClassifier` and `ExpertRegressor`."""
 

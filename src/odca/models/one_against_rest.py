@@ -1,18 +1,18 @@
 """Classes as lanes: each class against the rest, with a spare lane for new classes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from odca.records import record
 from odca.validation.arrays import Array
 
 SPARE = -1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneAgainstRest:
     """Which lane learns which class.
 

@@ -1,6 +1,6 @@
 """The options of a model, with the same names in every interface, and the meaning of "auto"."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -10,6 +10,7 @@ from odca.errors import InputError, Remedy
 from odca.learner_options import can_choose, default_rho
 from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
+from odca.records import record
 from odca.validation.numbers import whole
 from odca.windows import Automatic, Window, as_window
 
@@ -37,7 +38,7 @@ OF_ESTIMATORS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ModelOptions:
     """What is learned, and how. The first events decide what is None or "auto"; see docs/options.md.
 
@@ -59,9 +60,9 @@ class ModelOptions:
 
     task: Task | None = None
     loss: object | None = None
-    penalty: Penalty = L2()  # noqa: RUF009 - frozen
+    penalty: Penalty = L2()
     rho: OrAuto = "auto"
-    window: Window = Automatic()  # noqa: RUF009 - frozen
+    window: Window = Automatic()
     smoothing: OrAuto = "auto"
     prior_strength: OrAuto = "auto"
     intercept: bool = True

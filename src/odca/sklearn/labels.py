@@ -1,7 +1,6 @@
 """Translation of scikit-learn's labels to the codes of a model's classes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from odca.models.turns import at_one_moment
+from odca.records import record
 
 DTYPES = "biufUO"
 """The kinds of labels that a file can hold: booleans, numbers, text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Encoded:
     """Labels as codes: their positions in `classes`, which begins with the classes of the model."""
 

@@ -5,18 +5,19 @@ file: even after a crash, the file holds the previous checkpoint or the new one.
 """
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from odca.errors import InputError, Remedy
 from odca.io import model_file
 from odca.io.model_file import ModelFile, Savable
+from odca.records import record
 from odca.stream.model import StreamModel
 from odca.stream.read.positions import Position
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Checkpoint(Savable):
     """A model in the middle of its training."""
 

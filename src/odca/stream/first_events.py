@@ -71,7 +71,7 @@ def _task_of(loss: object | None, sample: Block) -> Task:
         return "classes" if isinstance(loss, MARGIN_LOSSES) else "numbers"
     texts = int((sample.rows.label_text >= 0).sum())
     labelled = int((~sample.is_unlabelled).sum())
-    numbers = len(np.unique(sample.rows.label[~np.isnan(sample.rows.label)]))
+    numbers = len(set(sample.rows.label[~np.isnan(sample.rows.label)].tolist()))
     few_texts = texts * FEW_TEXTS <= labelled and numbers > 2
     return "classes" if numbers == 2 or (texts and not few_texts) else "numbers"
 

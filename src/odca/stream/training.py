@@ -7,7 +7,7 @@ import os
 import time as clock
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, Unpack
@@ -22,6 +22,7 @@ from odca.losses import as_loss
 from odca.metrics import ProgressRow
 from odca.models.options import Label, Memory, ModelOptions, OrAuto, Products, Task, most_products
 from odca.penalties import Penalty, as_penalty
+from odca.records import record
 from odca.stream.checkpoint import Checkpoint
 from odca.stream.model import StreamModel, Told
 from odca.stream.progress import ProgressLine
@@ -52,7 +53,7 @@ class Predictions(Protocol):
         """How many bytes were written, and are in the file now."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interval:
     """How often something is done: after so many events, or after so many seconds."""
 
@@ -76,7 +77,7 @@ class Interval:
         return events >= self.events if self.events is not None else seconds >= (self.seconds or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Saving:
     """Where the state of a training is saved, how often, and for which request: one that goes on must ask for the same."""
 
@@ -202,7 +203,7 @@ def begin(
 
 def _doubts(labels: npt.NDArray[np.float64]) -> Iterator[InputError]:
     """Labels that were taken for numbers and may be classes."""
-    values = np.unique(labels)
+    values = sorted(set(labels.tolist()))
     if len(values) == 1:
         remedy = Remedy(
             "If they are classes, use {task} and list all classes with {classes}.", task="classes", classes=None
@@ -210,7 +211,7 @@ def _doubts(labels: npt.NDArray[np.float64]) -> Iterator[InputError]:
         yield InputError(
             f"the labels of the first events are all {values[0]:g}, so they are treated as numbers.", remedy=remedy
         )
-    elif len(values) <= FEW_VALUES and len(labels) >= FEW_VALUES**2 and (values == np.round(values)).all():
+    elif len(values) <= FEW_VALUES and len(labels) >= FEW_VALUES**2 and all(each.is_integer() for each in values):
         fact = (
             f"the labels of the first events are {listed(f'{each:g}' for each in values)}, and are treated as numbers."
         )

@@ -8,7 +8,6 @@ times and the fastest counts. No files are written.
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from odca.cli.option_types import number
 from odca.cli.shared_options import add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.console import Output, PrintedColumn
+from odca.records import record
 
 if TYPE_CHECKING:
     from odca.stream import Block, Schema
@@ -187,7 +187,7 @@ def synthetic_lines(events: int) -> list[str]:
 # The measurements
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Measurement:
     """A piece of work, its number of threads, and how long it took."""
 

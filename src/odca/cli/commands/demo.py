@@ -20,7 +20,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TextIO
 
 import numpy as np
@@ -29,6 +29,7 @@ import numpy.typing as npt
 from odca.cli.option_types import number, whole_number
 from odca.learner import Learner
 from odca.losses import LogLoss
+from odca.records import record
 from odca.windows import Exponential, Infinite, Sliding
 
 EPILOG = """\
@@ -53,7 +54,7 @@ Marks = npt.NDArray[np.bool_]
 # The problem
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """A hyperplane through `features` dimensions that turns by `slow` over the stream and by `turn` half-way."""
 
@@ -92,7 +93,7 @@ class Problem:
 # The race
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Score:
     """The results of one predictor: its error in each stretch (the last may be unfinished), its error so far, and its speed."""
 
@@ -102,7 +103,7 @@ class Score:
     events_per_second: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Standing:
     """The race after `done` events."""
 
@@ -157,7 +158,7 @@ def race(problem: Problem) -> Iterator[Standing]:
         yield Standing(done, tuple(tally.score() for tally in tallies.values()))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FinalErrors:
     """A line of the final table: the errors in the last stretch before the turn, the first after it, and the last of all."""
 
@@ -178,7 +179,7 @@ def table(standing: Standing) -> tuple[FinalErrors, ...]:
 # Text
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Style:
     """What the output can show: block characters or ASCII, colours or none."""
 

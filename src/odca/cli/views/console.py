@@ -16,20 +16,20 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
 from typing import Any, Self, TextIO
 
 from odca.cli import standard_streams
 from odca.cli.views import formatting
+from odca.records import record
 
 SECONDS_PER_FRAME = 0.2
 ERASE_LINE = "\r\x1b[K"
 HEADING, QUIET, ALARM, FAILURE = "bold", "dim", "yellow", "red"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PrintedColumn:
     """A column of a table: its name in JSON, its title (of one or two lines), its width, how its values are shown."""
 
@@ -47,7 +47,7 @@ class PrintedColumn:
         return f"{text if len(text) <= self.width else text[: self.width - 1] + '~':{self.width}}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fact:
     """A line of a summary: its label, its value, how the value is formatted, and its name in JSON."""
 

@@ -1,8 +1,9 @@
 """The weights of a model of any kind, by the names of its features, for `odca inspect`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from odca.records import record
 
 if TYPE_CHECKING:
     from odca.learner import Learner
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 INTERCEPT = "(intercept)"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Weights:
     """The weights that predictions use: the smoothed ones, if smoothing is on."""
 

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from odca.records import record
 
 SHARED = Path("..") / "shared" / "data"
 
@@ -12,7 +13,7 @@ class MissingDataError(FileNotFoundError):
     """A data file was not found in any of the folders searched, and could not be downloaded."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class File:
     """A data file. url: where to download it; sha256: its expected checksum, if known."""
 

@@ -1,14 +1,14 @@
 """Generated streams. Their target is known at every event, so that a learner's deviation from it can be measured."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from odca.records import record
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drift:
     """Rows X, labels y, and in each row of `targets` the weights w_n that the event's label was generated with."""
 

@@ -3,7 +3,7 @@
 import gzip
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
+from odca.records import record
 from odca.research.datasets.files import File, fetched, found
 from odca.stream import open as open_stream
 
@@ -18,7 +19,7 @@ Array = npt.NDArray[np.float64]
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dataset:
     """Rows X and labels y for training, in the order of the files, and others for testing, if the data set has them."""
 
@@ -48,7 +49,7 @@ class Dataset:
 Parts = tuple[Any, npt.NDArray[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variant:
     """Files that a data set can be read from: the training file, and the test file if there is one."""
 

@@ -5,9 +5,9 @@ To add one, add a line to `EXPERIMENTS`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
+from odca.records import record
 from odca.research.experiments import portfolio, sparse, step_size, svm, tracking
 from odca.research.experiments.intervals import Interval
 from odca.research.experiments.study import Claim, Job, Line, Panel, Study
@@ -15,7 +15,7 @@ from odca.research.experiments.study import Claim, Job, Line, Panel, Study
 __all__ = ["EXPERIMENTS", "Claim", "Experiment", "Interval", "Job", "Line", "Panel", "Study"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Experiment:
     """An experiment, and how many times it reports progress: once for each of `per_seed` parts of each seed, and for `others`."""
 

@@ -1,17 +1,17 @@
 """Confidence intervals of means."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
+
+from odca.records import record
 
 Array = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interval:
     """A mean and its 95 % confidence interval."""
 

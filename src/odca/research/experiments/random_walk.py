@@ -6,7 +6,6 @@ the time until its window is full, and in another run also the best ρ.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from odca.learner import Learner
 from odca.losses import SquaredError
+from odca.records import record
 from odca.research import datasets
 from odca.research.baselines import NLMS, RLS, SGD
 from odca.research.experiments import theory, tuning
@@ -71,7 +71,7 @@ def odca(window: Window, rho: float = RHO) -> Learner:
     return Learner(loss=SquaredError(), rho=rho, window=window)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tuned:
     """The best parameters, by theory. rate: μ of O-DCA at RHO; best_rate: at best_rho; grids: what was tried."""
 

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Thread
 from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from odca.records import record
 from odca.research.experiments.intervals import Array, Interval
 
 Looks: TypeAlias = npt.NDArray[np.int64]
@@ -27,7 +28,7 @@ def is_ours(label: str) -> bool:
     return label.startswith(OURS)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Job:
     """The arguments of an experiment. download: whether to insist on the paper's own files."""
 
@@ -36,7 +37,7 @@ class Job:
     download: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Claim:
     """A claim, and the measured difference that decides it."""
 
@@ -69,7 +70,7 @@ class Claim:
         return {"below": is_low, "above": is_high, "within": is_low and is_high}[self.good]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """A curve: its mean at each x, and the interval around it, if there is one."""
 
@@ -101,7 +102,7 @@ class Line:
         return cls(label, at, np.broadcast_to(np.asarray(y, dtype=np.float64), at.shape).copy(), is_known=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Panel:
     """Curves that share one pair of axes."""
 
@@ -117,7 +118,7 @@ class Panel:
     """The lines whose intervals are drawn, if drawing all would be too crowded."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Study:
     """All results of an experiment."""
 
@@ -136,7 +137,7 @@ class Study:
     """The parts that could not be run, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """A part of a study: one panel with its claims, results, parameters and notes."""
 

@@ -7,7 +7,6 @@ the training set.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from odca.learner import Learner
 from odca.losses import Hinge
+from odca.records import record
 from odca.research import datasets
 from odca.research.baselines import SDCA, SGD, SPG
 from odca.research.experiments.intervals import Array, Interval
@@ -34,7 +34,7 @@ Read: TypeAlias = Callable[[], Array]
 """A function that reads the present weights of a method."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setting:
     """The paper's parameters, and its numbers of training and test rows."""
 
@@ -56,7 +56,7 @@ ADULT = Setting("Adult: the paper's Figure 1", "Figure 1", "adult", (11_220, 21_
 RCV1 = Setting("RCV1: the paper's Figure 2", "Figure 2", "rcv1", (20_242, 253_843), rho=1e-4, beta=0.99998, rate=0.2)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Curves:
     """The error in percent and the objective at each evaluation, and which test rows are wrong at the last one."""
 
@@ -73,7 +73,7 @@ def run(setting: Setting, job: Job) -> Study:
     runs = over_seeds(lambda seed: _one_pass(setting, data, looks, seed), job, setting.set)
     levels = solved.result()
     curves = {
-        name: Curves(*(np.array([getattr(run[name], part) for run in runs]) for part in Curves.__slots__))
+        name: Curves(*(np.array([getattr(run[name], part) for run in runs]) for part in Curves.__match_args__))
         for name in runs[0]
     }
     none = float("nan")

@@ -28,17 +28,17 @@ which neglects the variation of the inverse from event to event, and so holds on
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln, roots_genlaguerre
 
+from odca.records import record
 from odca.research.experiments.intervals import Array
 
 NODES = 60
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Walk:
     """A target on a random walk: the number of features, E‖q‖², σ² and ‖w°_0‖²."""
 

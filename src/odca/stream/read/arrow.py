@@ -10,7 +10,7 @@ so that a later change of the file does not affect what was validated.
 import sys
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 from odca import _core
 from odca.errors import Remedy
 from odca.features.spec import Features, Kind
+from odca.records import record
 from odca.stream.read.chunks import SIZE, Chunk
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.guessing import FITTING, dated, whole_date
@@ -75,7 +76,7 @@ def binary_format(path: str, named: str) -> Format | None:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Batch(Chunk):
     """Rows of a table, as a record batch. `offset` is the number of rows before it."""
 

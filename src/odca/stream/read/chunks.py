@@ -10,12 +10,13 @@ digest of all bytes before it, to check that the files are still the same. The d
 
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from odca import _core
+from odca.records import record
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.lines import Bytes, first_line_end, last_line_end
 from odca.stream.read.peeking import Head, PeekableSource
@@ -35,7 +36,7 @@ SAMPLE_SECONDS = 1.0
 NOTHING: Bytes = np.empty(0, np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chunk:
     """Whole lines of one file. `offset` is where the data begin in the file; a byte order mark is left out.
 

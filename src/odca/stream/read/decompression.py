@@ -7,9 +7,9 @@ turn. Output is limited to what is asked for, so that a small file that unpacks 
 import sys
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from odca.records import record
 from odca.stream.read.errors import StreamError
 
 PLAIN = "plain"
@@ -123,7 +123,7 @@ def _zstd() -> tuple[Decoder, type[Exception]]:
     return _Zstandard(zstandard.ZstdDecompressor().decompressobj), zstandard.ZstdError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compression:
     """A compression format, and the bytes that its files begin with."""
 

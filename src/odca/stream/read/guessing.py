@@ -4,17 +4,18 @@ The core counts the values (`_core.Tally`, tally.hpp). What no single column tel
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from odca import _core
 from odca.features.spec import Features, Kind
+from odca.records import record
 
 FITTING: tuple[Kind, ...] = ("number", "date", "boolean")
 """Kinds that not every value can be of."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Guess:
     """What a sample tells: the kinds of all columns, and what becomes of their features."""
 

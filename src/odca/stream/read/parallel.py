@@ -17,10 +17,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from odca import _core
+from odca.records import record
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import Chunk
 
@@ -47,7 +47,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Reading:
     """How chunks are read.
 

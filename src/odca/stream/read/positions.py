@@ -3,10 +3,10 @@
 import hashlib
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from odca import _core
+from odca.records import record
 from odca.stream.read.decompression import PIECE
 from odca.stream.read.errors import STANDARD_INPUT
 from odca.stream.read.sources import another_file
@@ -14,7 +14,7 @@ from odca.stream.read.sources import another_file
 FORMER_DIGEST = 32  # the length of a digest of earlier versions of odca: of the last bytes before a position only
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Position:
     """A place between two lines: the number of the file, and the (decompressed) bytes and lines before it in that file.
 

@@ -1,12 +1,12 @@
 """How the fields of a stream are read: the use of each field, what it holds in the first events, and what may be wrong with that."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from odca import _core
 from odca.errors import Remedy
 from odca.features.spec import Features
+from odca.records import record
 from odca.stream.read.schema import Schema, native_columns
 from odca.stream.read.stream import Stream
 
@@ -19,7 +19,7 @@ LONG = 20
 """Characters of an example from which nearly unique values look like text if they have blanks."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldProfile:
     """A field, how it is used, and what it holds in the first events."""
 

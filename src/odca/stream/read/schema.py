@@ -5,7 +5,7 @@ A schema is found from a sample of the data, once, and kept with the model: othe
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from odca import _core
 from odca.features.spec import Features, Kind, require_unicode
+from odca.records import record
 from odca.stream.read.chunks import Chunk
 from odca.stream.read.errors import StreamError, listed
 from odca.stream.read.guessing import guess
@@ -45,7 +46,7 @@ _LIBSVM = re.compile(rf"\s*{_NUMBER}(?:\s+qid:\d+)?(?:\s+\d+:\S+)*\s*(?:#.*)?$")
 _VW = re.compile(rf"\s*(?:{_NUMBER}\s+){{0,3}}\S*\|(?:\S|\s|$)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Roles:
     """The columns (of a table) or keys (of JSON) that are no features."""
 
@@ -72,7 +73,7 @@ class Roles:
         return _core.RoleNames(**{role: name or "" for role, name in asdict(self).items()}, also_time=also_time or "")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """A column of a table: its name, what its values are, and whether it is the event's time as well as a feature."""
 
@@ -81,7 +82,7 @@ class Column:
     is_time: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Schema:
     """How text becomes events. See `recognise`."""
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 from odca import _core
 from odca.features.records import as_events
 from odca.features.spec import Features, Kind
+from odca.records import record
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, column_tallies, wanted, with_guessed
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, PAUSE, SAMPLE_SECONDS, SIZE, Chunk, Chunks
@@ -204,7 +205,7 @@ def open(
     return stream
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Wish:
     """How the caller wants data to be read. A `settled` schema is complete; a `known` one, of other data, says most of it."""
 
@@ -237,7 +238,7 @@ class _Wish:
         return {} if self.known is None else {column.name: column.kind for column in self.known.columns}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Looked:
     """The result of looking at the beginning of the data: how they are read, and the first of them."""
 

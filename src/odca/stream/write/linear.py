@@ -9,7 +9,6 @@ from scores.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from odca.learner import Learner
 from odca.losses import Poisson
 from odca.models.calibration import Calibration, Softmax
 from odca.models.options import Label
+from odca.records import record
 from odca.stream.model import StreamModel
 from odca.validation.arrays import Array
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LinearModel:
     """The numbers of a linear model. Arrays have one row or entry for each score."""
 
