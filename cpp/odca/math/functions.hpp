@@ -127,6 +127,15 @@ inline V exp(const V& x) {
   return x < -707.0 ? broadcast<V>(0.0) : bounded;
 }
 
+// e^x for |x| <= 700: the same number, with nothing to bound.
+template <class V>
+inline V exp_near(const V& x) {
+  const V shifted = x * detail::log2_e + detail::round_to_integer;
+  const V k = shifted - detail::round_to_integer;
+  const V r = (x - k * detail::ln2_high) - k * detail::ln2_low;
+  return from_bits(to_bits(detail::exp_reduced(r)) + (to_bits(shifted) << 52));
+}
+
 // log x for x > 0 (subnormal numbers too); -infinity at +0.
 //
 // x = 2^k m with m in [sqrt(1/2), sqrt 2); log m = 2 artanh(s), s = (m-1)/(m+1), |s| <= 0.172.

@@ -111,6 +111,42 @@ struct Logistic {
 
   static constexpr int most_steps = 60;
 
+  // Where nothing can overflow: with e = e^-z, D = 1 + e, u = 1 - v and n = u e - v, all of it times a power of D is
+  //
+  //     G D = (z - p) D - s n,   G' D^2 = D^2 + s e,   G'' D^3 = s e (e - 1),   lambda = n / D
+  //
+  // so that Halley's step needs one division. It begins at z = p, and e follows z by the exponential of a short step: the one of p is
+  // the only one that is computed in full. (p and lambda here are those of the problem for z >= 0.)
+  static constexpr double near_p = 100.0, near_s = 4.0;
+  static constexpr double short_step = 1.0 / 3;  // of an exponential that needs no reduction
+
+  template <class V>
+  static V near(const V& given_p, const V& s, const V& y) {
+    const Reflected<V> at = reflected(given_p, s, y);
+    const V p = at.sign * given_p, u = 1.0 - at.v;
+    V z = p, e = exp_near(V(-p));
+    auto done = s < 0.0;
+    for (int step = 0; step < most_steps; ++step) {
+      const V one_e = 1.0 + e, se = s * e, g = (z - p) * one_e + s * (at.v - u * e), slope = one_e * one_e + se;
+      const V d = -(g * (slope * one_e)) / (slope * slope - (g * se) * (0.5 * e - 0.5));
+      const auto is_last = magnitude(d) <= last_step;
+      const V carried = e - e * (d * (1.0 - 0.5 * d));
+      z = done ? z : z + d;
+      if (all(done | is_last)) {
+        e = done ? e : carried;
+        break;
+      }
+      const V followed = all(magnitude(d) <= short_step) ? e * detail::exp_reduced(V(-d)) : followed_far(e, z, d);
+      e = done ? e : (is_last ? carried : followed);
+      done = done | is_last;
+    }
+    return at.sign * ((u * e - at.v) / (1.0 + e));
+  }
+  template <class V>
+  [[gnu::noinline]] static V followed_far(const V& e, const V& z, const V& d) {
+    return magnitude(d) <= short_step ? e * detail::exp_reduced(V(-d)) : exp_near(V(-z));
+  }
+
   // One step of Halley's iteration from z, on G * unit; elements where `done` is set stay as they are.
   template <class V, class Mask>
   static void improve(Root<V>& root, const V& m, const V& unit, const V& unit_s, double last, Mask& done) {
@@ -165,11 +201,14 @@ struct Logistic {
 
   template <class V>
   V lambda(const V& p, const V& s, const V& y) const {
-    return from_start(p, s, y, [](const V&, const V& m, const V& s) {
+    const auto is_near = (magnitude(p) <= near_p) & (s <= near_s);
+    if (all(is_near)) return near(p, s, y);
+    const V far = from_start(p, s, y, [](const V&, const V& m, const V& s) {
       Start<V> start{maximum(m, broadcast<V>(0.0)), broadcast<V>(1.0), last_step};
       if (any(s > moderate_s)) prepare_far(start.z, start.unit, m, s);
       return start;
     });
+    return any(is_near) ? (is_near ? near(p, s, y) : far) : far;
   }
 
   // Nearly the same, from a z expected to be near the root: the remaining error is of third order in the last

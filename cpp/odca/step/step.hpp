@@ -73,6 +73,7 @@ class Step {
     if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
     if (!state_.scaling.on) transaction_.about_to_change(h);
     show_margin(h, event);
+    add_owed_conjugate();
     if (!arrives_expired) {
       if (forget(event)) project(h);
       solve(event);
@@ -83,6 +84,16 @@ class Step {
     ++state_.count;
     each_average([this](int l, int source) { average(l, source); });
     smoother_.append(h.size);
+  }
+
+  // Before the first event of a call, whatever became of the call before; and after the last.
+  void begin() { owed_ = {}; }
+  [[gnu::always_inline]] void add_owed_conjugate() {
+    if constexpr (owes_conjugate) {
+      if (owed_.weight == 0.0) return;
+      const double conjugate = conjugate_at(loss_, owed_.lambda, 0.0, owed_.y) + owed_.lambda * owed_.offset;
+      lane().conjugate[0] += std::exchange(owed_.weight, 0.0) * conjugate;
+    }
   }
 
   // Whether prefetching the coordinates of a row pays off: only if the model does not fit into the nearest caches.
@@ -425,15 +436,23 @@ class Step {
       const double c = event.weight[l], lambda = event.lambda[l];
       event.step[l] = to_scale(l, c * lambda);
       moves |= event.step[l] != 0.0;
-      event.conjugate[l] =
-          c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
-      s.conjugate[l] += c * event.conjugate[l];
+      double owed = 0.0;  // at most
+      if (owes_conjugate && !state_.sliding) {
+        owed_ = {c, lambda, event.y[l], event.offset[l]};
+        owed = c * (1.0 + std::fabs(event.offset[l]));
+      } else {
+        event.conjugate[l] =
+            c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
+        s.conjugate[l] += c * event.conjugate[l];
+      }
       s.squared_mass[l] += c * c;
       s.saturated[l] += select(loss_.saturated(lambda, event.y[l]), c, 0.0);
       s.bound[l] = std::min(s.bound[l] + std::fabs(event.step[l]) * reach, 1e308);
       if (!(s.bound[l] * weight_by_dual(l) < largest_weight) ||
-          !std::isfinite(s.conjugate[l] + s.squared_mass[l] + s.mass[l]))
+          !std::isfinite(std::fabs(s.conjugate[l]) + owed + s.squared_mass[l] + s.mass[l])) {
+        add_owed_conjugate();
         check_update(h, l, event);
+      }
     }
     if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
     if (!state_.sliding) return;
@@ -534,11 +553,19 @@ class Step {
                        "labels or weights");
   }
 
+  // Q* of log loss takes about as long as lambda, and no step waits for it. So it is computed one event later, beside the next lambda,
+  // which mostly waits for divisions. It is at most 1, so its sum is finite if that of the weights is.
+  static constexpr bool owes_conjugate = std::is_same_v<Loss, Logistic> && Lanes == 1;
+  struct Owed {
+    double weight = 0.0, lambda = 0.0, y = 0.0, offset = 0.0;
+  };
+
   const Config& config_;
   const Loss& loss_;
   const Penalty& penalty_;
   State& state_;
   Transaction& transaction_;
+  Owed owed_;
   Standardiser standardiser_;
   Smoother<Penalty, Lanes> smoother_;
   Projection<Penalty, Lanes> projection_;

@@ -31,9 +31,11 @@ class TypedPass final : public Pass {
     const bool chooses = config_.candidates > 1;
     const int models = config_.models();
     choice::choose(config_, state_.lane, chosen_);
-    for (std::int64_t row = 0; row < batch.rows; ++row) {
+    step_.begin();
+    std::int64_t row = 0;
+    for (; row < batch.rows; ++row) {
       const Row h = batch.row(row, scratch_);
-      if (call.should_stop(h.size * lanes + extra)) return row;
+      if (call.should_stop(h.size * lanes + extra)) break;
       if (fetches) batch.peek(row + 1, [this](std::int64_t j) { step_.fetch(j); });
       load(events, row);
       if (batch.widens) step_.widen(h);
@@ -48,7 +50,8 @@ class TypedPass final : public Pass {
       }
       if (chooses) choose_again(events.weight, row);
     }
-    return batch.rows;
+    step_.add_owed_conjugate();
+    return row;
   }
 
   std::int64_t enlist(const Events& events, LongCall& call) override {
