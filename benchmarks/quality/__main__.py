@@ -1,9 +1,11 @@
 """How well each event of real streams is predicted before it is learned: one pass, one order, the same events for everybody.
 
-    python -m benchmarks.quality [--only STREAM ...] [--methods REGEX] [--events 30000] [--out FILE] [--again]
+    python -m benchmarks.quality [--trees] [--only STREAM ...] [--methods REGEX] [--events 30000] [--out FILE] [--again]
 
-Everybody has defaults. Log loss and error of classes, squared and absolute error and R² of numbers, as in `scoring`. Without --out a run
-of everything is written to benchmarks/results/quality.json, and a part of it nowhere, but for --again, which puts it among the results there are.
+With --trees the peers are those that see products of columns: river's trees and forests, which take milliseconds for an event, and VW
+with all pairs; on tables, and on their first 12,000 events. Everybody has defaults. Log loss and error of classes, squared and absolute error and R² of numbers, as in `scoring`. Without --out a run
+of everything is written to benchmarks/results/quality.json (trees.json), and a part of it nowhere, but for --again, which puts it among
+the results there are.
 """
 
 import argparse
@@ -13,7 +15,8 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -30,13 +33,39 @@ from benchmarks.quality.trees import trees
 from benchmarks.quality.vw import vowpal_wabbit
 from benchmarks.report import RESULTS, describe_machine, log, show_machine, table
 
-EVENTS = 30_000
-RESULT = RESULTS / "quality.json"
+
+@dataclass(frozen=True)
+class Suite:
+    """Who is compared, on what."""
+
+    result: Path
+    streams: Sequence[str]
+    events: int
+    methods: Callable[[Path], list[Method]]
+    """All methods, in the order of the tables; their files are kept in the folder."""
 
 
-def all_methods(folder: Path) -> list[Method]:
-    """All methods, in the order of the tables."""
-    return [*ours(), *vowpal_wabbit(folder), *peers(), *trees(), *baselines()]
+TABLES = (
+    "elec2",
+    "phishing",
+    "covtype2",
+    "covtype7",
+    "letter",
+    "bike_hour",
+    "toulouse_bikes",
+    "ETTh1",
+    "ETTh1-lag",
+    "sysid_f16",
+)
+LINEAR = Suite(
+    RESULTS / "quality.json",
+    tuple(STREAMS),
+    30_000,
+    lambda folder: [*ours(), *vowpal_wabbit(folder), *peers(), *baselines()],
+)
+TREES = Suite(
+    RESULTS / "trees.json", TABLES, 12_000, lambda folder: [*ours(), *vowpal_wabbit(folder, "-q ::"), *trees()]
+)
 
 
 def run(method: Method, stream: Stream) -> dict[str, Any]:
@@ -52,10 +81,10 @@ def run(method: Method, stream: Stream) -> dict[str, Any]:
     return row | scores | {"seconds": round(time.perf_counter() - started, 2)}
 
 
-def rows_of(stream: Stream, methods: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
+def rows_of(suite: Suite, stream: Stream, methods: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
     """One row after the other, for those whose name matches."""
     with tempfile.TemporaryDirectory(prefix="odca-quality-") as folder:
-        for method in all_methods(Path(folder)):
+        for method in suite.methods(Path(folder)):
             if stream.task in method.tasks and (methods is None or methods.search(method.name)):
                 yield run(method, stream)
 
@@ -82,13 +111,13 @@ def shown(row: dict[str, Any]) -> list[str]:
     return [*cells, f"{row.get('seconds', 0.0):.1f}", row.get("left_out") or row.get("failure", "")]
 
 
-def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+def merged(suite: Suite, before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     """The results there are, with the rows of this run in the place of theirs."""
     if before["events"] != now["events"]:
         raise SystemExit(f"the results there are have --events {before['events']}, and this run {now['events']}.")
     new = {(row["stream"], row["method"]): row for row in now["rows"]}
     kept = [row for row in before["rows"] if (row["stream"], row["method"]) not in new]
-    streams, methods = list(STREAMS), [method.name for method in all_methods(Path())]
+    streams, methods = list(suite.streams), [method.name for method in suite.methods(Path())]
     rows = sorted([*kept, *new.values()], key=lambda row: (streams.index(row["stream"]), methods.index(row["method"])))
     again = {"machine": now["machine"], "rows": [list(key) for key in new]}
     return before | {
@@ -105,10 +134,13 @@ def main() -> None:
     parser.add_argument(
         "--methods", type=re.compile, metavar="REGEX", help="those whose name matches, such as 'VW|ODCA'"
     )
-    parser.add_argument("--events", type=int, default=EVENTS, help="the first so many; 0: all (default: %(default)s)")
+    parser.add_argument("--trees", action="store_true", help="beside trees, forests and VW with all pairs, on tables")
+    parser.add_argument("--events", type=int, help="the first so many; 0: all (default: 30000, trees: 12000)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there")
     parser.add_argument("--again", action="store_true", help="put this part among the results there are")
     options = parser.parse_args()
+    suite = TREES if options.trees else LINEAR
+    events = suite.events if options.events is None else options.events
 
     machine = describe_machine()
     machine["packages"]["vowpalwabbit"] = metadata.version("vowpalwabbit")
@@ -116,10 +148,10 @@ def main() -> None:
     started = time.perf_counter()
     about, rows = {}, []
     with threadpool_limits(1):
-        for name in options.only or STREAMS:
-            stream = STREAMS[name]().first(options.events)
+        for name in options.only or suite.streams:
+            stream = STREAMS[name]().first(events)
             about[name] = facts(stream)
-            for row in rows_of(stream, options.methods):
+            for row in rows_of(suite, stream, options.methods):
                 rows.append(row)
                 log(f"{time.perf_counter() - started:5.0f} s  {'  '.join(shown(row)).rstrip()}")
     print(
@@ -127,12 +159,12 @@ def main() -> None:
             ("stream", "method", "log loss / squared", "error / absolute", "R²", "s", ""), [shown(row) for row in rows]
         )
     )
-    content = {"machine": machine, "events": options.events, "streams": about, "rows": rows}
+    content = {"machine": machine, "events": events, "streams": about, "rows": rows}
     if options.again:
-        content = merged(json.loads((options.out or RESULT).read_text(encoding="utf-8")), content)
-    elif not options.out and (options.only or options.methods or options.events != EVENTS):
+        content = merged(suite, json.loads((options.out or suite.result).read_text(encoding="utf-8")), content)
+    elif not options.out and (options.only or options.methods or events != suite.events):
         return
-    path = options.out or RESULT
+    path = options.out or suite.result
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     log(f"wrote {os.path.relpath(path)}")
 

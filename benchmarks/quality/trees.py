@@ -1,8 +1,4 @@
-"""River's trees and forests, with their defaults, on tables; and VW with all pairs of features.
-
-A forest takes about a millisecond for an event and more with every column, so these take part only where the columns are few. `seed` is
-the only option that is set.
-"""
+"""River's trees and forests, with their defaults. `seed` is the only option that is set."""
 
 import functools
 from collections.abc import Callable
@@ -11,11 +7,10 @@ from typing import Any
 import numpy as np
 from river import ensemble, forest, tree
 
-from benchmarks.quality.methods import Method, Predicted, SkippedError, most_likely
+from benchmarks.quality.methods import Method, Predicted, most_likely
 from benchmarks.quality.peers import dictionaries, uniform
 from benchmarks.quality.streams import BINARY, CLASSES, NUMBER, Stream
 
-COLUMNS = 100
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "river HAT": lambda: tree.HoeffdingAdaptiveTreeClassifier(seed=1),
     "river ARF": lambda: forest.ARFClassifier(seed=1),
@@ -28,15 +23,8 @@ REGRESSORS: dict[str, Callable[[], Any]] = {
 }
 
 
-def require_table(stream: Stream) -> None:
-    """SkippedError for a stream of many columns."""
-    if stream.X.shape[1] > COLUMNS:
-        raise SkippedError(f"it has more than {COLUMNS} columns")
-
-
 def classes(stream: Stream, make: Callable[[], Any]) -> Predicted:
     """A tree's probabilities. A class that it does not name has its share, 1/classes; those that it names share the rest."""
-    require_table(stream)
     model, predicted = make(), uniform(stream)
     for n, (event, y) in enumerate(zip(dictionaries(stream), stream.y.tolist(), strict=True)):
         told = model.predict_proba_one(event)
@@ -50,7 +38,6 @@ def classes(stream: Stream, make: Callable[[], Any]) -> Predicted:
 
 def numbers(stream: Stream, make: Callable[[], Any]) -> Predicted:
     """A tree's predictions."""
-    require_table(stream)
     model, predicted = make(), np.zeros(len(stream.y))
     for n, (event, y) in enumerate(zip(dictionaries(stream), stream.y.tolist(), strict=True)):
         predicted[n] = model.predict_one(event) or 0.0

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.quality.methods import Method, Predicted, SkippedError, from_log_odds, from_one_vs_rest
+from benchmarks.quality.methods import Method, Predicted, from_log_odds, from_one_vs_rest
 from benchmarks.quality.streams import BINARY, CLASSES, NUMBER, Stream
 
 BITS = "22"  # the default, 18, is too few for 94,000 words times 20 classes
 VARIANTS = ("", "-l 0.1", "-l 2", "-l 10", "--coin", "--ftrl")  # the default is -l 0.5
-PAIRS = "-q ::"  # all products of two features
-MOST_COLUMNS = 100  # of which all pairs are taken
 
 
 def predict(stream: Stream, flags: str, folder: Path) -> Predicted:
@@ -61,18 +59,14 @@ def labels_of(stream: Stream) -> list[float]:
     return as_list
 
 
-def predict_by_pairs(stream: Stream, flags: str, folder: Path) -> Predicted:
-    """The same with all pairs of features, where they are few."""
-    if stream.X.shape[1] > MOST_COLUMNS:
-        raise SkippedError(f"it has more than {MOST_COLUMNS} columns")
-    return predict(stream, f"{flags} {PAIRS}", folder)
-
-
-def vowpal_wabbit(folder: Path) -> list[Method]:
-    """VW with various flags; texts are kept in the folder."""
-    ways = {flags: functools.partial(predict, flags=flags) for flags in VARIANTS}
-    ways |= {f"{flags} {PAIRS}".strip(): functools.partial(predict_by_pairs, flags=flags) for flags in VARIANTS}
+def vowpal_wabbit(folder: Path, more: str = "") -> list[Method]:
+    """VW with various flags, and more of them for all; texts are kept in the folder."""
+    tasks = (BINARY, CLASSES, NUMBER)
     return [
-        Method(f"VW {flags}".strip(), (BINARY, CLASSES, NUMBER), functools.partial(way, folder=folder))
-        for flags, way in ways.items()
+        Method(
+            f"VW {flags} {more}".replace("  ", " ").strip(),
+            tasks,
+            functools.partial(predict, flags=f"{flags} {more}", folder=folder),
+        )
+        for flags in VARIANTS
     ]

@@ -2,6 +2,7 @@
 
 At an epoch, which is after 32 events and whenever their number has doubled, pairs of candidates are chosen by how much each would gain,
 1/2 sum (|v| + |C|/Q)² Q over the heads; chosen ones count four times. C = sum r p and Q = sum q p² are over the events since the last one.
+The square of a feature that is zero or one other value is never chosen.
 """
 
 import itertools
@@ -11,7 +12,7 @@ import numpy as np
 from auto.slow_parts import Array, Feature
 from auto.slow_table import SlowTable
 
-AUTOMATIC, USUAL, MOST_CANDIDATES, FIRST_EPOCH = -1, 64, 64, 32
+AUTOMATIC, USUAL, MOST_CANDIDATES, FIRST_EPOCH = -1, 128, 64, 32
 Pair = tuple[int, int]
 
 
@@ -27,7 +28,7 @@ class SlowPairs:
 
     @property
     def budget(self) -> int:
-        return USUAL if self.asked == AUTOMATIC else self.asked
+        return (len(self.slots) or USUAL) if self.asked == AUTOMATIC else self.asked
 
     def products(self, h: dict[int, float]) -> Array:
         return np.array([0.0 if pair is None else product(h, pair) for pair in self.slots])
@@ -45,14 +46,14 @@ class SlowPairs:
         """judge: the expert whose weights v are those of the products; sd: of the labels."""
         first, best = not self.candidates, []
         for pair, Q in self.squares.items():
-            if Q > 0.0:
+            if Q > 0.0 and not is_needless(pair, table):
                 v = np.abs(self.weight(products, pair, judge)) / sd if sd > 0.0 else 0.0
                 gain = np.sum(0.5 * (v + np.abs(self.sums[pair]) / Q) ** 2 * Q) * (4.0 if pair in self.slots else 1.0)
                 best.append((-gain, pair))
         chosen = [pair for gain, pair in sorted(best) if gain < 0.0][: self.budget]
         self.choose_candidates(table)
         if first and len(self.squares) <= self.budget:
-            chosen = list(self.squares)
+            chosen = [pair for pair in self.squares if not is_needless(pair, table)]
         self.next = max(FIRST_EPOCH, 2 * events)
         self.put(sorted(chosen), products)
 
@@ -116,3 +117,8 @@ class SlowPairs:
 def product(h: dict[int, float], pair: Pair) -> float:
     i, j = (float(np.clip(h.get(j, 0.0), -3.0, 3.0)) for j in pair)
     return i * j
+
+
+def is_needless(pair: Pair, table: SlowTable) -> bool:
+    f = table.features.get(pair[0])
+    return pair[0] == pair[1] and (f is None or not f.square > 1e-18 * f.n * f.mean**2)

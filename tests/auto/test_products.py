@@ -68,7 +68,7 @@ def test_a_product_that_counts_is_found_and_used(kind: str) -> None:
     pairs, sizes = with_.native.products()
     assert [2, 3] in pairs.tolist()
     assert (np.diff(sizes) <= 0.0).all()
-    assert len(pairs) == 64
+    assert len(pairs) == 128
 
 
 def test_pairs_that_stay_keep_their_weights_and_others_begin_at_zero() -> None:

@@ -343,6 +343,11 @@ class FeatureTable {
     for (std::int64_t j = 0; j < size(); ++j)
       if (form_of(of(j)).scale > 0.0) visit(j, of(j)[record::count]);
   }
+  // Whether a feature has had one value besides zero at most: its square says what it says itself.
+  bool has_two_values(std::int64_t j) const {
+    const double* f = of(j);
+    return !(f[record::square] > least_variance * f[record::count] * f[record::mean] * f[record::mean]);
+  }
   // The weights of expert k for a feature in its own units, [head].
   void write_slope(std::int64_t feature, int k, double* out) const {
     const Form form = form_of(of(feature));

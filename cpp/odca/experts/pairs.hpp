@@ -11,7 +11,8 @@
 //
 // where r and q are residual and curvature of the loss of one expert that sees the chosen products. A pair whose weight is v would
 // gain about (|v| + |C|/Q)^2 Q / 2 over having no weight. Those that would gain most are chosen; chosen ones count four times, so
-// that little is learned in vain. A pair that stays keeps its slot and its weights. All pairs are chosen if they fit.
+// that little is learned in vain. A pair that stays keeps its slot and its weights. All pairs are chosen if they fit. The square of a
+// feature that is zero or one says nothing new, and is never chosen.
 //
 // Where the candidates hold less than half of all that is not zero, as in bags of words, nothing is chosen unless a budget was asked
 // for. Everything depends on the events alone, in bounded memory; an event costs O(candidates^2).
@@ -33,12 +34,16 @@ namespace odca::experts {
 
 class Pairs {
  public:
-  static constexpr int automatic = -1, usual = 64, most = 2080;  // budgets; 2080 are all pairs of 64 features
+  static constexpr int automatic = -1, usual = 128, most = 2080;  // budgets; 2080 are all pairs of 64 features
 
   explicit Pairs(int budget) : asked_(budget) {}
 
   int asked() const { return static_cast<int>(asked_); }
-  std::int64_t budget() const { return asked() == automatic ? usual : asked(); }
+  // A model that has slots keeps them, whatever the usual number is now.
+  std::int64_t budget() const {
+    if (asked() != automatic) return asked();
+    return chosen_.empty() ? usual : static_cast<std::int64_t>(slots());
+  }
 
   // A slot's features, the first not above the second; -1 if it is empty.
   struct Pair {
@@ -90,12 +95,13 @@ class Pairs {
   // deviation. Returns the slots whose pairs are others than before.
   template <class Slope>
   std::vector<std::int64_t> choose(std::int64_t events, const FeatureTable& features, Slope&& slope) {
-    std::vector<Pair> best = candidates_.empty() ? std::vector<Pair>() : best_of(features.heads(), slope);
+    std::vector<Pair> best = candidates_.empty() ? std::vector<Pair>() : best_of(features, slope);
     const bool is_first = candidates_.empty();
     begin_epoch(events, features);
     if (is_first && pairs() <= budget())
       for (std::size_t a = 0; a < candidates_.size(); ++a)
-        for (std::size_t b = a; b < candidates_.size(); ++b) best.push_back({candidates_[a], candidates_[b]});
+        for (std::size_t b = a; b < candidates_.size(); ++b)
+          if (const Pair pair{candidates_[a], candidates_[b]}; !is_needless(pair, features)) best.push_back(pair);
     return put(best);
   }
 
@@ -141,7 +147,7 @@ class Pairs {
   // After these were read. False if they do not fit together, or not to a table of so many features and heads.
   bool complete(std::int64_t features, int heads) {
     const auto is_known = [&](std::int64_t j) { return j >= 0 && j < features; };
-    if (!(asked_ >= automatic && asked_ <= most && asked_ == std::floor(asked_)) ||
+    if (!(asked_ >= automatic && asked_ <= most && asked_ == std::floor(asked_)) || slots() > most ||
         !(chosen_.empty() || chosen_.size() == static_cast<std::size_t>(2 * budget())))
       return false;
     if (next_ < 0 || candidates_.size() > most_candidates ||
@@ -212,8 +218,13 @@ class Pairs {
     return slot;
   }
 
+  static bool is_needless(const Pair& pair, const FeatureTable& features) {
+    return pair.first == pair.second && features.has_two_values(pair.first);
+  }
+
   template <class Slope>
-  std::vector<Pair> best_of(int heads, Slope&& slope) const {
+  std::vector<Pair> best_of(const FeatureTable& features, Slope&& slope) const {
+    const int heads = features.heads();
     struct Gain {
       double gain;
       Pair pair;
@@ -230,6 +241,7 @@ class Pairs {
         const double q = squares_[at];
         if (!(q > 0.0)) continue;
         const Pair pair{candidates_[a], candidates_[b]};
+        if (is_needless(pair, features)) continue;
         const auto found = std::lower_bound(slots_of.begin(), slots_of.end(), std::pair{pair, std::int64_t{-1}});
         const bool is_chosen = found != slots_of.end() && found->first == pair;
         std::fill(v.begin(), v.end(), 0.0);

@@ -60,7 +60,7 @@ class AutoLearner(model_file.Savable):
     task: "classes", whose labels are 0, 1, 2, ..., or "numbers".
     classes: the number of classes known so far. Others may appear later, each with the next label; they are predicted from their first
         event on.
-    products: "auto" lets the stream choose up to 64 products of two features, which further experts use; False uses none, and a
+    products: "auto" lets the stream choose up to 128 products of two features, which further experts use; False uses none, and a
         number is the largest number of products, also where "auto" would choose none (bags of words).
 
     For each event, `learn` and `predict` return the log-odds of class 1 if there are two classes, the log probabilities of all classes if

@@ -20,7 +20,7 @@ Memory: TypeAlias = Literal["events", "time"]
 Answer: TypeAlias = Literal["live", "steady"]
 """Which prediction is wanted: "live" while labels keep coming in, "steady" while none do."""
 Products: TypeAlias = Literal["auto", False] | int
-"""How many products of two features an automatic model may use: "auto" is up to 64 where they can help, False none."""
+"""How many products of two features an automatic model may use: "auto" is up to 128 where they can help, False none."""
 OrAuto: TypeAlias = float | Literal["auto"]
 
 MOST_PRODUCTS = 2080  # all pairs of 64 features

@@ -142,7 +142,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         "--products",
         type=_products,
         metavar="auto|none|N",
-        help="in automatic mode: use up to N products of two features that the stream chooses (default: auto, up to 64)",
+        help="in automatic mode: use up to N products of two features that the stream chooses (default: auto, up to 128)",
     )
     add_learning_options(parser)
     add_feature_options(parser)
