@@ -69,6 +69,20 @@ TEST_CASE("a time of day may be short, and have halves") {
   CHECK(seconds_of("10/3/2004 12:05 PM") == evening - 3600.0);
 }
 
+TEST_CASE("a month may have its English name") {
+  const double day = seconds_of("2024-07-31");
+  for (const char* text : {"31-Jul-2024", "31 July 2024", "31/JUL/2024", "31.jul.2024", "31-jul-24"}) {
+    CAPTURE(text);
+    CHECK(seconds_of(text) == day);
+  }
+  CHECK(seconds_of("1 May 2024") == seconds_of("2024-05-01"));
+  CHECK(seconds_of("31 July 2024 13:05") == day + 47'100.0);
+  CHECK(check("31-Jun-2024") == DateCheck::impossible);
+  for (const char* text :
+       {"31-Jui-2024", "31-July", "31-Ju-2024", "31 7 2024", "31-Jul 2024", "31-Jul-024", "1-a", "1 "})
+    CHECK(check(text) == DateCheck::other);
+}
+
 TEST_CASE("numbers are days or moments by their size") {
   const auto seconds = [](double number) {
     Moment moment;

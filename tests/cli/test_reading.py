@@ -13,7 +13,7 @@ from odca import cli
 from odca.features import Features
 from odca.stream import open as open_stream
 from odca.stream.model import StreamModel
-from odca.stream.read.profile import FieldProfile, profiles
+from odca.stream.read.profile import FieldProfile, profiles, warnings_about
 from odca.stream.read.schema_file import read_schema
 from stream_files import events, vw, write
 
@@ -183,7 +183,7 @@ def test_a_schema_that_is_invalid_is_refused(name: str, train, tmp_path: Path) -
 
 
 def test_a_warning_names_its_field() -> None:
-    what, remedy = FieldProfile("my id", "category", concern="id").warning or ("", None)
+    what, remedy = next(warnings_about([FieldProfile("my id", "category", concern="id")]))
     assert what.startswith("'my id' is different")
     assert remedy is not None
     assert "`ignore=['my id']`" in remedy.spelled()

@@ -1,5 +1,6 @@
 """Small files as people have them: made up, but each with what was met in real ones; and how each of their columns must be read."""
 
+import gzip
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ class File:
     """A file and how it must be read.
 
     columns: the kind of each column; of JSON, of each key that is no plain value.
+    concerns: what a warning says about a column (`odca.stream.read.profile.Concern`). error: what is said of a file that is refused.
     events: how many there are. misfits: how many values of a column count as missing because they are of another kind.
     how: what must be said to read it, beside the label.
     """
@@ -26,6 +28,8 @@ class File:
     bad: int = 0
     day_first: bool | None = None
     how: dict[str, Any] = field(default_factory=dict)
+    concerns: dict[str, str] = field(default_factory=dict)
+    error: str = ""
 
 
 def rows(header: str, line: Callable[[int], str], count: int = 40) -> bytes:
@@ -86,7 +90,7 @@ FILES = [
     File("infinite.csv", rows("y,x", lambda k: f"{k / 3},{'inf' if k == 11 else '1e999' if k == 12 else k}"), {"y": "number", "x": "number"}, 40,
          misfits={"x": 2}),
     File("word_after_the_sample.csv", rows("y,x", lambda k: f"{k / 3},{'broken' if k == 1500 else k}", 1600), {"y": "number", "x": "number"}, 1600,
-         misfits={"x": 1}),
+         misfits={"x": 1}, concerns={"x": "id"}),
     File("unlabelled.csv", rows("y,x", lambda k: f"{'' if k % 5 == 0 else k / 3},{k}"), {"y": "number", "x": "number"}, 40),
     # Codes, categories, identifiers
     File("codes.csv", rows("y,diagnosis", lambda k: f"{k % 2},{('250', 'V57', '428', 'E909', '401')[k % 5]}"), {"y": "number", "diagnosis": "category"}, 40),
@@ -99,7 +103,8 @@ FILES = [
     File("zones.csv", rows("at,y", lambda k: at(k, "2024-01-{d:02} {h:02}:00:00.250 +02:00") + f",{k % 2}"), {"at": "date", "y": "number"}, 40),
     File("month_first.csv", rows("at,y", lambda k: at(k + 400, "1/{d}/2004 {h}:00") + f",{k % 2}"), {"at": "date", "y": "number"}, 40, day_first=False),
     File("day_first.csv", rows("at,y", lambda k: at(k + 400, "{d}/01/2004 {h:02}:00") + f",{k % 2}"), {"at": "date", "y": "number"}, 40, day_first=True),
-    File("either_first.csv", rows("at,y", lambda k: at(k, "{d}/1/2004 {h}:00") + f",{k % 2}"), {"at": "date", "y": "number"}, 40),
+    File("either_first.csv", rows("at,y", lambda k: at(k, "{d}/1/2004 {h}:00") + f",{k % 2}"), {"at": "date", "y": "number"}, 40,
+         concerns={"at": "order"}),
     File("said_day_first.csv", rows("at,y", lambda k: at(k, "{d}/1/2004 {h}:00") + f",{k % 2}"), {"at": "date", "y": "number"}, 40, day_first=True,
          how={"day_first": True}),
     File("half_days.csv", rows("at,y", lambda k: at(k + 400, "1/{d}/04 {h12}:30 {half}") + f",{k % 2}"), {"at": "date", "y": "number"}, 40, day_first=False),
@@ -119,5 +124,54 @@ FILES = [
          {"user.born": "date"}, 40),
     File("epochs.jsonl", objects(lambda k: {"y": k % 2, "ts": 1700000000 + k, "id": str(k)}), {"ts": "date"}, 40),
     File("gaps.jsonl", objects(lambda k: {"y": k % 2, "x": ("NA", None, "", k)[k % 4]}), {}, 40, missing={"x": 30}),
+    File("one_list.json", json.dumps([{"y": 1, "x": 2}]).encode(), {}, 0, error="an object in braces on each line, not a list of them"),
+    File("two_types.jsonl", objects(lambda k: {"y": k % 2, "x": k if k % 2 else str(k), "z": [k, "a"] if k % 3 else {"q": 1}}, 120), {}, 120,
+         concerns={"x": "mixed"}),
+    File("truths.jsonl", objects(lambda k: {"y": k % 2 == 0, "x": k % 3 == 0}), {}, 40),
+    File("label_is_an_object.jsonl", objects(lambda k: {"y": {"a": 1}, "x": k}), {}, 0, error="'y' must be a single value"),
+    # Encodings and lines
+    File("utf16.csv", rows("y,x", lambda k: f"{k % 2},{k}").decode().encode("utf-16"), {}, 0, error="UTF-16 or UTF-32. Convert it to UTF-8"),
+    File("latin1.csv", rows("y,city", lambda k: f"{k % 2},São Paulo").decode().encode("latin-1"), {}, 0, error="is not UTF-8"),
+    File("packed.csv.gz", gzip.compress(rows("y,x", lambda k: f"{k % 2},{k}")), {"y": "number", "x": "number"}, 40),
+    File("old_mac.csv", rows("y,x", lambda k: f"{k % 2},{k}").replace(b"\n", b"\r"), {}, 0, error="lines end with a carriage return alone"),
+    File("zero_bytes.csv", rows("y,x", lambda k: f"{k % 2},{k}\0"), {}, 0, error="there is a NUL byte"),
+    File("blank_lines.csv", rows("y,x", lambda k: f"{k % 2},{k}" + "\n" * (k % 5 == 0)), {"y": "number", "x": "number"}, 40),
+    # Headers
+    File("index_without_a_name.csv", rows(",y,x", lambda k: f"{k},{k % 2},{k % 7}", 120), {"1": "number", "y": "number", "x": "number"}, 120,
+         concerns={"1": "id"}),
+    File("trailing_delimiters.csv", rows("y,x,", lambda k: f"{k % 2},{k},"), {"y": "number", "x": "number", "3": "any"}, 40),
+    File("trailing_delimiters_below.csv", rows("y,x", lambda k: f"{k % 2},{k},"), {}, 0, error="the row has 3 fields, expected 2"),
+    File("short_row.csv", rows("y,x,z", lambda k: f"{k % 2},{k}" + ",1" * (k != 7)), {"y": "number", "x": "number", "z": "number"}, 39, bad=1,
+         how={"on_error": "skip"}),
+    File("same_name_twice.csv", rows("y,x,x", lambda k: f"{k % 2},{k},{k}"), {}, 0, error="the columns 2 and 3 of the header are both named 'x'"),
+    File("names_with_blanks.csv", rows("y,unit price (EUR),City name", lambda k: f"{k % 2},{k},{city(k)}"),
+         {"y": "number", "unit price (EUR)": "number", "City name": "category"}, 40),
+    File("comments.csv", b"# made by a tool\n# in 2024\n" + rows("y,x", lambda k: f"{k % 2},{k}"), {}, 0, error="Line 3 has it: remove the lines before it"),
+    File("title.csv", b"Sales of 2024\n\n" + rows("y;x", lambda k: f"{k % 2};{k}"), {}, 0, error="Line 3 has it: remove the lines before it"),
+    File("separator_is_said.csv", b"sep=;\n" + rows("y;x", lambda k: f"{k % 2};{k}"), {}, 0, error="Line 2 has it: remove the lines before it"),
+    # Numbers and dates as people write them
+    *(File(f"{name}.csv", rows("y;price", lambda k, form=form: f"{k % 2};{form(k)}", 120), {"y": "number", "price": "category"}, 120,
+           concerns={"price": "form"})
+      for name, form in (("decimal_commas", lambda k: f"{k % 50},5"), ("thousands", lambda k: f"{1 + k % 9},{100 + k}.50"),
+                         ("thousands_with_points", lambda k: f"{1 + k % 9}.{100 + k},00"), ("thousands_with_apostrophes", lambda k: f"{1 + k % 9}'{100 + k}"),
+                         ("dollars", lambda k: f"${k % 50}.99"), ("euros", lambda k: f"{k % 50}.99 €"), ("percent", lambda k: f"{k % 50}.5%"),
+                         ("kilograms", lambda k: f"{k % 50} kg"), ("losses_in_brackets", lambda k: f"({k})"), ("months", lambda k: f"20{10 + k // 12}-{1 + k % 12:02}"),
+                         ("american_dates", lambda k: f"Jan {1 + k % 28}, 2024"), ("mail_dates", lambda k: f"Mon, {1 + k % 28:02} Jan 2024 10:00:00 +0000"))),
+    File("names_of_months.csv", rows("at,y", lambda k: f"{1 + k % 28}-Jan-2024,{k % 2}"), {"at": "date", "y": "number"}, 40),
+    File("long_names_of_months.csv", rows("at,y", lambda k: f"{1 + k % 28} January 2024 10:{k:02},{k % 2}"), {"at": "date", "y": "number"}, 40),
+    File("compact_times.csv", rows("at,y", lambda k: f"202401{1 + k % 28:02}T10{k:02}00,{k % 2}"), {"at": "date", "y": "number"}, 40),
+    File("yes_true.csv", rows("y,a,b,c", lambda k: f"{k % 2},{('yes', 'no')[k % 3 == 0]},{('TRUE', 'FALSE')[k % 3 == 0]},{('Y', 'N')[k % 3 == 0]}"),
+         {"y": "number", "a": "category", "b": "boolean", "c": "category"}, 40),
+    # What is odd about a column
+    File("dashes.csv", rows("y,x", lambda k: f"{k % 2},{'-' if k % 4 == 0 else k}", 120), {"y": "number", "x": "category"}, 120, concerns={"x": "mixed"}),
+    File("said_dashes.csv", rows("y,x", lambda k: f"{k % 2},{'-' if k % 4 == 0 else k % 90}", 120), {"y": "number", "x": "number"}, 120, missing={"x": 30},
+         how={"na_values": ("-",)}),
+    File("ids.csv", rows("id,user,y", lambda k: f"{10000 + k},u{k * 7919 % 100000:05},{k % 2}", 120), {"id": "number", "user": "category", "y": "number"}, 120,
+         concerns={"id": "id", "user": "id"}),
+    File("constant.csv", rows("y,x,unit", lambda k: f"{k % 2},{k % 7},EUR", 120), {"y": "number", "x": "number", "unit": "category"}, 120,
+         concerns={"unit": "constant"}),
+    File("leak.csv", rows("y,x,outcome", lambda k: f"{k % 2},{k % 7},{('lost', 'won')[k % 2]}", 120), {"y": "number", "x": "number", "outcome": "category"}, 120,
+         concerns={"outcome": "leak"}),
+    File("infinite_label.csv", rows("y,x", lambda k: f"{'inf' if k == 9 else k / 3},{k}"), {}, 0, error="the label in 'y' must be finite; got 'inf'"),
     File("late_word.jsonl", objects(lambda k: {"y": k % 2, "at": "soon" if k == 20 else at(k, "2024-01-{d:02}")}), {"at": "date"}, 40, misfits={"at": 1}),
 ]  # fmt: skip

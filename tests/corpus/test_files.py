@@ -8,9 +8,12 @@ import pytest
 from corpus.files import FILES, File
 from odca import stream
 from odca.features import Features
+from odca.stream.read.errors import StreamError
+from odca.stream.read.profile import profiles
 from odca.stream.read.stream import Stream
 
 FEATURES = ("na_values", "day_first")
+READ, REFUSED = [file for file in FILES if not file.error], [file for file in FILES if file.error]
 
 
 def opened(file: File, folder: Path) -> Stream:
@@ -21,7 +24,15 @@ def opened(file: File, folder: Path) -> Stream:
     return stream.open(path, label=file.label, features=features, **how)
 
 
-@pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
+@pytest.mark.parametrize("file", REFUSED, ids=[file.name for file in REFUSED])
+def test_a_file_that_cannot_be_read_is_refused_with_what_is_wrong(file: File, tmp_path: Path) -> None:
+    with pytest.raises(StreamError) as refused, opened(file, tmp_path) as events:
+        list(events)
+    assert file.error in str(refused.value)
+    assert file.name in str(refused.value)
+
+
+@pytest.mark.parametrize("file", READ, ids=[file.name for file in READ])
 def test_a_file_is_read_as_it_must_be(file: File, tmp_path: Path) -> None:
     with opened(file, tmp_path) as events:
         missing: dict[str, int] = dict.fromkeys(file.missing, 0)
@@ -35,6 +46,7 @@ def test_a_file_is_read_as_it_must_be(file: File, tmp_path: Path) -> None:
                     missing[column] += int((block.X[:, [names.index(f"{column} is missing")]] != 0).sum())
     kinds = {column.name: column.kind for column in events.schema.columns} or events.schema.features.kinds()
     assert kinds == file.columns
+    assert {each.name: each.concern for each in profiles(events) if each.concern} == file.concerns
     assert (count, events.bad.count) == (file.events, file.bad)
     found = events.findings
     assert {name: misfit.count for name, misfit in found.misfits.items()} == file.misfits

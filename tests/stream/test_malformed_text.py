@@ -101,7 +101,7 @@ OTHERS: list[tuple[str, bytes, str, int | None]] = [
     ("csv", b'"1,2\n',
      "the row has 1 field, expected 2. A quote in it is not closed, or is closed before its field ends.", None),
     ("jsonl", b'{"y": 1, "\xff": 1}\n', "a string is not UTF-8: '\ufffd'.", 11),
-    ("jsonl", b"[1]\n", "expected an object in braces; got '[1]'.", 1),
+    ("jsonl", b"[1]\n", "expected an object in braces on each line, not a list of them; got '[1]'.", 1),
     ("jsonl", b'{"a": 1\n', "expected ',' or '}'; the line ends here. An object must be on one line.", 8),
     ("jsonl", b'{"a": 1,}\n', "expected a key in double quotes; got '}'.", 9),
     ("jsonl", b'{"a": 1, "a": 2}\n', "'a' is there twice.", 10),

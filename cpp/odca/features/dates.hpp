@@ -3,6 +3,7 @@
 //   2024-07-31, 2024/7/31, 20240731T130500Z          ISO 8601, and what is near to it
 //   31/7/2024, 7/31/2024, 7/31/24, 31-7-2024         day and month in the order that is said
 //   31.7.2024                                        always the day first
+//   31-Jul-2024, 31 July 2024, 31/Jul/24             with the English name of the month
 //   2024-07-31T13:05:00.25+02:00, 7/31/2024 1:05 PM  with a time of day, and perhaps a zone
 //   1722430800, 1722430800000                        seconds, milli-, micro- or nanoseconds since 1970, by their size; 20240731
 #pragma once
@@ -72,6 +73,7 @@ class DateText {
 
   constexpr bool at_end() const { return rest_.empty(); }
   constexpr bool at_digit() const { return !rest_.empty() && is_digit(rest_.front()); }
+  constexpr bool at_letter() const { return !rest_.empty() && is_letter(rest_.front()); }
   constexpr bool skip(char c) {
     if (rest_.empty() || rest_.front() != c) return false;
     rest_.remove_prefix(1);
@@ -108,6 +110,23 @@ class DateText {
     rest_.remove_prefix(word.size());
     return true;
   }
+  // The English name of a month, whole or its first three letters.
+  constexpr bool month(int& out) {
+    constexpr std::string_view names[] = {"january", "february", "march",     "april",   "may",      "june",
+                                          "july",    "august",   "september", "october", "november", "december"};
+    std::size_t letters = 0;
+    while (letters < rest_.size() && is_letter(rest_[letters])) ++letters;
+    for (out = 1; out <= 12; ++out) {
+      const std::string_view name = names[out - 1];
+      if (letters != 3 && letters != name.size()) continue;
+      std::size_t same = 0;
+      while (same < letters && (rest_[same] | 0x20) == name[same]) ++same;
+      if (same < letters) continue;
+      rest_.remove_prefix(letters);
+      return true;
+    }
+    return false;
+  }
   // What follows the point of a second, as over / under. More digits than a double tells apart are skipped.
   constexpr void fraction(double& over, double& under) {
     for (; at_digit(); rest_.remove_prefix(1)) {
@@ -118,6 +137,8 @@ class DateText {
   }
 
  private:
+  static constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
   std::string_view rest_;
 };
 
@@ -173,8 +194,16 @@ constexpr bool read_day(DateText& text, bool day_first, Day& out) {
            text.skip(between) && text.one_or_two(out.day);
   if (digits != 1 && digits != 2) return false;
   int first = 0, second = 0;
-  if (!text.one_or_two(first) || !text.skip_any("/.-", between) || !text.one_or_two(second) || !text.skip(between))
-    return false;
+  if (!text.one_or_two(first) || !text.skip_any("/.- ", between)) return false;
+  if (text.at_letter()) {
+    out.day = first;
+    if (!text.month(out.month) || !text.skip(between)) return false;
+    const bool is_short = text.digits() == 2;
+    if (!text.number(is_short ? 2 : 4, out.year)) return false;
+    if (is_short) out.year += out.year < 69 ? 2000 : 1900;
+    return true;
+  }
+  if (between == ' ' || !text.one_or_two(second) || !text.skip(between)) return false;
   const bool short_year = text.digits() == 2 && between == '/';  // elsewhere it would make dates of other numbers
   if (!text.number(short_year ? 2 : 4, out.year)) return false;
   if (short_year) out.year += out.year < 69 ? 2000 : 1900;

@@ -75,7 +75,8 @@ bool Tally::note_date(std::string_view value) {
   if (checks[0] == DateCheck::other) return false;
   const bool month_first = checks[0] == DateCheck::date, day_first = checks[1] == DateCheck::date;
   const bool is_ordered = value.size() > 2 && (!is_digit(value[1]) || !is_digit(value[2]));  // no year comes first
-  if (is_ordered && value[value.find_first_not_of("0123456789")] != '.') {
+  const std::size_t between = value.find_first_not_of("0123456789");
+  if (is_ordered && value[between] != '.' && is_digit(value[between + 1])) {  // the name of a month is no number
     orders_.either += month_first && day_first;
     orders_.month_first += month_first && !day_first;
     orders_.day_first += day_first && !month_first;

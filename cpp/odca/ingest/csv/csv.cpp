@@ -110,7 +110,8 @@ class Reader {
 void check_header(std::string_view line, const std::vector<TableColumn>& columns, CsvForm form) {
   std::size_t place = 0;
   each_csv_cell(line, form, [&](std::string_view name) {
-    if (place < columns.size() && name != columns[place].name)
+    const bool is_unnamed = name.empty() && place < columns.size() && columns[place].name == std::to_string(place + 1);
+    if (place < columns.size() && !is_unnamed && name != columns[place].name)
       throw Fault{"the header names column " + std::to_string(place + 1) + " " + shown(name) + ", expected " +
                       shown(columns[place].name) + ". The columns must be those that were read before, in their order",
                   {}};

@@ -15,8 +15,8 @@
 namespace odca::text {
 
 // Whole lines. Whoever calls knows the columns, and has made of `ignore`, `keep`, `categorical`, `numeric` and `text` what they are.
-// If the first line that is not blank is a `header`, it must name these columns in this order: values in wrong columns would go
-// unnoticed, so nothing is read if it does not, even where bad lines are skipped.
+// If the first line that is not blank is a `header`, it must name these columns in this order (one that has no name there is called by
+// its number): values in wrong columns would go unnoticed, so nothing is read if it does not, even where bad lines are skipped.
 void read_csv(std::string_view text, const std::vector<TableColumn>& columns, CsvForm form, bool header,
               const FeatureOptions& options, bool skip_bad, Block& block);
 

@@ -83,12 +83,10 @@ bool guess_header(std::string_view sample, CsvForm form, const MissingValues& mi
 std::string header_fault(const std::vector<std::string>& names) {
   FieldNames seen;
   for (std::size_t k = 0; k < names.size(); ++k) {
-    if (names[k].empty())
-      return "the column " + std::to_string(k + 1) +
-             " of the header has no name. Give it one, or say the columns' names";
+    if (names[k].empty()) return "the column " + std::to_string(k + 1) + " of the header has no name. Give it one";
     if (const auto place = static_cast<std::size_t>(seen.add(names[k])); place < k)
       return "the columns " + std::to_string(place + 1) + " and " + std::to_string(k + 1) +
-             " of the header are both named " + shown(names[k]) + ". Rename one, or say the columns' names";
+             " of the header are both named " + shown(names[k]) + ". Rename one";
   }
   return {};
 }

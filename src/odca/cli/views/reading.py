@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 MOST_FIELDS = 20
 """Of wide tables only the first fields are shown."""
-MOST_WARNINGS = 10
 COLUMNS = (
     PrintedColumn("field", "field", 20, is_text=True),
     PrintedColumn("use", "read as", 28, is_text=True),
@@ -25,16 +24,15 @@ COLUMNS = (
 
 def show_reading(output: Output, fields: "Sequence[FieldProfile]", *, quiet: bool) -> None:
     """Print the table and the warnings; only the warnings if it is to be `quiet`."""
+    from odca.stream.read.profile import warnings_about  # noqa: PLC0415 - after parsing
+
     if fields and not quiet:
         if output.is_json:
             output.event("reading", {"fields": [_as_object(each) for each in fields]})
         else:
             _show_table(output, fields)
-    warnings = [each.warning for each in fields if each.warning is not None]
-    for what, remedy in warnings[:MOST_WARNINGS]:
+    for what, remedy in warnings_about(fields):
         output.warn(f"{what} {remedy.spelled(as_flag)}")
-    if len(warnings) > MOST_WARNINGS:
-        output.warn(f"... and {formatting.plural(len(warnings) - MOST_WARNINGS, 'field')} more like these.")
 
 
 def _show_table(output: Output, fields: "Sequence[FieldProfile]") -> None:

@@ -212,7 +212,7 @@ class _Table:
     def __init__(self, path: str, schema: Any, rows: int) -> None:
         fault = _core.header_fault(schema.names)
         if fault:
-            raise StreamError(fault, path=path)
+            raise StreamError(f"{fault}.", path=path)
         self.path, self.rows, self._schema = path, rows, schema
         self.types = dict(zip(schema.names, schema.types, strict=True))
         size = 0 if path == STANDARD_INPUT else Path(path).stat().st_size

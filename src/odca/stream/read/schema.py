@@ -3,6 +3,7 @@
 A schema is found from a sample of the data, once, and kept with the model: other data are then read in the same way.
 """
 
+import contextlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -39,6 +40,8 @@ SUFFIXES: Mapping[str, Format] = {
 COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 DATE_PARTS = ("hour", "weekday", "month", "trend")
 LONG_LINE = 1 << 16  # characters
+MOST_COMMENTS = 20
+"""The header is looked for in so many lines, if it is not the first."""
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
 
 _NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
@@ -299,15 +302,23 @@ def table_schema(
         named = {*first}.intersection((*roles.by_name(), *kinds))
         is_name = (not re.fullmatch(r"-?\d+", name) for name in named)  # numbers are places, or values
         header = any(is_name) or _core.guess_header(sample, separator, quoted, features.native())
-    names = first if header else [str(number) for number in range(1, len(first) + 1)]
+    names = [name if header and name else str(number) for number, name in enumerate(first, 1)]
+    if any("\r" in name for name in first):
+        raise StreamError("lines end with a carriage return alone. Convert them: tr '\\r' '\\n'.", path=path)
     fault = _core.header_fault(names)
     if fault:
-        raise StreamError(fault, path=path, line=1)
+        raise StreamError(f"{fault}.", path=path, line=1)
     if header and len(names) > 1 and b'"' not in sample:  # within quotes a line may be anything
         _refuse_second_header(sample, path)
     counted = _core.tally_csv(sample, separator, quoted, len(names), header, features.native())
     tallies = dict(zip(names, counted, strict=True))
-    roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
+    try:
+        roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
+    except StreamError as error:
+        if (line := _header_below(sample, separator, quoted, roles)) is None:
+            raise
+        message = f"{error.message} Line {line} has it: remove the lines before it, as tail -n +{line} does."
+        raise StreamError(message, path=path, line=1) from error
     found = guess(tallies, {**features.kinds(), **kinds}, features, split_dates=split_dates)
     schema = Schema(
         format="csv",
@@ -320,6 +331,17 @@ def table_schema(
         guessed=found.guessed,
     )
     return schema, tallies
+
+
+def _header_below(sample: bytes, separator: str, quoted: bool, roles: Roles) -> int | None:
+    """The line that looks like the header, if comments or a title come before it: it has the names of all roles."""
+    wanted = set(roles.by_name())
+    for number, line in enumerate(sample.split(b"\n")[:MOST_COMMENTS], 1):
+        for delimiter in {separator, *",\t;|"} if line.strip() else ():
+            with contextlib.suppress(ValueError):
+                if wanted <= set(_core.csv_fields(line + b"\n", delimiter, quoted)):
+                    return number
+    return None
 
 
 def _refuse_second_header(sample: bytes, path: str) -> None:
