@@ -1,6 +1,6 @@
 """Delay and false alarms of the drift detector, beside river's ADWIN and Page-Hinkley fed the same losses.
 
-    python -m benchmarks.drift [--seeds 10] [--long 1000000]
+    python -m benchmarks.drift [--seeds 10] [--long 1000000] [--columns]
 
 The losses are progressive ones: log loss or squared error of the automatic mode, or of one linear model, for events that were not learned
 yet. On the made streams it is known when something changes; alarms before that are false, and so is every alarm of a stationary stream. On
@@ -10,6 +10,7 @@ mean is higher. All detectors have the settings that they come with. No time is 
 """
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,13 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from river.drift import ADWIN, PageHinkley
 
+from benchmarks import columns
 from benchmarks.delays import learner_for, losses
 from benchmarks.quality.streams import STREAMS, Stream, narrow
-from benchmarks.report import ROOT, describe_machine, log, show_machine, table, write_json
+from benchmarks.report import RESULTS, ROOT, describe_machine, log, show_machine, table, write_json
 from odca import AutoLearner, Learner, LogLoss, _core
 from odca.research import datasets
 
 Array = npt.NDArray[np.float64]
+COLUMNS_SHOWN = ("stream", "noticed", "delay", "false_alarms")
 MOST_EVENTS = 100_000  # of a development stream
 FIRST_SEED = 1000  # the settings of the detector were chosen with streams of the seeds 0 to 19
 
@@ -189,9 +192,21 @@ def main() -> None:
     parser.add_argument(
         "--long", type=int, default=1_000_000, help="events of the stationary one (default: %(default)s)"
     )
+    parser.add_argument("--columns", action="store_true", help="measure only the watch over the columns")
     arguments = parser.parse_args()
     machine = describe_machine()
     log(show_machine(machine))
+    of_columns = list(columns.measured(arguments.seeds, FIRST_SEED, arguments.long))
+    print(
+        table(
+            ["column", "noticed", "delay", "false"], [[str(row[each]) for each in COLUMNS_SHOWN] for row in of_columns]
+        )
+    )
+    if arguments.columns:
+        before = json.loads((RESULTS / "drift.json").read_text(encoding="utf-8"))
+        kept = [row for row in before["rows"] if row["kind"] != "columns"]
+        write_json("drift", {**before, "rows": [*kept, *of_columns]})
+        return
     of_made: list[dict[str, Any]] = []
     for name, (make, at) in made(arguments.long).items():
         of_made.append(on_made(name, make, at, arguments.seeds))
@@ -202,7 +217,7 @@ def main() -> None:
     print()
     print(table(["stream", *(f"{each}: {what}" for each in DETECTORS for what in ("alarms", "shuffled"))],
                 [[row["stream"], *(str(row[each][what]) for each in DETECTORS for what in ("alarms", "shuffled"))] for row in of_real]))  # fmt: skip
-    path = write_json("drift", {"machine": machine, "rows": [*of_made, *of_real]})
+    path = write_json("drift", {"machine": machine, "rows": [*of_made, *of_real, *of_columns]})
     print(f"written to {path.relative_to(ROOT)}")
 
 

@@ -283,6 +283,16 @@ def alarms_shuffled(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def columns_noticed(rows: list[dict[str, Any]]) -> str:
+    """By made change of a column: how often it was noticed, how late, and the false alarms."""
+    lines = ["| change | noticed | delay | false alarms |", "|---|---|---|---|"]
+    for row in (row for row in rows if row["kind"] == "columns"):
+        noticed = "" if row["noticed"] is None else f"{row['noticed']} of {row['seeds']}"
+        delay = "" if row["delay"] is None else f"{row['delay']:,.0f}"
+        lines.append(f"| {row['stream']} | {noticed} | {delay} | {row['false_alarms']} |")
+    return "\n".join(lines)
+
+
 def without_labels(rows: list[dict[str, Any]]) -> str:
     """Losses after the labels have stopped, and those of the steady answer relative to the better of VW's."""
     who = list(rows[0]["losses"])
@@ -449,6 +459,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "drift": drift,
     "changes_noticed": changes_noticed,
     "alarms_shuffled": alarms_shuffled,
+    "columns_noticed": columns_noticed,
     "experts": experts,
     "appearing": appearing,
     "late": late,

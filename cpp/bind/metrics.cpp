@@ -1,13 +1,20 @@
 // Progressive validation: the sums of classes, rises of the loss, the curve of a stream; odca.metrics says what they mean.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "bind/arrays.hpp"
 #include "bind/topics.hpp"
 #include "odca/errors.hpp"
+#include "odca/features/vocabulary.hpp"
 #include "odca/metrics/class_tally.hpp"
+#include "odca/metrics/column_watch.hpp"
 
 namespace odca::bind {
 
@@ -107,12 +114,65 @@ std::vector<std::tuple<std::int64_t, std::int64_t, double, double>> alarms(const
   return found;
 }
 
-void bind_drift(nb::module_& m) {
-  nb::class_<RiseDetector>(m, "RiseDetector")
+// The events of a block, whose features have names.
+void watch(ColumnWatch& self, const text::Block& block, const text::Vocabulary& vocabulary) {
+  const SparseRows& rows = block.rows;
+  const std::int32_t last = rows.index.empty() ? -1 : *std::max_element(rows.index.begin(), rows.index.end());
+  const std::size_t wanted = std::min(static_cast<std::size_t>(last + 1), ColumnWatch::most_names);
+  if (wanted > self.named()) {
+    std::size_t number = 0;
+    vocabulary.each([&](std::string_view key) {
+      if (number >= self.named() && number < wanted) self.name(key);
+      ++number;
+    });
+  }
+  for (std::size_t k = 0; k + 1 < rows.start.size(); ++k) {
+    const auto first = static_cast<std::size_t>(rows.start[k]), end = static_cast<std::size_t>(rows.start[k + 1]);
+    self.add(rows.index.data() + first, rows.value.data() + first, end - first);
+  }
+}
+
+using ChangeOfColumn = std::tuple<std::string, std::string, std::int64_t, std::int64_t, double, double>;
+
+// (column, what, event, since, before, after) of each change.
+std::vector<ChangeOfColumn> changes(const ColumnWatch& self) {
+  static constexpr const char* what[] = {"larger", "smaller", "missing", "common", "uncommon", "new"};
+  std::vector<ChangeOfColumn> found;
+  for (const ColumnWatch::Change& each : self.changes())
+    found.emplace_back(self.column_name(each.column), what[static_cast<std::size_t>(each.what)], each.event, each.since,
+                       each.before, each.after);
+  return found;
+}
+
+void bind_columns(nb::module_& m) {
+  nb::class_<ColumnWatch>(m, "ColumnWatch")
       .def(nb::init<>())
       .def_static(
-          "restored", [](const Vector<double>& state) { return RiseDetector::restored(to_vector(state)); },
-          nb::arg("state"))
+          "restored",
+          [](const std::vector<std::string>& names, const Vector<double>& state) {
+            return ColumnWatch::restored(names, to_vector(state));
+          },
+          nb::arg("names"), nb::arg("state"))
+      .def("add", &watch, nb::arg("rows"), nb::arg("vocabulary"))
+      .def("joined", &ColumnWatch::joined, nb::arg("other"))
+      .def("state", [](const ColumnWatch& self) { return to_numpy(self.state()); })
+      .def_prop_ro("names", &ColumnWatch::names)
+      .def_prop_ro("events", &ColumnWatch::events)
+      .def_prop_ro("count", &ColumnWatch::count)
+      .def_prop_ro("changes", &changes);
+}
+
+void bind_drift(nb::module_& m) {
+  nb::class_<RiseDetector>(m, "RiseDetector")
+      .def(nb::init<double, double>(), nb::arg("alpha") = RiseDetector::usual_alpha,
+           nb::arg("cap_in_means") = RiseDetector::usual_cap)
+      .def_static(
+          "restored",
+          [](const Vector<double>& state, double alpha, double cap_in_means) {
+            return RiseDetector::restored(to_vector(state), alpha, cap_in_means);
+          },
+          nb::arg("state"), nb::arg("alpha") = RiseDetector::usual_alpha,
+          nb::arg("cap_in_means") = RiseDetector::usual_cap)
       .def_static(
           "beginning_at",
           [](std::int64_t events) {
@@ -159,6 +219,7 @@ void bind_drift(nb::module_& m) {
 
 void bind_metrics(nb::module_& m) {
   bind_drift(m);
+  bind_columns(m);
   nb::class_<ClassTally> tally(m, "ClassTally");
   tally.def(nb::init<>())
       .def("add", &add, nb::arg("label"), nb::arg("chosen"), nb::arg("loss"), nb::arg("weight"),

@@ -52,7 +52,12 @@ def test_without_a_change_json_says_that_there_is_none(
         "".join(flipped.read_text(encoding="utf-8").splitlines(keepends=True)[: FLIP + 1]), encoding="utf-8"
     )
     assert cli.main(["train", str(before), "--label", "bought", "-o", str(tmp_path / "m"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["drift"] == {"rises": [], "count": 0}
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["drift"] == {
+        "rises": [],
+        "count": 0,
+        "columns": [],
+        "column_count": 0,
+    }
     assert str(odca.load(tmp_path / "m").drift) == "The loss did not rise over the stream."
 
 

@@ -92,11 +92,14 @@ def test_models_that_cannot_be_merged_are_named_and_nothing_is_written(merge, tm
     cases = [
         (
             trained(data, ModelOptions(window=Exponential(0.9))),
-            r"window is Automatic() here and Exponential(beta=0.9) there",
+            f"window is Automatic() in the merger of {first}, {second} and Exponential(beta=0.9) in {other}. Train both with the same --window",
         ),
         (Learner(loss=LogLoss()), "holds a Learner, but the models before it are StreamModels"),
         (ODCAClassifier().fit([[0.0], [1.0]], [0, 1]), "holds a ODCAClassifier, which cannot be merged"),
-        (trained(data, ModelOptions(scale=True)), "scale is False here and True there"),
+        (
+            trained(data, ModelOptions(scale=True)),
+            f"scale is False in the merger of {first}, {second} and True in {other}",
+        ),
     ]
     for model, message in cases:
         model.save(other)

@@ -184,7 +184,8 @@ def test_two_classes_with_names_have_a_history_and_three_have_none(tmp_path: Pat
     table[100]["sold"] = "none"
     with pytest.raises(ValueError, match="the history of the label needs numbers, or two classes"):
         odca.train(written_csv(table, tmp_path / "three.csv"), history=["y: lag 1"], **HOW)
-    third = odca.train(tmp_path / "three.csv", history=["price: lag 1"], **HOW)
+    with pytest.warns(UserWarning, match="the class 'none' occurred once"):
+        third = odca.train(tmp_path / "three.csv", history=["price: lag 1"], **HOW)
     assert third.classes == ("few", "many", "none")
     assert len(with_past.predict_file(tmp_path / "three.csv")) == len(table)  # a class that is not known is no label
 

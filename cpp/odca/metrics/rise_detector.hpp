@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "odca/errors.hpp"
@@ -25,9 +26,9 @@ namespace odca {
 
 class RiseDetector {
  public:
-  static constexpr double alpha = 0.01;         // the largest probability of a false alarm
+  static constexpr double usual_alpha = 0.01;   // the largest probability of a false alarm
   static constexpr double tolerated = 1.1;      // a smaller rise is none
-  static constexpr double cap_in_means = 8.0;   // the cap, in means of the window before
+  static constexpr double usual_cap = 8.0;      // the cap, in means of the window before
   static constexpr std::int64_t first = 64;     // events of the first window
   static constexpr int octaves = 40;            // that share the prior of when a rise begins
   static constexpr std::size_t most_kept = 64;  // of the alarms: the latest
@@ -38,6 +39,13 @@ class RiseDetector {
     std::int64_t since;    // the event at which the rise probably began
     double before, after;  // mean losses: of the reference, and since then; huge ones are trimmed
   };
+
+  // Means of several events vary less than losses, so that they need a smaller cap.
+  explicit RiseDetector(double alpha = usual_alpha, double cap_in_means = usual_cap)
+      : alpha_(alpha), cap_in_means_(cap_in_means) {
+    if (!(alpha > 0.0 && alpha < 1.0)) throw InputError("the rate of false alarms must lie between 0 and 1");
+    if (!(cap_in_means > 1.0 && cap_in_means < 1e6)) throw InputError("the cap must be larger than the mean");
+  }
 
   // The next event. One of weight zero, or without a loss (nan), is counted but not looked at.
   void add(double loss, double weight) {
@@ -71,8 +79,9 @@ class RiseDetector {
     return out;
   }
 
-  static RiseDetector restored(const std::vector<double>& numbers) {
-    RiseDetector self;
+  static RiseDetector restored(const std::vector<double>& numbers, double alpha = usual_alpha,
+                               double cap_in_means = usual_cap) {
+    RiseDetector self(alpha, cap_in_means);
     const std::size_t own = self.state().size(), kept = numbers.size() < own ? 0 : (numbers.size() - own) / 4;
     if (numbers.size() != own + 4 * kept || kept > most_kept) throw InputError("its drift detector is invalid");
     self.alarms_.resize(kept);
@@ -89,13 +98,20 @@ class RiseDetector {
   }
 
  private:
+  // That a rise begins at an event of each octave.
+  static constexpr std::array<double, octaves> priors = [] {
+    std::array<double, octaves> out{};
+    double prior = 1.0 / octaves;
+    for (double& each : out) each = std::exchange(prior, 0.5 * prior);
+    return out;
+  }();
   static constexpr double huge = 1e290, least_cap = 1e-280;  // so that no sum overflows, and no quotient
 
   // Losses as shares of a cap. A cap of zero, after a window without any loss, tells only whether there is one.
   static double share(double loss, double cap) { return loss >= cap ? (loss > 0.0 ? 1.0 : 0.0) : loss / cap; }
 
   // A loss as it counts in means of losses: beyond 8 caps, which is far above the mean, not more.
-  static double trimmed(double loss, double cap) { return cap > 0.0 ? std::min(loss, cap_in_means * cap) : loss; }
+  static double trimmed(double loss, double cap) { return cap > 0.0 ? std::min(loss, usual_cap * cap) : loss; }
 
   // The window that is being filled, and what the one before lets expect: the mean of its shares, and their squares around it.
   struct Window {
@@ -125,7 +141,7 @@ class RiseDetector {
   // Whether the event raises an alarm, which is then kept.
   bool judge(double loss) {
     const int octave = std::bit_width(static_cast<std::uint64_t>(seen_)) - 1;
-    const double prior = octave < octaves ? std::ldexp(1.0 / octaves, -octave) : 0.0;
+    const double prior = octave < octaves ? priors[static_cast<std::size_t>(octave)] : 0.0;
     const double x = share(loss, reference_.cap), excess = x / reference_.bound - 1.0;
     double sum = 0.0;
     for (std::size_t i = 0; i < bets.size(); ++i) {
@@ -140,7 +156,7 @@ class RiseDetector {
     }
     loss_ += trimmed(loss, reference_.cap);
     clipped_ += std::min(loss, reference_.cap);
-    if (sum < bets.size() * (2.0 / alpha)) return false;
+    if (sum < bets.size() * (2.0 / alpha_)) return false;
     const auto better = [](const Bet& one, const Bet& other) { return one.best < other.best; };
     const Bet& bet = *std::max_element(bets_.begin(), bets_.end(), better);
     const double n = real(seen_ + 1 - bet.seen);
@@ -164,7 +180,7 @@ class RiseDetector {
     const bool is_first = seen_ == first;
     const double n = real(is_first ? first : seen_ / 2), mean = window_.loss / n, clipped = window_.clipped / n;
     if (!is_first) reference_ = {window_.cap, mean, clipped, tolerated * std::min(clipped + slack(n), 1.0)};
-    const double cap = cap_in_means * mean, expected = 1.0 / cap_in_means;
+    const double cap = cap_in_means_ * mean, expected = 1.0 / cap_in_means_;
     window_ = {.cap = cap > least_cap ? cap : 0.0,
                .mean = is_first ? expected : clipped,
                .squares = is_first ? n * (expected * expected) : 2.0 * window_.spread};
@@ -174,7 +190,7 @@ class RiseDetector {
   // share 1/(k (k+1)) of it.
   double slack(double n) const {
     const int k = std::bit_width(static_cast<std::uint64_t>(seen_ / first)) - 1;
-    const double price = log(2.0 * k * (k + 1.0) / alpha);
+    const double price = log(2.0 * k * (k + 1.0) / alpha_);
     const double u = std::min(1.0 / (1.0 + std::sqrt(window_.squares / (2.0 * price))), 0.75);
     return (price / u + u / (2.0 * (1.0 - u)) * window_.spread) / n;
   }
@@ -213,6 +229,7 @@ class RiseDetector {
     for (auto& each : self.alarms_) all(each.event, each.since, each.before, each.after);
   }
 
+  double alpha_, cap_in_means_;
   std::int64_t events_ = 0;  // all of them
   std::int64_t seen_ = 0;    // those looked at since the last alarm
   std::int64_t count_ = 0;

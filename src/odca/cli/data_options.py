@@ -268,6 +268,12 @@ def open_stream(
     if schema_file is not None and not schema_file.exists():
         write_schema(schema_file, opened.schema, [(each.name, each.use) for each in profiles(opened)])
     if opened.absent:
+        if not opened.shares_columns:
+            opened.close()
+            raise ValueError(
+                f"{arguments.data[0]} has none of the columns that the model was trained on: {listed(opened.absent)}. Its columns are "
+                f"{listed(column.name for column in opened.schema.columns)}. Is this the right model, and does the file have a header?"
+            )
         Output.of(arguments).warn(
             f"the model was trained on columns that are missing from these data: {listed(opened.absent)}."
         )

@@ -8,13 +8,11 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from odca.cli.option_types import files_named
 from odca.cli.shared_options import STANDARD_STREAM
 from odca.cli.views.console import Output
-from odca.io.atomic import replacing
 
 if TYPE_CHECKING:
     from odca.stream.model import StreamModel
@@ -80,11 +78,13 @@ def _identity(file: str | int) -> Any:
 
 @contextmanager
 def open_output(path: str) -> Iterator[TextIO]:
-    """Open a text file that is replaced only once it is complete; "-" is standard output."""
+    """Open a text file that is replaced only once it is complete, compressed if its name says so; "-" is standard output."""
+    from odca.stream.write.sinks import open_sink  # noqa: PLC0415 - after parsing
+
     if path == STANDARD_STREAM:
         yield sys.stdout
         return
-    with replacing(Path(path)) as file:
+    with open_sink(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         yield text
         text.detach()  # this flushes the text first

@@ -21,8 +21,18 @@ A signal handler that raises an exception leaves the scores of the call before, 
 
 from odca.metrics.additions import Addition, add_all
 from odca.metrics.class_metrics import ClassMetrics, Codes
-from odca.metrics.drift import Drift, Rise
+from odca.metrics.drift import ColumnChange, Drift, Rise
 from odca.metrics.number_metrics import NumberMetrics
 from odca.metrics.progress_table import ProgressRow
 
-__all__ = ["Addition", "ClassMetrics", "Codes", "Drift", "NumberMetrics", "ProgressRow", "Rise", "add_all"]
+__all__ = [
+    "Addition",
+    "ClassMetrics",
+    "Codes",
+    "ColumnChange",
+    "Drift",
+    "NumberMetrics",
+    "ProgressRow",
+    "Rise",
+    "add_all",
+]

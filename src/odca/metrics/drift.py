@@ -1,5 +1,6 @@
 """What has changed in a stream: rises of the loss, and how the loss and the baselines went. docs/drift.md derives the test."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -36,6 +37,40 @@ class Rise:
 
 
 @record
+class ColumnChange:
+    """A column changed. `before` and `after` are means of numbers, or shares of events."""
+
+    column: str
+    what: str
+    """"larger" or "smaller" numbers, more of them "missing"; the most frequent value is more "common" or "uncommon"; "new" values."""
+    event: int
+    """The event at which it was noticed."""
+    since: int
+    """The event at which it probably began."""
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        before, after = (
+            f"{each:.3g}" if self.what in {"larger", "smaller"} else f"{each:.1%}" for each in (self.before, self.after)
+        )
+        return (
+            f"At event {self.since:,} {self.column!r} changed: {SENTENCES[self.what]} {before} before and {after} after "
+            f"(noticed at event {self.event:,})."
+        )
+
+
+SENTENCES = {
+    "larger": "its mean was",
+    "smaller": "its mean was",
+    "missing": "the share of missing values was",
+    "common": "the share of its most frequent value was",
+    "uncommon": "the share of other values than its most frequent one was",
+    "new": "the share of values that were not there before was",
+}
+
+
+@record
 class Drift:
     """What has changed in a stream so far. str(drift) is a text; `as_json()` is for programs."""
 
@@ -43,16 +78,20 @@ class Drift:
     """The rises of the loss in order: the latest 64."""
     count: int
     """The number of all rises."""
+    columns: tuple[ColumnChange, ...] = ()
+    """The changes of columns in order, where columns are watched: the latest 64."""
+    column_count: int = 0
+    """The number of all of them."""
 
     def __bool__(self) -> bool:
         """Whether anything has changed."""
-        return self.count > 0
+        return self.count > 0 or self.column_count > 0
 
     def __str__(self) -> str:
         return " ".join(self.sentences())
 
     def sentences(self) -> Iterator[str]:
-        """Sentences about the changes, or that there was none; of many rises, only about the largest."""
+        """Sentences about the changes, or that there was none; of many rises, only about the largest and the last."""
         if not self.count:
             yield "The loss did not rise over the stream."
         elif self.count <= MOST_SHOWN:
@@ -61,10 +100,20 @@ class Drift:
             largest = sorted(self.rises, key=lambda rise: rise.before / max(rise.after, 1e-300))[:MOST_SHOWN]
             yield f"The loss rose {self.count:,} times. The largest rises:"
             yield from (str(rise) for rise in sorted(largest, key=lambda rise: rise.event))
+            if self.rises[-1] not in largest:
+                yield f"The last one: {self.rises[-1]}"
+        if self.column_count <= MOST_SHOWN:
+            yield from map(str, self.columns)
+        else:
+            names = Counter(each.column for each in self.columns)
+            shown = ", ".join(f"{name!r} ({count:,})" for name, count in names.most_common(MOST_SHOWN))
+            more = ", ..." if len(names) > MOST_SHOWN else ""
+            yield f"Columns changed {self.column_count:,} times: {shown}{more}. The last change: {self.columns[-1]}"
 
     def as_json(self) -> dict[str, Any]:
         """The same as numbers."""
-        return {"rises": [asdict(rise) for rise in self.rises], "count": self.count}
+        rises, columns = [asdict(rise) for rise in self.rises], [asdict(each) for each in self.columns]
+        return {"rises": rises, "count": self.count, "columns": columns, "column_count": self.column_count}
 
 
 class Watch:

@@ -114,16 +114,29 @@ class AutoReport:
 
     def change(self) -> tuple[int, str, str] | None:
         """Where most weight moved from one group to another, if it did: the number of the event, and the two groups."""
+        return next(iter(self.changes()), None)
+
+    def changes(self) -> list[tuple[int, str, str]]:
+        """The largest such move; and the last one, if that is another, at least a tenth of the stream later."""
         shares, reach = self.shares(), max(len(self.history) // 10, 1)
         if len(shares) < 4 * reach or reach < 3:
-            return None
+            return []
         sums = np.vstack([np.zeros(len(GROUPS)), np.cumsum(shares, axis=0)])
         middle = np.arange(2 * reach, len(shares) - reach + 1)  # without the beginning, where all weights change
         moved = (sums[middle + reach] - 2.0 * sums[middle] + sums[middle - reach]) / reach
-        at = int(np.abs(moved).sum(axis=1).argmax())
-        if np.abs(moved[at]).max() < MOVED:
-            return None
-        return int(self.history[middle[at] - 1, 0]), GROUPS[moved[at].argmin()], GROUPS[moved[at].argmax()]
+        sizes, is_large = np.abs(moved).sum(axis=1), np.abs(moved).max(axis=1) >= MOVED
+        largest = int(sizes.argmax())
+        if not is_large[largest]:
+            return []
+        places = [largest]
+        later = np.flatnonzero(is_large[largest + reach :]) + largest + reach
+        if len(later):
+            last = later[later > later[-1] - reach]  # one move is large at several places
+            places.append(int(last[sizes[last].argmax()]))
+        return [
+            (int(self.history[middle[at] - 1, 0]), GROUPS[moved[at].argmin()], GROUPS[moved[at].argmax()])
+            for at in places
+        ]
 
     # In words
 
@@ -169,10 +182,11 @@ class AutoReport:
         return self.size * expert.per_feature if expert.per_feature is not None else expert.events
 
     def _changes(self) -> list[str]:
-        if (change := self.change()) is None:
-            return []
-        event, before, after = change
-        return [f"Around event {event:,} the weight moved from {WORDS[before]}, to {WORDS[after]}."]
+        starts = ("Around event {}", "The last such move was around event {}:")
+        return [
+            f"{start.format(f'{event:,}')} the weight moved from {WORDS[before]}, to {WORDS[after]}."
+            for start, (event, before, after) in zip(starts, self.changes(), strict=False)
+        ]
 
     def _steady(self) -> str:
         groups = dict.fromkeys(GROUPS, 0.0)

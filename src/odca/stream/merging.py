@@ -24,6 +24,18 @@ State = dict[str, npt.NDArray[Any]]
 Places = npt.NDArray[np.intp]
 
 
+class DifferenceError(InputError):
+    """Two models differ in something, and cannot be merged."""
+
+    def __init__(self, need: str, what: str, values: tuple[str, str], *, remedy: Remedy | None = None) -> None:
+        self.need, self.what, self.values = need, what, values
+        super().__init__(self.between("here", "there"), remedy=remedy)
+
+    def between(self, here: str, there: str) -> str:
+        """The message, with the names of the models."""
+        return f"{self.need}; {self.what} is {self.values[0]} {here} and {self.values[1]} {there}."
+
+
 def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
     """ValueError, which names the difference, for models that cannot be merged.
 
@@ -32,11 +44,15 @@ def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
     if (mine.auto is None) != (theirs.auto is None):
         kinds = ("one linear model", "automatic")
         here, there = (kinds[each.auto is not None] for each in (mine, theirs))
-        raise ValueError(f"merge needs models of one kind; the mode is {here} here and {there} there.")
+        remedy = Remedy("Train both in the same mode ({auto} is the automatic one).", auto=None)
+        raise DifferenceError("merge needs models of one kind", "the mode", (here, there), remedy=remedy)
     for each in fields(ModelOptions):
         here, there = getattr(mine, each.name), getattr(theirs, each.name)
         if here != there and each.name not in {"prior_strength", "classes"}:
-            raise ValueError(f"merge needs models of one problem; {each.name} is {here!r} here and {there!r} there.")
+            remedy = Remedy(f"Train both with the same {{{each.name}}}.", **{each.name: None})
+            raise DifferenceError(
+                "merge needs models of one problem", each.name, (repr(here), repr(there)), remedy=remedy
+            )
     if mine.scale and mine.auto is None:
         raise InputError(
             "models that scale their features cannot be merged, because each has its own units.",
@@ -49,8 +65,9 @@ def united_schema(mine: Schema, theirs: Schema) -> Schema:
     for each in fields(mine.features):
         here, there = getattr(mine.features, each.name), getattr(theirs.features, each.name)
         if here != there:
-            raise ValueError(
-                f"merge needs models that read data alike; {each.name} is {here!r} here and {there!r} there."
+            remedy = Remedy(f"Train both with the same {{{each.name}}}.", **{each.name: None})
+            raise DifferenceError(
+                "merge needs models that read data alike", each.name, (repr(here), repr(there)), remedy=remedy
             )
     if mine.has_indices != theirs.has_indices:
         raise ValueError(

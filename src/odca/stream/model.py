@@ -16,7 +16,7 @@ from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import LOSSES, as_native
-from odca.metrics import ClassMetrics, Codes, Drift, NumberMetrics, ProgressRow
+from odca.metrics import ClassMetrics, Codes, ColumnChange, Drift, NumberMetrics, ProgressRow
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.calibration import Calibration, Softmax
@@ -40,6 +40,8 @@ from odca.stream.read.stream import open as open_stream
 from odca.validation.arrays import Array
 
 OPTIONS_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
+WITH_COLUMNS = ("csv", "jsonl", "arrow", "parquet")
+"""Formats whose events have fields with values, which can be watched."""
 Labels: TypeAlias = npt.NDArray[Any]
 """Numbers (float64), or the codes of classes (int32): their positions in `classes`."""
 Wanted: TypeAlias = Literal["label", "probabilities", "margins"]
@@ -59,8 +61,13 @@ class StreamModel(WithIntervals, TakesTurns):
         """The number of names in the events learned so far. The vocabulary may hold more: it is a few blocks ahead."""
         self.unlabelled = 0
         """The number of events without a label, which were not learned."""
+        self.frozen_after = 0
+        """Of a frozen model: how many events the automatic model had learned that it was made of."""
         self.past = _core.History(schema.native_features()) if schema.features.history else None
         """The history of the events learned so far; see docs/history.md."""
+        is_watched = options.auto is not None and schema.has_names and schema.format in WITH_COLUMNS
+        self.columns = _core.ColumnWatch() if is_watched else None
+        """Which columns have changed; None if that is not watched."""
         self._codes = ClassCodes(self.classes)
         self._loss = as_native(options.loss)
 
@@ -110,8 +117,11 @@ class StreamModel(WithIntervals, TakesTurns):
 
     @property
     def drift(self) -> Drift:
-        """What has changed in the stream: when the loss rose, and how much. See docs/drift.md."""
-        return self.metrics.drift
+        """What has changed in the stream: when the loss rose, which columns changed, and how much. See docs/drift.md."""
+        if self.columns is None:
+            return self.metrics.drift
+        changes = tuple(ColumnChange(*each) for each in self.columns.changes)
+        return replace(self.metrics.drift, columns=changes, column_count=self.columns.count)
 
     def report(self) -> AutoReport:
         """Which memories and experts of an automatic model have the most weight."""
@@ -138,6 +148,7 @@ class StreamModel(WithIntervals, TakesTurns):
             frozen.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
             frozen.n_names = len(names)
         frozen.past = self.past_for_predictions()
+        frozen.frozen_after = self.learner.count
         return frozen
 
     # Learning
@@ -158,6 +169,8 @@ class StreamModel(WithIntervals, TakesTurns):
         except ValueError as error:
             raise self._located(error, block) from error
         self.unlabelled += block.dropped_unlabelled
+        if self.columns is not None and self.vocabulary is not None:
+            self.columns.add(block.rows, self.vocabulary)
         if self.vocabulary is not None:
             self.n_names = max(self.n_names, block.rows.width)  # blocks may be learned in any order
         return rows
@@ -412,6 +425,9 @@ class StreamModel(WithIntervals, TakesTurns):
         merged = type(self)(self.options, schema, merging.merged_model(self.model, other.model, places))
         merged.options = replace(self.options, classes=merged.classes)
         merged.unlabelled = self.unlabelled + other.unlabelled
+        if self.columns is not None and other.columns is not None:
+            merged.columns = self.columns.joined(other.columns)
+        merged.frozen_after = self.frozen_after  # the same: both began at the same weights
         if vocabulary is not None:
             merged.vocabulary, merged.n_names = vocabulary, len(vocabulary)
         return merged
@@ -431,10 +447,16 @@ class StreamModel(WithIntervals, TakesTurns):
         if self.calibration is not None:
             parts["calibration"] = self.calibration.saved()
         arrays |= {**self.model.saved_metrics(), **self.model.saved_uncertainty()}
+        watched: dict[str, Any] = {}
+        if self.columns is not None:
+            watched["columns"] = self.columns.names
+            arrays["columns"] = self.columns.state()
         options = {
             "problem": {**self.options.as_options(), "classes": self.classes},
             "schema": self.schema.as_options(),
             "unlabelled": self.unlabelled,
+            **({"frozen_after": self.frozen_after} if self.frozen_after else {}),
+            **watched,
         }
         return ModelFile(self.kind, options, arrays, parts)
 
@@ -469,7 +491,12 @@ class StreamModel(WithIntervals, TakesTurns):
             model.model.require_consistent()
         model.model.restore_metrics(saved.arrays)
         model.unlabelled = int(saved.options.get("unlabelled", 0))
+        model.frozen_after = int(saved.options.get("frozen_after", 0))
         model.model.restore_uncertainty(saved.arrays)
+        if model.columns is not None and "columns" in saved.options:  # files of before have none
+            model.columns = _core.ColumnWatch.restored(
+                saved.options["columns"], vector(saved.arrays, "columns", np.float64)
+            )
         return model
 
     @property

@@ -24,6 +24,7 @@ from odca.models.options import Label, Memory, ModelOptions, OrAuto, Products, T
 from odca.penalties import Penalty, as_penalty
 from odca.records import record
 from odca.stream.checkpoint import Checkpoint
+from odca.stream.class_codes import ClassesMet
 from odca.stream.model import StreamModel, Told
 from odca.stream.progress import ProgressLine
 from odca.stream.read.blocks import Block
@@ -105,6 +106,7 @@ class Training:
         self._skips, self._saving, self._bad_before = on_error == "skip", saving, bad_before
         self._saved_at, self._saved_events = clock.monotonic(), self.events_before
         self._classes = model.classes
+        self._met = ClassesMet(model.classes if self.events_before else ())
         self._predictions = predictions
 
     @property
@@ -137,8 +139,12 @@ class Training:
 
     def _learn(self, block: Block, told: Told | None = None) -> list[ProgressRow]:
         if self._skips:
-            return self.model.learn_skipping_faulty(block, self.stream.bad, told=told)
-        return self.model.learn(block, told=told)
+            rows = self.model.learn_skipping_faulty(block, self.stream.bad, told=told)
+        else:
+            rows = self.model.learn(block, told=told)
+        if self.model.classes:
+            self._met.add(block, self.model.codes_of(block)[0])
+        return rows
 
     def _parts(self, block: Block) -> Iterator[tuple[Block, bool]]:
         """The events of a block in order: those that are learned, together; and those that the model predicts as it is.
@@ -168,10 +174,11 @@ class Training:
         Checkpoint(self.model, position, bad_lines, saving.request, written).save(saving.path)
         self._saved_at, self._saved_events = clock.monotonic(), self.model.metrics.events
 
-    def remarks(self) -> Iterator[InputError]:
+    def remarks(self, *, task_is_given: bool) -> Iterator[InputError]:
         """What a user should know at the end, beside lines that were skipped."""
+        yield from self._met.remarks(self.model.classes)
         late = self.model.classes[len(self._classes) :]
-        if late and not any(isinstance(label, str) for label in self.model.classes):
+        if late and not task_is_given and not any(isinstance(label, str) for label in self.model.classes):
             yield InputError(
                 f"there are {len(self.model.classes):,} classes, of which {len(late):,} appeared after the first events.",
                 remedy=Remedy("If the labels are numbers to predict, use {task}.", task="numbers"),
@@ -196,7 +203,7 @@ def begin(
         raise
     if stream.vocabulary is not None:
         model.vocabulary = stream.vocabulary
-    labels = stream.sample.y[~stream.sample.is_unlabelled]
+    labels = stream.sample.rows.label[~np.isnan(stream.sample.rows.label)]
     is_guessed = options.task is None and options.loss is None and model.task == "numbers"
     return model, list(_doubts(labels)) if is_guessed else []
 
@@ -327,7 +334,7 @@ def train(
     with stream, ProgressLine(stream.total, shown=progress) as line:
         training = Training(model, stream, on_error=on_error, saving=saving, bad_before=bad_before)
         training.learn(lambda _: line.update(training.events, stream.consumed))
-    notes += training.remarks() if task is None else ()
+    notes += training.remarks(task_is_given=task is not None)
     notes += stream.findings.remarks()
     if skipped := bad_before + stream.bad.count:
         first = f" The first: {stream.bad.samples[0]}" if stream.bad.samples else ""

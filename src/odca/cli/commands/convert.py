@@ -101,12 +101,15 @@ def _format(arguments: argparse.Namespace, formats: tuple[str, ...]) -> str:
 
 
 def _convert_model(arguments: argparse.Namespace) -> int:
+    from odca.features.history import lines_of  # noqa: PLC0415 - after parsing
     from odca.stream.model import StreamModel  # noqa: PLC0415 - the same
-    from odca.stream.write.linear import LinearModel  # noqa: PLC0415 - after parsing
+    from odca.stream.read.errors import listed  # noqa: PLC0415 - the same
+    from odca.stream.write.linear import LinearModel  # noqa: PLC0415 - the same
     from odca.stream.write.sinks import open_sink  # noqa: PLC0415 - the same
 
     to = _format(arguments, MODEL_FORMATS)
-    model = LinearModel.of(StreamModel.load(arguments.data[0]))
+    whole = StreamModel.load(arguments.data[0])
+    model = LinearModel.of(whole)
     if to == "json":
         written = f"{model.as_json()}\n".encode()
     else:
@@ -125,6 +128,12 @@ def _convert_model(arguments: argparse.Namespace) -> int:
             Fact("output", arguments.output),
         ]
         Output.of(arguments).summary({"converted": facts})
+    if whole.past is not None:
+        shown = listed(repr(name) for line in lines_of(whole.schema.features.history) for name in line.names)
+        Output.of(arguments).warn(
+            f"the file has weights for the features of the past ({shown}), but not the past itself, nor the rule that makes features of "
+            "it: whoever uses the file must give these features their values. `odca predict` does it by itself."
+        )
     return 0
 
 

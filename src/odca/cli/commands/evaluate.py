@@ -1,6 +1,7 @@
 """`odca evaluate`: measure how well a model predicts labelled data."""
 
 import argparse
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate the model and print the scores; return the exit code."""
     output = Output.of(arguments)
     model = load_stream_model(arguments.model, output)
+    if arguments.answer == "live" and model.options.auto is not None and not arguments.progressive:
+        output.warn(
+            "the live answer is for events whose predecessors' labels are known, but without --progressive none of these events is "
+            "learned: all are predicted from the events that the model learned last. Add --progressive (the events must be in the order "
+            "of time), or leave out --answer live."
+        )
     evaluator = _Progressive(model) if arguments.progressive else _Plain(model, arguments.answer)
     evaluator.metrics.show_every(arguments.table)
     started = time.monotonic()
@@ -85,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
     if (lost := what_it_loses_to(model, evaluator.metrics, is_live=is_live)) is not None:
         output.gap()
         output.note(lost)
-    output.summary({"evaluated": facts, **metrics_facts(model, evaluator.metrics, evaluator.title)})
+    scores = metrics_facts(model, evaluator.metrics, evaluator.title, coverage=evaluator.coverage)
+    output.summary({"evaluated": facts, **scores})
     evaluator.show_warnings(output)
     warn_about_data(output, stream)
     return 0
@@ -138,6 +146,11 @@ class _Plain:
         """How many events had no label."""
         return self._evaluation.unlabelled
 
+    @property
+    def coverage(self) -> float:
+        """The share of the labels that the intervals or sets held."""
+        return self._evaluation.coverage
+
     def show_warnings(self, output: Output) -> None:
         """Report events of unknown classes."""
         from odca.models.options import label_text  # noqa: PLC0415 - after parsing
@@ -159,6 +172,7 @@ class _Progressive:
         self.model = model
         self.metrics = model.metrics = model.new_metrics()
         self._before = model.unlabelled
+        self._held_before = self._held()
         self.add = model.learn
         self.drop_faulty = model.drop_faulty
 
@@ -171,6 +185,17 @@ class _Progressive:
     def unlabelled(self) -> int:
         """How many events had no label."""
         return self.model.unlabelled - self._before
+
+    @property
+    def coverage(self) -> float:
+        """The share of the labels that the intervals or sets held, each as it was before its event."""
+        (held, events), (held_before, events_before) = self._held(), self._held_before
+        return (held - held_before) / (events - events_before) if events > events_before else math.nan
+
+    def _held(self) -> tuple[float, float]:
+        known = self.model.uncertainty
+        events = known.events("live")
+        return (known.coverage_held() * events if events else 0.0), events
 
     def show_warnings(self, output: Output) -> None:
         """There are none: new classes are learned."""

@@ -10,11 +10,13 @@ from odca.cli.shared_options import add_output_option, add_printing_options
 from odca.cli.views import formatting
 from odca.cli.views.comparison import show_changes
 from odca.cli.views.console import Fact, Output, PrintedColumn
+from odca.cli.views.drift import drift_facts
 from odca.cli.views.metrics import metrics_facts
 from odca.cli.views.weights import INTERCEPT, Weights, automatic_report, learner_of, weights_of
 
 if TYPE_CHECKING:
     from odca.learner import Learner
+    from odca.metrics import Drift
     from odca.models.auto_report import AutoReport
     from odca.stream.model import StreamModel
     from odca.validation.arrays import Array
@@ -87,12 +89,20 @@ def run(arguments: argparse.Namespace) -> int:
         show_changes(model, weights, load_any(arguments.since, output), arguments.top, output)
     else:
         facts = _facts(model, arguments.model) if report is None else _automatic_facts(model, report, arguments.model)
-        output.summary(facts | _sizes_of_one(weights))
+        drift = _drift(model)
+        output.summary(facts | (drift_facts(drift) if drift and output.is_json else {}) | _sizes_of_one(weights))
+        if drift:
+            output.note(str(drift))
         if report is not None:
             output.note(report.in_words())
         _show_sizes_by_output(weights, output)
         _show_top_weights(weights, arguments.top, output)
     return 0
+
+
+def _drift(model: Any) -> "Drift | None":
+    """What has changed in the stream of a model, if anything has."""
+    return model.drift if model.kind == "StreamModel" and model.drift else None
 
 
 def _automatic_facts(model: Any, report: "AutoReport", path: str) -> dict[str, list[Fact]]:
@@ -105,7 +115,7 @@ def _automatic_facts(model: Any, report: "AutoReport", path: str) -> dict[str, l
         sections["model"] += facts
         sections["data"] = _data(model)
         if model.metrics.events:
-            sections |= metrics_facts(model, model.metrics)
+            sections |= metrics_facts(model, model.metrics, coverage=model.uncertainty.coverage_held())
     titles = {
         "experts, by their weight while labels come in": report.experts,
         "steady model, by the weight of its parts": report.steady,
@@ -139,9 +149,12 @@ def _facts(model: Any, path: str) -> dict[str, list[Fact]]:
     learner = learner_of(model)
     sections = {"model": _about(model, learner, path), "window": _window(learner)}
     if model.kind == "StreamModel":
+        if model.frozen_after:
+            events = Fact("frozen after learning events", model.frozen_after, formatting.count, "frozen_after")
+            sections["window"][1:2] = [events, Fact("events learned since", learner.count, formatting.count, "events")]
         sections["data"] = _data(model)
         if model.metrics.events:
-            sections |= metrics_facts(model, model.metrics)
+            sections |= metrics_facts(model, model.metrics, coverage=model.uncertainty.coverage_held())
     return sections
 
 

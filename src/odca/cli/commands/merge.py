@@ -38,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Merge the models and save the result; return the exit code."""
     if len(arguments.models) < 2:
         raise argparse.ArgumentTypeError("argument MODEL: needs at least two models")
+    from odca.stream.merging import DifferenceError  # noqa: PLC0415 - after parsing
+
     output = Output.of(arguments)
     merged = _load(arguments.models[0], output)
     for place, path in enumerate(arguments.models[1:], 1):
@@ -48,6 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
             )
         try:
             merged = merged.merge(other)
+        except DifferenceError as error:
+            error.message = error.between(f"in {_before(arguments.models, place)}", f"in {path}")
+            raise ValueError(explain(error)) from error
         except ValueError as error:
             raise ValueError(
                 f"{path} cannot be merged with {_before(arguments.models, place)}: {explain(error)}"
@@ -70,7 +75,7 @@ def _load(path: str, output: Output) -> Any:
 
 
 def _before(paths: list[str], place: int) -> str:
-    return paths[0] if place == 1 else f"the models before it ({', '.join(paths[:place])})"
+    return paths[0] if place == 1 else f"the merger of {', '.join(paths[:place])}"
 
 
 def _show_summary(merged: Any, arguments: argparse.Namespace, output: Output) -> None:

@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the predictions; return the exit code."""
-    from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - after parsing
+    from odca.stream.read.errors import listed  # noqa: PLC0415 - after parsing
+    from odca.stream.read.refused_events import without_refused  # noqa: PLC0415 - the same
 
     output = Output.of(arguments)
     model = load_stream_model(arguments.model, output)
@@ -85,6 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
             file.write("".join(writer.lines(block, predictions)))
             file.flush()  # someone may wait for the answer
             live.update(writer.events, stream.consumed)
+    if not writer.events and not stream.bad.count:
+        output.warn(f"there are no events to predict in {listed(arguments.data)}.")
     if writer.events and not writer.features:
         warn_about_unknown_features(output, model)
     if writer.is_infinite:

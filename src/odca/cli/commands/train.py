@@ -34,7 +34,14 @@ from odca.cli.shared_options import (
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
 from odca.cli.views.drift import draw_curve, drift_facts, require_plotting, write_curve
-from odca.cli.views.metrics import COLUMNS, metrics_facts, row_values, unlabelled_facts, what_it_loses_to
+from odca.cli.views.metrics import (
+    BEFORE_LEARNING,
+    COLUMNS,
+    metrics_facts,
+    row_values,
+    unlabelled_facts,
+    what_it_loses_to,
+)
 from odca.cli.views.reading import show_reading
 
 if TYPE_CHECKING:
@@ -178,11 +185,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
     if arguments.resume and arguments.checkpoint is None:
         raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
-    for option, given in (("--proba", arguments.proba), ("--raw", arguments.raw), ("--no-names", not arguments.names)):
-        if given and arguments.predictions is None:
-            raise argparse.ArgumentTypeError(
-                f"argument {option}: is about predictions. Add --predictions, where they go"
-            )
+    _check_predictions(arguments)
     files = {f"--{name}": getattr(arguments, name) for name in ("output", "checkpoint", "plot")}
     for name in ("predictions", "curve"):
         if getattr(arguments, name) != STANDARD_STREAM:
@@ -199,6 +202,23 @@ def _check(arguments: argparse.Namespace) -> None:
             if getattr(arguments, name) != default:
                 option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
                 raise argparse.ArgumentTypeError(f"argument {option}: is fixed by the model of --initial. Leave it out")
+
+
+def _check_predictions(arguments: argparse.Namespace) -> None:
+    for option, given in (("--proba", arguments.proba), ("--raw", arguments.raw), ("--no-names", not arguments.names)):
+        if given and arguments.predictions is None:
+            raise argparse.ArgumentTypeError(
+                f"argument {option}: is about predictions. Add --predictions, where they go"
+            )
+    if arguments.predictions is None:
+        return
+    from odca.stream.write.sinks import compression_of  # noqa: PLC0415 - only where it is needed
+
+    if (packed := compression_of(arguments.predictions)) is not None:
+        raise argparse.ArgumentTypeError(
+            f"argument --predictions: is written line by line while the model learns, so it is not compressed by {packed}. Name a "
+            "plain file, or write to - and compress what comes out"
+        )
 
 
 def _require_writable(option: str, path: Path) -> None:
@@ -314,7 +334,7 @@ class _Training:
                 live.update(training.events, stream.consumed)
 
             training.learn(show, stops=lambda: bool(INTERRUPTS.arrived))
-        self._remarks = [] if arguments.task is not None else list(training.remarks())
+        self._remarks = list(training.remarks(task_is_given=arguments.task is not None))
 
     def _predictions(self) -> "AbstractContextManager[PredictionFile | None]":
         """Where predictions go, if they are wanted."""
@@ -330,6 +350,7 @@ class _Training:
         learned = metrics.events - self._events_before
         facts = [
             Fact("events", metrics.events, formatting.count),
+            *self._earlier_events(),
             *unlabelled_facts(self.model.unlabelled),
             Fact("features", self.model.learner.n_features, formatting.count),
             Fact("mode", self._mode),
@@ -343,8 +364,20 @@ class _Training:
             self._output.gap()
             self._output.note(text)
         changes = drift_facts(self.model.drift) if self._output.is_json else {}
-        scores = metrics_facts(self.model, metrics, uncertainty=self.model.uncertainty)
+        over = f"{BEFORE_LEARNING}, over all {metrics.events:,} events" if self._events_before else BEFORE_LEARNING
+        scores = metrics_facts(self.model, metrics, over, coverage=self.model.uncertainty.coverage_held())
         self._output.summary({title: facts, **scores, **changes})
+
+    def _earlier_events(self) -> list[Fact]:
+        """How many events were learned by earlier commands. The scores are over those, too."""
+        if not self._events_before:
+            return []
+        return [
+            Fact("of these learned before", self._events_before, formatting.count, "events_before"),
+            Fact(
+                "of these learned now", self.model.metrics.events - self._events_before, formatting.count, "events_now"
+            ),
+        ]
 
     def _notes(self) -> Iterator[str]:
         if self.model.options.auto is not None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from odca.metrics import ClassMetrics, NumberMetrics, ProgressRow
     from odca.models.options import Label
-    from odca.models.uncertainty import Uncertainty
     from odca.stream.model import StreamModel
 
 COLUMNS = (
@@ -71,22 +70,21 @@ def metrics_facts(
     metrics: "ClassMetrics | NumberMetrics",
     title: str = BEFORE_LEARNING,
     *,
-    uncertainty: "Uncertainty | None" = None,
+    coverage: float = nan,
 ) -> dict[str, list[Fact]]:
     """The scores of the predictions and of the baselines, without those that are undefined.
 
-    uncertainty: if given, also how many labels the intervals or sets held.
+    coverage: the share of the labels that the intervals or sets of SHOWN_COVERAGE held, if it is known.
     """
     scores = [
         Fact(SCORES[name][0], value, SCORES[name][1], name)
         for name, value in metrics.scores().items()
         if value == value  # noqa: PLR0124 - not nan
     ]
-    if uncertainty is not None and uncertainty.events("live"):
+    if coverage == coverage:  # noqa: PLR0124 - not nan
         what = "sets of classes" if model.classes else "intervals"
-        held = uncertainty.coverage_held(SHOWN_COVERAGE)
         scores.append(
-            Fact(f"labels in its {100.0 * SHOWN_COVERAGE:.0f} % {what}", held, formatting.percent, "coverage_90")
+            Fact(f"labels in its {100.0 * SHOWN_COVERAGE:.0f} % {what}", coverage, formatting.percent, "coverage_90")
         )
     baselines = [
         Fact(f"{BASELINES[name]}: {SCORES[score][0]}", value, SCORES[score][1], f"{name}_{score}")

@@ -11,13 +11,15 @@ WITHOUT_FIELDS = ("libsvm", "vw")
 """Formats whose events have features, but no fields with one value each."""
 
 
-def with_history(schema: Schema) -> Schema:
-    """The schema, in whose history the label is called y.
+def with_history(schema: Schema, *, is_known: bool = False) -> Schema:
+    """The schema, in whose history the label is called y; `is_known`: it is already.
 
-    InputError if a field that history needs cannot be there, or if it needs the time of events that have none.
+    InputError if it is not clear what y is, if a field that history needs cannot be there, or if it needs the time of events that have none.
     """
     if not schema.features.history:
         return schema
+    if not is_known:
+        _require_one_y(schema)
     history = with_label(schema.features.history, schema.roles.label)
     schema = replace(schema, features=replace(schema.features, history=history))
     roles, columns = schema.roles.by_name(), {column.name for column in schema.columns}
@@ -32,6 +34,19 @@ def with_history(schema: Schema) -> Schema:
                 remedy=Remedy("Name it ({time}).", time=None),
             )
     return schema
+
+
+def _require_one_y(schema: Schema) -> None:
+    """InputError if a line begins with y, and the data have a column y that is not the label."""
+    label, columns = schema.roles.label, {column.name for column in schema.columns}
+    if LABEL not in columns or label in {LABEL, None}:
+        return
+    for line in lines_of(schema.features.history):
+        if line.source == LABEL:
+            raise InputError(
+                f"the history of {line.head!r} could be that of the label, which y means, or that of the column 'y', which is not the "
+                f"label. Write {label} for the label; for the history of the column, give it another name."
+            )
 
 
 def _require_field(name: str, head: str, schema: Schema, roles: dict[str, str], columns: set[str]) -> None:

@@ -67,6 +67,8 @@ class Stream(Closing):
         """The values of each field in the first events, counted; empty for formats without fields."""
         self.absent: tuple[str, ...] = ()
         """Columns that were features in the data of the given schema, and are missing here."""
+        self.shares_columns = True
+        """Whether any column that was a feature there is here."""
         self._blocks = read_blocks(chunks, reading)
 
     def __iter__(self) -> Iterator[Block]:
@@ -179,7 +181,7 @@ def open(
             if isinstance(chunks, Tables)
             else _look_at_text(chunks, found, format, begin, wish)
         )
-        schema = with_history(looked.schema)
+        schema = with_history(looked.schema, is_known=wish.known is not None or wish.settled is not None)
         if schema.format in {"libsvm", "vw"}:
             _refuse_columns(roles, features, f"{found[0]} is {schema.format}'s text, which has no columns")
         if schema.has_names and vocabulary is None:
@@ -201,7 +203,7 @@ def open(
         raise
     stream = Stream(chunks, schema, reading, events)
     stream.tallies = looked.tallies
-    stream.absent = _absent(wish.known, schema)
+    stream.absent, stream.shares_columns = _absent(wish.known, schema)
     return stream
 
 
@@ -367,11 +369,14 @@ def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
         raise ValueError(f"{why}: {said[0]}. Leave it out, or say what the format is.")
 
 
-def _absent(known: Schema | None, found: Schema) -> tuple[str, ...]:
+def _absent(known: Schema | None, found: Schema) -> tuple[tuple[str, ...], bool]:
+    """The features of a known table that are missing here, and whether any other is here."""
     if known is None or not known.columns or not found.columns:
-        return ()
+        return (), True
     there = {column.name for column in found.columns}
-    return tuple(name for name, role, _, _ in native_columns(known) if role == "feature" and name not in there)
+    features = [name for name, role, _, _ in native_columns(known) if role == "feature"]
+    absent = tuple(name for name in features if name not in there)
+    return absent, len(absent) < len(features)
 
 
 def _given(roles: Roles) -> dict[str, str]:
