@@ -16,14 +16,18 @@ using odca::test::Random;
 namespace {
 
 // A number x; and a category c, which is missing now and then.
-ColumnWatch named() {
-  ColumnWatch watch;
+void name_all(ColumnWatch& watch) {
   for (const char* key : {"x", "c\xfe",
                           "c\xff"
                           "one",
                           "c\xff"
                           "two"})
     watch.name(key);
+}
+
+ColumnWatch named() {
+  ColumnWatch watch;
+  name_all(watch);
   return watch;
 }
 
@@ -99,12 +103,7 @@ TEST_CASE("a watch is restored to the bit, wherever it was saved, and an invalid
     if (saved_at > 9000) add(watch, again, saved_at - 9000, 3.0);
     ColumnWatch later = ColumnWatch::restored(watch.names(), watch.state());
     CHECK(later.state() == watch.state());
-    for (const char* key : {"x", "c\xfe",
-                            "c\xff"
-                            "one",
-                            "c\xff"
-                            "two"})
-      later.name(key);
+    name_all(later);
     if (saved_at < 9000) add(later, again, 9000 - saved_at, 1.0);
     add(later, again, saved_at < 9000 ? 4000 : 13'000 - saved_at, 3.0);
     CHECK(later.state() == whole.state());
@@ -116,6 +115,7 @@ TEST_CASE("a watch is restored to the bit, wherever it was saved, and an invalid
       changed[k] = wrong;
       try {
         ColumnWatch found = ColumnWatch::restored(whole.names(), changed);
+        name_all(found);
         add(found, random, 2000, 2.0);
       } catch (const odca::InputError&) {
       }
