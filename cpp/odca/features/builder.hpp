@@ -285,8 +285,8 @@ class Builder {
   std::vector<Misfits> misfits_;     // of the event at hand
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   bool long_names_ = false;          // whether one of them does not fit into its slot
-  std::vector<std::string> recent_;  // words
-  std::vector<std::size_t> ends_;    // of the characters of a word
+  std::string recent_;               // words
+  std::vector<std::size_t> begins_;  // of these, or of the characters of a word
   TermCounts terms_;                 // of the text at hand, where they are scaled
   RowMaker maker_;
   std::vector<double> remembered_;         // what history needs of the event at hand

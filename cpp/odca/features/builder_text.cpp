@@ -19,16 +19,21 @@ void Builder::text(const Field& field, std::string_view text, std::string_view w
   if (options.are_scaled()) finish_text();
 }
 
+// `recent_` are the last words with blanks between them, and `begins_` where each begins: series of them are its ends.
 void Builder::words(const Field& field, std::string_view text, std::string_view where) {
-  recent_.clear();
+  recent_.clear(), begins_.clear();
   for (std::size_t at = 0; next_word(text, at, word_);) {
-    if (recent_.size() == static_cast<std::size_t>(options_.texts.words)) recent_.erase(recent_.begin());
-    recent_.push_back(word_);
-    std::string series;
-    for (auto word = recent_.rbegin(); word != recent_.rend(); ++word) {
-      series = series.empty() ? *word : *word + " " + series;
-      term(field, series, where);
+    if (begins_.size() == static_cast<std::size_t>(options_.texts.words)) {
+      const std::size_t first = begins_.size() > 1 ? begins_[1] : recent_.size();
+      recent_.erase(0, first);
+      begins_.erase(begins_.begin());
+      for (std::size_t& begin : begins_) begin -= first;
     }
+    if (!begins_.empty()) recent_ += ' ';
+    begins_.push_back(recent_.size());
+    recent_ += word_;
+    for (auto begin = begins_.rbegin(); begin != begins_.rend(); ++begin)
+      term(field, std::string_view(recent_).substr(*begin), where);
   }
 }
 
@@ -36,14 +41,14 @@ void Builder::words(const Field& field, std::string_view text, std::string_view 
 void Builder::characters(const Field& field, std::string_view text, std::string_view where) {
   const auto fewest = static_cast<std::size_t>(options_.texts.fewest_characters);
   const auto most = static_cast<std::size_t>(options_.texts.most_characters);
-  for (std::size_t at = 0; next_token(text, at, word_, ends_);) {
+  for (std::size_t at = 0; next_token(text, at, word_, begins_);) {
     word_.insert(word_.begin(), ' '), word_ += ' ';
-    for (std::size_t& end : ends_) ++end;
-    ends_.insert(ends_.begin(), {0, 1});  // where characters begin, and where the last one ends
-    ends_.push_back(word_.size());
-    const std::size_t size = ends_.size() - 1;
+    for (std::size_t& begin : begins_) ++begin;
+    begins_.insert(begins_.begin(), {0, 1});  // where characters begin, and where the last one ends
+    begins_.push_back(word_.size());
+    const std::size_t size = begins_.size() - 1;
     const auto series = [&](std::size_t from, std::size_t to) {
-      term(field, std::string_view(word_).substr(ends_[from], ends_[to] - ends_[from]), where);
+      term(field, std::string_view(word_).substr(begins_[from], begins_[to] - begins_[from]), where);
     };
     for (std::size_t n = fewest; n <= most; ++n) {
       for (std::size_t from = 0; from + n <= size; ++from) series(from, from + n);
