@@ -20,7 +20,7 @@ PAGES = (
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting", "drift")
+        for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting", "drift", "text")
     ),
 )
 RESULTS = (
@@ -40,6 +40,7 @@ RESULTS = (
     "before_after",
     "products",
     "drift",
+    "text",
 )
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
 IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
@@ -331,6 +332,26 @@ def one_step_ahead(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def raw_text(rows: list[dict[str, Any]]) -> str:
+    """Shares of right answers, log losses and times, the best of each in bold."""
+    shares, losses = ("progressive_accuracy", "accuracy"), ("progressive_log_loss", "log_loss")
+    best = {key: max(row[key] for row in rows if row[key] is not None) for key in shares}
+    best |= {key: min(row[key] for row in rows if row[key] is not None) for key in losses}
+
+    def cell(row: dict[str, Any], key: str) -> str:
+        if row[key] is None:
+            return ""
+        shown = f"{row[key]:.1%}".replace("%", " %") if key in shares else f"{row[key]:.3f}"
+        return f"**{shown}**" if row[key] == best[key] else shown
+
+    head = ["method", "progressive accuracy", "progressive log loss", "held-out accuracy", "held-out log loss", "time"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in rows:
+        cells = [cell(row, key) for pair in zip(shares, losses, strict=True) for key in pair]
+        lines.append(f"| {row['method']} | {' | '.join(cells)} | {row['seconds']:.0f} s |")
+    return "\n".join(lines)
+
+
 def by_products(rows: list[dict[str, Any]]) -> str:
     """Losses with and without products relative to those of before, and times; tables first, with the mean of their ratios."""
     head = (
@@ -465,6 +486,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "late": late,
     "merged": merged,
     "one_step_ahead": one_step_ahead,
+    "raw_text": raw_text,
     "by_products": by_products,
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),

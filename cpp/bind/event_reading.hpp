@@ -62,7 +62,8 @@ class EventReading {
   Arrays history() const { return model_.history() ? history_arrays(model_.history()->saved()) : Arrays(); }
   void restore_history(const Arrays& arrays) {
     const Turn turn(model_.turn());
-    model_.history()->restore(history_from(arrays));
+    const text::EventSpace& space = model_.space();
+    model_.history()->restore(history_from(arrays), space.width() - space.first_index());
   }
   bool has_history() const { return model_.history() != nullptr; }
 

@@ -63,7 +63,7 @@ class EventHistory {
   }
 
   Arrays state() const { return history_arrays(history_.saved()); }
-  void restore(const Arrays& arrays) { history_.restore(history_from(arrays)); }
+  void restore(const Arrays& arrays) { history_.restore(history_from(arrays), 0); }
 
  private:
   text::FeatureOptions options_;
@@ -81,6 +81,11 @@ Arrays history_arrays(History::Saved saved) {
   out["count"] = to_numpy(std::move(saved.count));
   out["value"] = to_numpy(std::move(saved.value));
   out["time"] = to_numpy(std::move(saved.time));
+  if (saved.documents.events > 0) {
+    out["documents"] = to_numpy(std::vector<std::int64_t>{saved.documents.events});
+    out["document_feature"] = to_numpy(std::move(saved.documents.feature));
+    out["document_count"] = to_numpy(std::move(saved.documents.count));
+  }
   return out;
 }
 
@@ -94,6 +99,12 @@ History::Saved history_from(const Arrays& arrays) {
   out.count = vector_of<std::int64_t>(arrays, "count");
   out.value = vector_of<double>(arrays, "value");
   out.time = vector_of<double>(arrays, "time");
+  if (!arrays.contains("documents")) return out;
+  const std::vector<std::int64_t> documents = vector_of<std::int64_t>(arrays, "documents");
+  if (documents.size() != 1) throw InputError("its history has no number of documents");
+  out.documents.events = documents[0];
+  out.documents.feature = vector_of<std::int32_t>(arrays, "document_feature");
+  out.documents.count = vector_of<std::int64_t>(arrays, "document_count");
   return out;
 }
 
@@ -107,6 +118,7 @@ void bind_history(nb::module_& m) {
   nb::class_<History>(m, "History")
       .def(nb::init<const text::FeatureOptions&>(), nb::arg("features"))
       .def("copy", [](const History& self) { return std::make_unique<History>(self); })
+      .def("for_predictions", &History::for_predictions)
       .def("__len__", &History::size)
       .def_prop_ro("needs_time", &History::needs_time)
       .def_prop_ro("has_label", &History::has_label)
@@ -114,8 +126,11 @@ void bind_history(nb::module_& m) {
       .def("keep_first", &History::keep_first, nb::arg("events"))
       .def("state", [](const History& self) { return history_arrays(self.saved()); })
       .def(
-          "restore", [](History& self, const Arrays& arrays) { self.restore(history_from(arrays)); },
-          nb::arg("arrays"));
+          "restore",
+          [](History& self, const Arrays& arrays, std::int64_t features) {
+            self.restore(history_from(arrays), features);
+          },
+          nb::arg("arrays"), nb::arg("features") = 0);
 }
 
 }  // namespace odca::bind

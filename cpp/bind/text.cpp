@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "bind/arrays.hpp"
 #include "bind/dictionary.hpp"
@@ -277,7 +278,9 @@ void bind_text(nb::module_& m) {
                        const Fields& numeric, const Fields& dates, const Fields& booleans, int ngrams,
                        const std::string& missing, bool nested, const Fields& guessed, bool day_first, bool trend,
                        bool find_dates, const std::optional<Fields>& na_values,
-                       const std::vector<PyHistoryLine>& history, std::int64_t history_keys) {
+                       const std::vector<PyHistoryLine>& history, std::int64_t history_keys,
+                       const std::optional<std::pair<int, int>>& chars, bool sublinear, bool tf_idf, bool unit_norm,
+                       const std::optional<std::int64_t>& text_length) {
              FeatureOptions options;
              options.space = chosen<text::Space>(
                  "space", space,
@@ -287,7 +290,10 @@ void bind_text(nb::module_& m) {
              options.interactions = std::move(interactions);
              options.text = text, options.categorical = categorical, options.numeric = numeric;
              options.dates = dates, options.booleans = booleans;
-             options.ngrams = ngrams, options.nested = nested;
+             options.texts.words = ngrams, options.nested = nested;
+             if (chars) std::tie(options.texts.fewest_characters, options.texts.most_characters) = *chars;
+             options.texts.sublinear = sublinear, options.texts.inverse_frequencies = tf_idf;
+             options.texts.unit_norm = unit_norm, options.texts.length = text_length.value_or(0);
              options.guessed = guessed, options.day_first = day_first, options.trend = trend;
              options.find_dates = find_dates;
              options.history = history_of(history, history_keys);
@@ -302,7 +308,8 @@ void bind_text(nb::module_& m) {
            nb::arg("interactions"), nb::arg("text"), nb::arg("categorical"), nb::arg("numeric"), nb::arg("dates"),
            nb::arg("booleans"), nb::arg("ngrams"), nb::arg("missing"), nb::arg("nested"), nb::arg("guessed"),
            nb::arg("day_first"), nb::arg("trend"), nb::arg("find_dates"), nb::arg("na_values").none(),
-           nb::arg("history"), nb::arg("history_keys"))
+           nb::arg("history"), nb::arg("history_keys"), nb::arg("chars").none(), nb::arg("sublinear"),
+           nb::arg("tf_idf"), nb::arg("unit_norm"), nb::arg("text_length").none())
       .def("first_names", [](const FeatureOptions& self) -> Names {
         nb::list out;
         for (const std::string& name : text::history_names(self)) out.append(to_bytes(name));

@@ -61,7 +61,7 @@ inline Case case_of(std::string_view input, bool with_indices) {
   const unsigned first = choices.byte(), second = choices.byte();
   options.space = Space((first & 3) % (with_indices ? 3 : 2) + (with_indices ? 0 : 1));
   options.missing = text::Missing((first >> 2 & 3) % 3);
-  options.ngrams = 1 + static_cast<int>(first >> 4 & 1);
+  options.texts.words = 1 + static_cast<int>(first >> 4 & 1);
   out.skip_bad = first >> 5 & 1;
   options.bits = 1 + static_cast<int>(first >> 6) * 5;
   if (second & 1) options.ignore = {"b"};
@@ -75,6 +75,15 @@ inline Case case_of(std::string_view input, bool with_indices) {
   if (out.more & 2) options.missing_values = text::MissingValues({"1", "c", "-0.5"});
   options.trend = out.more & 4, options.find_dates = out.more & 8, options.day_first = out.more & 16;
   if (out.more & 32) options.dates = {"b"};
+  if (second & 4) {  // what becomes of a text
+    const unsigned third = choices.byte();
+    options.texts.sublinear = third & 1, options.texts.inverse_frequencies = third & 2;
+    options.texts.unit_norm = third & 4;
+    options.texts.length = third >> 3 & 3;
+    options.texts.fewest_characters = static_cast<int>(third >> 5 & 3);
+    options.texts.most_characters = options.texts.fewest_characters ? 3 : 0;
+    if (third & 128 && options.texts.most_characters > 0) options.texts.words = 0;
+  }
   out.text = choices.rest();
   // As many products as the cube of a text's length would be a finding of their own.
   if (out.text.size() > 500) return out;
@@ -105,6 +114,13 @@ inline void check_events(const Block& block, Space space) {
   check_rows(block.rows.start, block.rows.index, names ? block.n_known() + block.names.size() : block.width, true);
   check(block.rows.value.size() == block.rows.index.size(), "there is a value for each index");
   for (const double value : block.rows.value) check(std::isfinite(value), "values are finite");
+  const auto width = names ? std::int64_t{block.n_known()} + block.names.size() : block.width;
+  check(block.texts.events() == 0 || block.texts.events() == rows, "all events have texts, or none has");
+  for (std::size_t row = 0; row < block.texts.events(); ++row)
+    block.texts.each_text(row, [&](const text::Texts::Feature* first, const text::Texts::Feature* last) {
+      for (; first != last; ++first)
+        check(first->index >= 0 && first->index < width && first->value >= 1.0, "a feature of a text has been counted");
+    });
   check(block.label.size() == rows && block.label_text.size() == rows, "there is a label for each event");
   for (std::size_t row = 0; row < rows; ++row) {
     check(!std::isinf(block.label[row]), "labels are finite");

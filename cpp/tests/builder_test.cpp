@@ -1,7 +1,11 @@
 #include "odca/features/builder.hpp"
 
+#include <cmath>
 #include <map>
 
+#include "odca/errors.hpp"
+#include "odca/features/history.hpp"
+#include "odca/math/functions.hpp"
 #include "text_support.hpp"
 
 using namespace odca::test;
@@ -107,17 +111,73 @@ TEST_CASE("builder: a product that overflows is a fault") {
 
 TEST_CASE("builder: words and n-grams are counted") {
   FeatureOptions options;
-  const auto fill = [](Builder& builder) { builder.words(builder.field("t"), "The cat, the CAT the", ""); };
+  const auto fill = [](Builder& builder) { builder.text(builder.field("t"), "The cat, the CAT the", ""); };
   CHECK(features(built(options, fill)) == Lines{"t=the:3 t=cat:2"});
-  options.ngrams = 2;
+  options.texts.words = 2;
   CHECK(features(built(options, fill)) == Lines{"t=the:3 t=cat:2 t=the cat:2 t=cat the:2"});
-  options.ngrams = 3;
-  const Block block = built(options, [](Builder& builder) { builder.words(builder.field("t"), "a b c", ""); });
+  options.texts.words = 3;
+  const Block block = built(options, [](Builder& builder) { builder.text(builder.field("t"), "a b c", ""); });
   CHECK(features(block) == Lines{"t=a:1 t=b:1 t=a b:1 t=c:1 t=b c:1 t=a b c:1"});
-  options.space = Space::hashed, options.ngrams = 1;
+  options.space = Space::hashed, options.texts.words = 1;
   double most = 0.0;
   for (const double count : built(options, fill).rows.value) most = std::max(most, count);
   CHECK(most == 3.0);
+}
+
+TEST_CASE("builder: series of characters are counted within words and the blanks around them") {
+  FeatureOptions options;
+  options.texts.words = 0, options.texts.fewest_characters = 3, options.texts.most_characters = 4;
+  const auto characters = [&](std::string_view text) {
+    return features(built(options, [&](Builder& builder) { builder.text(builder.field("t"), text, ""); }));
+  };
+  CHECK(characters("I'm") == Lines{"t.chars= i':1 t.chars=i'm:1 t.chars='m :1 t.chars= i'm:1 t.chars=i'm :1"});
+  CHECK(characters("a  b") == Lines{"t.chars= a :1 t.chars= b :1"});  // shorter than any series but one
+  CHECK(
+      characters("\xc3\x9c\xe2\x80\x83\xff x") ==
+      Lines{
+          "t.chars= \xc3\xbc :1 t.chars= x :1"});  // by characters, not bytes; a wide blank, and a byte that is not UTF-8
+  CHECK(characters(" ") == Lines{""});
+  options.texts.length = 1;
+  CHECK(characters("ab") == Lines{"t.chars= a :1"});
+}
+
+TEST_CASE("builder: counts of a text are scaled, and its features have a norm of one") {
+  FeatureOptions options;
+  options.texts.sublinear = true;
+  const auto fill = [](Builder& builder) { builder.text(builder.field("t"), "b a b b b", ""); };
+  const Block logarithms = built(options, fill);
+  CHECK(logarithms.rows.value == std::vector<double>{1.0 + odca::log(4.0), 1.0});
+  options.texts.sublinear = false, options.texts.unit_norm = true;
+  const Block unit = built(options, fill);
+  CHECK(unit.rows.value == std::vector<double>{4.0 / std::sqrt(17.0), 1.0 / std::sqrt(17.0)});
+}
+
+TEST_CASE("document counts: an event is weighted by the events before it, and what is taken back was not counted") {
+  FeatureOptions options;
+  options.texts.inverse_frequencies = true;
+  Block block;
+  Builder builder(options, block);
+  for (const char* text : {"a b", "a c", "a a"}) {
+    builder.text(builder.field("t"), text, "");
+    builder.finish("");
+  }
+  builder.close();
+  odca::text::History history(options);
+  odca::SparseRows rows;
+  history.extend(block, {}, rows);
+  CHECK(rows.value == std::vector<double>{1.0, 1.0, 1.0, odca::log(2.0) + 1.0, 2.0});
+  history.keep_first(2);
+  const odca::text::History::Saved saved = history.saved();
+  CHECK(saved.documents.events == 2);
+  CHECK(saved.documents.count == std::vector<std::int64_t>{2, 1, 1});
+  history.extend_for_now(block, {}, rows);
+  CHECK(rows.value[0] == 1.0);
+  CHECK(rows.value[1] == odca::log(3.0 / 2.0) + 1.0);
+  CHECK(history.saved().documents.events == 2);
+  odca::text::History other(options);
+  CHECK_THROWS_AS(other.restore(saved, 2), odca::InputError);
+  other.restore(saved, 3);
+  CHECK(other.saved().documents.count == saved.documents.count);
 }
 
 TEST_CASE("builder: a fault leaves nothing of the event behind") {

@@ -15,6 +15,8 @@ class Gathered {
   using Bits = std::vector<std::uint64_t>;  // of doubles: nan is equal to itself
 
   std::vector<std::int32_t> start{0}, index;
+  std::vector<std::int32_t> text_size, text_index;  // of each text, and of their features
+  Bits text_value;
   Bits value, label, weight, offset, time, group;
   std::vector<std::string> label_text, tag, names;
   std::vector<std::int64_t> line;
@@ -52,6 +54,14 @@ class Gatherer {
     out_.index.insert(out_.index.end(), block.rows.index.begin(), block.rows.index.end());
     append(block.rows.value, block.rows.value.size(), 0.0, out_.value);
     const auto rows = static_cast<std::size_t>(block.size());
+    for (std::size_t row = 0; row < block.texts.events(); ++row)
+      block.texts.each_text(row, [&](const text::Texts::Feature* first, const text::Texts::Feature* last) {
+        out_.text_size.push_back(static_cast<std::int32_t>(last - first));
+        for (; first != last; ++first) {
+          out_.text_index.push_back(first->index);
+          out_.text_value.push_back(std::bit_cast<std::uint64_t>(first->value));
+        }
+      });
     append(block.label, rows, 0.0, out_.label);
     append(block.weight.values(), rows, 1.0, out_.weight);
     append(block.offset.values(), rows, 0.0, out_.offset);

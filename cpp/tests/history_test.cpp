@@ -126,7 +126,7 @@ TEST_CASE("any split, a copy and a saved state give the same values to the bit")
     value.insert(value.end(), part.begin(), part.end());
     split.keep_first(to - from);
     const History::Saved saved = split.saved();
-    split.restore(saved);
+    split.restore(saved, 0);
     CHECK(same(split.saved(), saved));
   }
   CHECK(value == expected);

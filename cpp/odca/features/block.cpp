@@ -38,12 +38,17 @@ Block Block::part(std::size_t first, std::size_t last) const {
   };
   if (size() > 0) out.history_number = wide(history_number), out.history_key = wide(history_key);
   out.history_keys = history_keys;
+  for (std::size_t row = first; row < last && texts.events() > 0; ++row) out.texts.append(texts, row);
   out.width = width, out.known = known, out.label_names = label_names;
   return out;
 }
 
 void Block::keep(const std::vector<std::uint8_t>& kept) {
   keep_parts(history_number, kept), keep_parts(history_key, kept);
+  Texts kept_texts;
+  for (std::size_t from = 0; from < kept.size() && texts.events() > 0; ++from)
+    if (kept[from]) kept_texts.append(texts, from);
+  texts = std::move(kept_texts);
   std::size_t row = 0, entry = 0;
   for (std::size_t from = 0; from < kept.size(); ++from) {
     const auto begin = static_cast<std::size_t>(rows.start[from]), end = static_cast<std::size_t>(rows.start[from + 1]);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "odca/features/name_table.hpp"
+#include "odca/features/texts.hpp"
 #include "odca/math/sparse_rows.hpp"
 
 namespace odca::text {
@@ -85,6 +86,7 @@ struct Block {
   std::vector<double> history_number;
   std::vector<std::int32_t> history_key;
   NameTable history_keys;
+  Texts texts;  // of every event, where their features depend on the events before; their indices are as in `rows`
 
   struct BadLine {
     std::uint32_t line;

@@ -137,12 +137,8 @@ NamedField& Builder::field(std::string_view name, Kind kind) {
 }
 
 void Builder::category(const Field& field, std::string_view value, std::string_view where) {
-  FeatureHash hash = field.hash;
-  hash.add(static_cast<unsigned char>(category_mark)).add(value);
-  key_ = field.name;
-  key_ += category_mark;
-  key_ += value;
-  add(hash, index_of(hash, key_, field, value, where), 1.0, field.slot);
+  const FeatureHash hash = category_hash(field, value);
+  add(hash, category_index(hash, field, value, where), 1.0, field.slot);
 }
 
 void Builder::category(const NamedField& field, std::string_view name, std::string_view value, double weight) {
@@ -167,19 +163,6 @@ void Builder::missing(const Field& field, std::string_view where) {
   key_ = field.name;
   key_ += missing_mark;
   add(hash, index_of(hash, key_, field, {}, where), 1.0, field.slot);
-}
-
-void Builder::words(const Field& field, std::string_view text, std::string_view where) {
-  recent_.clear();
-  for (std::size_t at = 0; next_word(text, at, word_);) {
-    if (recent_.size() == static_cast<std::size_t>(options_.ngrams)) recent_.erase(recent_.begin());
-    recent_.push_back(word_);
-    std::string series;
-    for (auto word = recent_.rbegin(); word != recent_.rend(); ++word) {
-      series = series.empty() ? *word : *word + " " + series;
-      category(field, series, where);
-    }
-  }
 }
 
 Fault infinite_label(const std::string& what, std::string_view label, std::string_view where) {
@@ -303,9 +286,11 @@ void Builder::finish_row(std::string_view line) {
     forget_factors();
   }
   constexpr std::size_t most = 0x7fffffff;
-  if (block_.rows.index.size() > most) throw Fault{"these events have too many features to be read at once", line};
+  if (block_.rows.index.size() + block_.texts.features() > most)
+    throw Fault{"these events have too many features to be read at once", line};
   if (maker_.finish(block_.rows)) check_sums(line);
   if (!options_.history.empty()) finish_history();
+  if (options_.texts.inverse_frequencies) block_.texts.finish_event();
   names_before_ = block_.names.size();
   numbered_before_ = numbered_.size();
 }
@@ -334,6 +319,8 @@ void Builder::count_misfit(Misfits misfit) {
 
 void Builder::forget() {
   forget_history();
+  terms_.clear();
+  block_.texts.forget();
   misfits_.clear();
   pending_.clear();
   long_names_ = false;
@@ -354,6 +341,7 @@ void Builder::find_index(Field& field, std::string_view where) {
 void Builder::restart() {
   misfits_.clear();
   block_.rows.clear();
+  block_.texts.clear();
   if (!options_.history.empty()) block_.history_number.clear(), block_.history_key.clear(), block_.history_keys.cut(0);
   new_from_ = first_ + block_.n_known();
   if (block_.names.size() == 0) return;

@@ -8,7 +8,8 @@
 //   no value in "price"          feature price is missing  1, or nothing, or a fault
 //   name:0.5 in namespace "ad"   feature ad^name           0.5
 //   name:red in namespace "ad"   feature ad^name=red       1
-//   a text in "title"            feature title=word        how often the word (or a series of words) is there
+//   a text in "title"            feature title=word        how often the word (or a series of words) is there, or what the options make of that
+//                                feature title.chars=wor   the same of a series of characters
 //   fields a and b interact      feature a * b             for each feature of a and each of b, their product
 //   * and * interact             the same                  for each pair of fields, in the order of their names; a and *: for a and each other
 #pragma once
@@ -25,6 +26,7 @@
 #include "odca/features/columns.hpp"
 #include "odca/features/feature_options.hpp"
 #include "odca/features/hash.hpp"
+#include "odca/features/term_counts.hpp"
 #include "odca/features/value.hpp"
 
 namespace odca::text {
@@ -149,7 +151,7 @@ class Builder {
   // The same for a name within the field; the value stands behind it in the line.
   void category(const NamedField& field, std::string_view name, std::string_view value, double weight);
   void missing(const Field& field, std::string_view where);
-  void words(const Field& field, std::string_view text, std::string_view where);
+  void text(const Field& field, std::string_view text, std::string_view where);
 
   // The rest of the event.
   void label(double number) { label_ = number; }
@@ -186,7 +188,9 @@ class Builder {
 
   void add(FeatureHash hash, std::int32_t index, double value, int slot) {
     block_.rows.add(index, value);
-    if (slot < 0) return;
+    if (slot >= 0) add_factor(hash, index, value, slot);
+  }
+  void add_factor(FeatureHash hash, std::int32_t index, double value, int slot) {
     std::vector<Factor>& factors = factors_[static_cast<std::size_t>(slot)];
     if (factors.empty()) active_.push_back(static_cast<std::size_t>(slot));
     factors.push_back({hash, index, value});
@@ -215,6 +219,17 @@ class Builder {
     return key_;
   }
 
+  FeatureHash category_hash(const Field& field, std::string_view value) const {
+    FeatureHash hash = field.hash;
+    return hash.add(static_cast<unsigned char>(category_mark)).add(value);
+  }
+  std::int32_t category_index(FeatureHash hash, const Field& field, std::string_view value, std::string_view where) {
+    key_ = field.name;
+    key_ += category_mark;
+    key_ += value;
+    return index_of(hash, key_, field, value, where);
+  }
+
   void look_up_names();
   void describe(Field& field, std::string_view whole);
   bool pairs_fields() const { return all_pairs_ || !paired_with_all_.empty(); }
@@ -227,6 +242,10 @@ class Builder {
   bool is_kept(const Field& field, std::string_view whole) const;
   std::int32_t meant(const FieldNames& names, std::string_view field, FeatureHash hash, std::string_view whole) const;
   void text_value(Field& field, const Value& value);
+  void words(const Field& field, std::string_view text, std::string_view where);
+  void characters(const Field& field, std::string_view text, std::string_view where);
+  void term(const Field& field, std::string_view term, std::string_view where);
+  void finish_text();
   void watch(const Field& field, const Value& value, bool is_missing);
   double remembered_number(const Field& field, const Value& value) const;
   void finish_history();
@@ -266,7 +285,9 @@ class Builder {
   std::vector<Misfits> misfits_;     // of the event at hand
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up
   bool long_names_ = false;          // whether one of them does not fit into its slot
-  std::vector<std::string> recent_;  // words
+  std::string recent_;               // words
+  std::vector<std::size_t> begins_;  // of these, or of the characters of a word
+  TermCounts terms_;                 // of the text at hand, where they are scaled
   RowMaker maker_;
   std::vector<double> remembered_;         // what history needs of the event at hand
   std::vector<std::string> history_keys_;  // the same; empty if a key is not there

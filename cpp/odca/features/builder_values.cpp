@@ -47,7 +47,7 @@ void Builder::value(Field& field, const Value& value) {
     return misfit(field, value, {shown(field.name) + " must be finite; got " + show(value.number), value.where});
   switch (field.kind) {
     case Kind::category: return category(field, category_of(value), value.where);
-    case Kind::text: return words(field, category_of(value), value.where);
+    case Kind::text: return text(field, category_of(value), value.where);
     default: return number(field, value.number, value.where);
   }
 }
@@ -103,7 +103,7 @@ void Builder::text_value(Field& field, const Value& value) {
   switch (field.kind) {
     case Kind::any:
     case Kind::category: return category(field, value.text, value.where);
-    case Kind::text: return words(field, value.text, value.where);
+    case Kind::text: return text(field, value.text, value.where);
     default: break;
   }
   const std::string_view seen = value.where.empty() ? value.text : value.where;

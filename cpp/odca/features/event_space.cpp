@@ -49,6 +49,9 @@ std::int32_t EventSpace::index_of(std::string_view key) const {
 // New features come last in a row, because their indices are the highest.
 void EventReader::finish_known_event() {
   builder_.finish_row({});
+  if (block_.texts.events() > 0)
+    block_.texts.renumber(block_.texts.events() - 1,
+                          [&](std::int32_t index) { return index < known_width_ ? index : Texts::unknown; });
   SparseRows& rows = block_.rows;
   const auto begin = static_cast<std::size_t>(rows.start[rows.start.size() - 2]);
   std::size_t size = rows.index.size();
@@ -62,7 +65,24 @@ std::int32_t EventReader::fresh_after(std::int64_t count) const {
   if (count == rows().size()) return fresh().size();
   const auto* const first = rows().index.data();
   const auto* const last = first + rows().start[static_cast<std::size_t>(count)];
-  return first == last ? 0 : std::max(0, *std::max_element(first, last) + 1 - static_cast<std::int32_t>(known_width_));
+  std::int32_t highest = first == last ? -1 : *std::max_element(first, last);
+  for (std::size_t event = 0; event < static_cast<std::size_t>(count) && event < block_.texts.events(); ++event)
+    block_.texts.each_text(event, [&](const Texts::Feature* each, const Texts::Feature* end) {
+      for (; each != end; ++each) highest = std::max(highest, each->index);
+    });
+  return std::max(0, highest + 1 - static_cast<std::int32_t>(known_width_));
+}
+
+void add_text_features(const EventSpace& space, const DocumentCounts& documents, const Texts& texts,
+                       const NameTable& keys, std::vector<double>& value) {
+  std::vector<double> worth;
+  for (std::size_t event = 0; event < texts.events(); ++event)
+    texts.each_text(event, [&](const Texts::Feature* first, const Texts::Feature* last) {
+      std::vector<Texts::Feature> in_space(first, last);
+      for (Texts::Feature& each : in_space) each.index = space.index_of(keys[each.index]);
+      documents.weigh(in_space.data(), in_space.data() + in_space.size(), worth);
+      for (std::size_t k = 0; k < worth.size(); ++k) value[static_cast<std::size_t>(first[k].index)] += worth[k];
+    });
 }
 
 }  // namespace odca::text

@@ -101,6 +101,10 @@ struct KeyedFeatures {
   std::vector<double> value;
 };
 
+// Adds what the features of the texts of one event are worth to the values of their keys, whose numbers are the indices in the texts.
+void add_text_features(const EventSpace& space, const DocumentCounts& documents, const Texts& texts,
+                       const NameTable& keys, std::vector<double>& value);
+
 // read(builder) hands the values of one event over. Its history, if there is one, comes last.
 template <class Read>
 KeyedFeatures keyed_features(const EventSpace& space, History* history, double time, Read&& read) {
@@ -114,6 +118,7 @@ KeyedFeatures keyed_features(const EventSpace& space, History* history, double t
   out.value.resize(static_cast<std::size_t>(out.keys.size()));
   for (std::size_t k = 0; k < block.rows.index.size(); ++k)
     out.value[static_cast<std::size_t>(block.rows.index[k])] = block.rows.value[k];
+  if (history) add_text_features(space, history->documents(), block.texts, out.keys, out.value);
   if (history)
     history->each_feature(block, {.time = std::isnan(time) ? nullptr : &time}, [&](std::string_view key, double value) {
       const auto number = static_cast<std::size_t>(out.keys.add(hash_of_key(key).mixed(), key));

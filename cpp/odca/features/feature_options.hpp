@@ -8,6 +8,7 @@
 #include "odca/features/field_names.hpp"
 #include "odca/features/history_options.hpp"
 #include "odca/features/missing_values.hpp"
+#include "odca/features/text_options.hpp"
 
 namespace odca::text {
 
@@ -30,7 +31,7 @@ struct FeatureOptions {
   FieldNames numeric;                                  // fields that hold numbers and nothing else
   FieldNames dates;                                    // fields that hold dates
   FieldNames booleans;                                 // fields that hold true and false
-  int ngrams = 1;                                      // the largest number of consecutive words that are one feature
+  TextOptions texts;                                   // what the features of a text are
   FieldNames guessed;            // fields whose kind was guessed from a sample: values that do not fit are missing
   bool day_first = false;        // in dates such as 7/8/2024
   bool trend = false;            // of dates, as a feature
@@ -41,6 +42,9 @@ struct FeatureOptions {
   bool nested = true;
 
   HistoryOptions history;  // which of the past become features
+
+  // Whether the features of an event depend on the events before it.
+  bool need_the_past() const { return !history.empty() || texts.inverse_frequencies; }
 
   // Whether there are no options for single fields.
   bool treats_all_alike() const {

@@ -42,7 +42,11 @@ std::vector<std::string> history_names(const FeatureOptions& options) {
   return names;
 }
 
-History::History(const FeatureOptions& options, std::int32_t first) : options_(options), first_index_(first) {
+History::History(const FeatureOptions& options, std::int32_t first)
+    : options_(options),
+      first_index_(first),
+      documents_(options.texts, first),
+      counts_documents_(options.texts.inverse_frequencies) {
   for (const HistoryLine& each : options_.history.lines) {
     lines_.push_back({&each, needs_of(each), {}, nullptr, nullptr});
     features_ += each.features.size();
@@ -68,6 +72,8 @@ History::History(const History& other) : History(other.options_, other.first_ind
       at->second.series = each->series, at->second.key = &at->first;
       link_newest(lines_[k], at->second);
     }
+  documents_ = other.documents_;
+  counts_documents_ = other.counts_documents_;
 }
 
 void History::link_newest(Line& line, Node& node) { link_after(line, node, line.newest); }
@@ -186,16 +192,21 @@ void History::require_times(const Block& block, const KnownOfEvents& known) cons
 
 void History::extend_for_now(const Block& block, const KnownOfEvents& known, SparseRows& out) {
   const std::size_t before = entries_.size();  // of a call that is learning just now
-  extend(block, known, out);
+  extend_rows(block, known, false, out);
   for (; entries_.size() > before; entries_.pop_back()) take_back(entries_.back());
 }
 
 void History::extend(const Block& block, const KnownOfEvents& known, SparseRows& out) {
+  extend_rows(block, known, counts_documents_, out);
+}
+
+void History::extend_rows(const Block& block, const KnownOfEvents& known, bool counts_documents, SparseRows& out) {
   const auto rows = static_cast<std::size_t>(block.size());
   require_times(block, known);
   RowMaker maker;
   out.clear();
-  out.index.reserve(block.rows.index.size() + rows * features_), out.value.reserve(out.index.capacity());
+  out.index.reserve(block.rows.index.size() + block.texts.features() + rows * features_),
+      out.value.reserve(out.index.capacity());
   for (std::size_t row = 0; row < rows; ++row) {
     if (known.given)
       values_.assign(known.given, known.given + features_);
@@ -207,8 +218,10 @@ void History::extend(const Block& block, const KnownOfEvents& known, SparseRows&
     if (has_constant) out.add(block.rows.index[begin], block.rows.value[begin]);
     add_features(out);
     for (std::size_t k = begin + has_constant; k < end; ++k) out.add(block.rows.index[k], block.rows.value[k]);
+    if (options_.texts.inverse_frequencies) documents_.add_features(block.texts, row, out);
     maker.finish(out);
     enter_all(block, row, known);
+    if (counts_documents) documents_.count(block.texts, row);
   }
 }
 
@@ -231,10 +244,12 @@ void History::keep_first(std::int64_t events) {
   for (; !entries_.empty() && entries_.back().event >= events; entries_.pop_back()) take_back(entries_.back());
   for (Entry& each : entries_) each.node->series.trim(each.line->needs);
   entries_.clear();
+  documents_.keep_first(events);
 }
 
 History::Saved History::saved() const {
   Saved out;
+  out.documents = documents_.saved();
   for (const Line& line : lines_) {
     out.series_of_lines.push_back(static_cast<std::int64_t>(line.nodes.size()));
     for (const Node* node = line.oldest; node; node = node->newer) {
@@ -249,7 +264,7 @@ History::Saved History::saved() const {
   return out;
 }
 
-void History::restore(const Saved& saved) {
+void History::restore(const Saved& saved, std::int64_t features) {
   constexpr std::int64_t most = std::int64_t{1} << 53;
   const auto size = [](const auto& each) { return static_cast<std::int64_t>(each.size()); };
   require(saved.series_of_lines.size() == lines_.size(), "its history has other lines");
@@ -291,6 +306,7 @@ void History::restore(const Saved& saved) {
   }
   require(key_end == size(saved.keys) && values == size(saved.value) && times == size(saved.time),
           "its history holds more than its keys");
+  documents_.restore(saved.documents, features);
   lines_ = std::move(lines);
   entries_.clear();
 }

@@ -8,6 +8,8 @@
 // the series ever had. A window is summed up from whole groups of 32 and single values; nothing is ever subtracted, so no error of
 // rounding grows, and the same events give the same bits however they are divided into calls.
 //
+// With tf-idf, the features of texts depend on the past too: `DocumentCounts`.
+//
 // Nothing here locks: the caller makes sure that one thread is inside at a time.
 #pragma once
 
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "odca/features/block.hpp"
+#include "odca/features/document_counts.hpp"
 #include "odca/features/feature_options.hpp"
 #include "odca/features/series.hpp"
 
@@ -44,7 +47,14 @@ class History {
   History(const History& other);
   History& operator=(const History&) = delete;
 
-  // The number of features.
+  // A copy for predictions, whose events enter the series but are not counted as documents.
+  std::unique_ptr<History> for_predictions() const {
+    auto out = std::make_unique<History>(*this);
+    out->counts_documents_ = false;
+    return out;
+  }
+
+  // The number of features of the series.
   std::size_t size() const { return features_; }
   bool needs_time() const { return needs_time_; }
   bool has_label() const { return has_label_; }
@@ -74,6 +84,8 @@ class History {
   // The rows again; nothing has entered.
   void extend_for_now(const Block& block, const KnownOfEvents& known, SparseRows& out);
 
+  const DocumentCounts& documents() const { return documents_; }
+
   // What has entered stays as far as it belongs to the first `events` of the last block.
   void keep_first(std::int64_t events);
 
@@ -82,10 +94,11 @@ class History {
     std::string keys;
     std::vector<std::int64_t> key_ends, series_of_lines, first, count;
     std::vector<double> value, time;
+    DocumentCounts::Saved documents;
   };
   Saved saved() const;
-  // Throws InputError, and nothing has changed, for a state that `saved` cannot have made.
-  void restore(const Saved& saved);
+  // Throws InputError, and nothing has changed, for a state that `saved` cannot have made of so many features.
+  void restore(const Saved& saved, std::int64_t features);
 
  private:
   struct Hash {
@@ -126,6 +139,7 @@ class History {
   void compute(const Block& block, std::size_t row, const KnownOfEvents& known);
   void enter_all(const Block& block, std::size_t row, const KnownOfEvents& known);
   void add_features(SparseRows& rows) const;
+  void extend_rows(const Block& block, const KnownOfEvents& known, bool counts_documents, SparseRows& out);
   double value_of(const Line& line, const Block& block, std::size_t row, const KnownOfEvents& known) const;
 
   FeatureOptions options_;
@@ -136,6 +150,8 @@ class History {
   std::vector<Line> lines_;
   std::vector<Entry> entries_;
   std::vector<double> values_;  // of the event at hand
+  DocumentCounts documents_;
+  bool counts_documents_;
 };
 
 }  // namespace odca::text

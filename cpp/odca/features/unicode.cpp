@@ -31,6 +31,13 @@ bool is_word(std::uint32_t point) {
   return point != 0xd7 && point != 0xf7 && !(point >= 0x2000 && point < 0x2070) && !(point >= 0x3000 && point < 0x3040);
 }
 
+bool is_blank(std::uint32_t point) {
+  if (point <= 0x20) return point == 0x20 || (point >= 9 && point <= 13) || point >= 0x1c;
+  if (point < 0x1680) return point == 0x85 || point == 0xa0;
+  return point == 0x1680 || (point >= 0x2000 && point <= 0x200a) || point == 0x2028 || point == 0x2029 ||
+         point == 0x202f || point == 0x205f || point == 0x3000;
+}
+
 std::uint32_t lower(std::uint32_t point) {
   if (point - 'A' < 26) return point + 32;
   if (point < 0xc0) return point;
@@ -79,6 +86,28 @@ bool next_word(std::string_view text, std::size_t& at, std::string& word) {
     at += next.length ? next.length : 1;
   }
   return !word.empty();
+}
+
+bool next_token(std::string_view text, std::size_t& at, std::string& token, std::vector<std::size_t>& ends) {
+  token.clear(), ends.clear();
+  while (at < text.size()) {
+    const Decoded next = decode(text, at);
+    const bool part = next.length && !is_blank(next.point);
+    if (!part && !token.empty()) return true;
+    if (part) append_utf8(lower(next.point), token), ends.push_back(token.size());
+    at += next.length ? next.length : 1;
+  }
+  return !token.empty();
+}
+
+std::string_view first_characters(std::string_view text, std::int64_t count) {
+  if (static_cast<std::int64_t>(text.size()) <= count) return text;
+  std::size_t at = 0;
+  for (; count > 0 && at < text.size(); --count) {
+    const std::size_t length = decode(text, at).length;
+    at += length ? length : 1;
+  }
+  return text.substr(0, at);
 }
 
 }  // namespace odca::text

@@ -75,6 +75,8 @@ void Vocabulary::resolve(const std::vector<std::int32_t>& places, std::int64_t w
   SparseRows& rows = block.rows;
   SparseRows fresh;  // the new features of a row
   const std::int32_t known = block.n_known();
+  block.texts.renumber(
+      0, [&](std::int32_t index) { return index < known ? index : places[static_cast<std::size_t>(index - known)]; });
   std::size_t to = 0, begin = 0;
   for (std::size_t i = 1; i < rows.start.size(); ++i) {
     const auto end = static_cast<std::size_t>(rows.start[i]);

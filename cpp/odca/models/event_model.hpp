@@ -20,7 +20,7 @@ class EventModel {
   // `fixed_features`: the number of features if it is fixed, otherwise 0.
   EventModel(text::FeatureOptions options, bool intercept, std::int64_t fixed_features)
       : space_(std::move(options), intercept, fixed_features), fixed_features_(fixed_features) {
-    if (!space_.options().history.empty())
+    if (space_.options().need_the_past())
       history_ = std::make_unique<text::History>(space_.options(), space_.first_index());
   }
 

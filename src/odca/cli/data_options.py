@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli.flag_spelling import explain
-from odca.cli.option_types import reads_file, whole_number
+from odca.cli.option_types import reads_file, size_range, whole_number
 from odca.cli.views import formatting
 from odca.cli.views.console import Output
 
@@ -100,8 +100,8 @@ FIELD_OPTIONS = {
 }
 
 
-def add_feature_options(parser: argparse.ArgumentParser) -> None:
-    """Add --bits, --interact, --ignore, ..."""
+def add_feature_options(parser: argparse.ArgumentParser, *, learns: bool = False) -> None:
+    """Add --bits, --interact, --ignore, ..., and for a command that `learns` those that depend on the events learned before."""
     group = parser.add_argument_group(
         "features", "A FIELD is a column of CSV, a key of JSON, or a namespace of VW's text format."
     )
@@ -141,17 +141,51 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
         help="what stands for a missing value, beside nothing at all (default: NA, NaN, null, None, N/A, ? and the like)",
     )
     group.add_argument(
-        "--ngrams",
-        type=whole_number(1),
-        default=1,
-        metavar="N",
-        help="in text, also use sequences of up to N words as features (default: 1)",
-    )
-    group.add_argument(
         "--missing",
         choices=("indicate", "ignore", "error"),
         default="indicate",
         help="a missing value becomes a feature of its own (indicate), is left out (ignore), or is an error (default: indicate)",
+    )
+
+    _add_text_options(parser, learns=learns)
+
+
+def _add_text_options(parser: argparse.ArgumentParser, *, learns: bool) -> None:
+    group = parser.add_argument_group("features of text", "What becomes of the fields of --text: see docs/text.md.")
+    group.add_argument(
+        "--ngrams",
+        type=whole_number(0),
+        default=1,
+        metavar="N",
+        help="also use sequences of up to N words as features; 0 for no words, with --chars (default: 1)",
+    )
+    group.add_argument(
+        "--chars",
+        type=size_range,
+        metavar="N-M",
+        help="also use sequences of N to M characters, within a word and the blanks around it: --chars 3-5",
+    )
+    group.add_argument(
+        "--sublinear",
+        action="store_true",
+        help="a word that is there n times is worth 1 + log n (default: n)",
+    )
+    if learns:
+        group.add_argument(
+            "--tf-idf",
+            action="store_true",
+            help="rare words count more: times log((1 + n) / (1 + df)) + 1, if df of the n events learned before have the word",
+        )
+    group.add_argument(
+        "--unit-norm",
+        action="store_true",
+        help="divide the features of each text by their Euclidean norm, so that long and short texts count alike",
+    )
+    group.add_argument(
+        "--text-length",
+        type=whole_number(1),
+        metavar="N",
+        help="read only the first N characters of each text (default: all)",
     )
 
 
@@ -186,6 +220,11 @@ def features_of(arguments: argparse.Namespace) -> "Features":
             bits=arguments.bits,
             interactions=(*(tuple(each) for each in arguments.interact), *_pairs(arguments.pairs)),
             ngrams=arguments.ngrams,
+            chars=arguments.chars,
+            sublinear=arguments.sublinear,
+            tf_idf=getattr(arguments, "tf_idf", False),
+            unit_norm=arguments.unit_norm,
+            text_length=arguments.text_length,
             missing=arguments.missing,
             na_values=None if arguments.na_values is None else tuple(arguments.na_values),
             day_first=arguments.day_first,

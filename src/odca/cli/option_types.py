@@ -70,6 +70,18 @@ def whole_number(least: int) -> Callable[[str], int]:
     return read
 
 
+def size_range(text: str) -> tuple[int, int]:
+    """A parser of two sizes, or of one that stands for both.
+
+    >>> size_range("3-5"), size_range("4")
+    ((3, 5), (4, 4))
+    """
+    fewest, _, most = text.partition("-")
+    if not (fewest.isdecimal() and (most or fewest).isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be a number or two, such as 4 or 3-5; got {text!r}")
+    return int(fewest), int(most or fewest)
+
+
 def number(*, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
     """A parser of finite numbers within limits."""
     limits = " and ".join(

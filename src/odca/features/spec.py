@@ -15,6 +15,8 @@ Kind: TypeAlias = Literal["number", "category", "text", "date", "boolean", "any"
 Space: TypeAlias = Literal["indices", "names", "hashed"]
 
 MOST_BITS = 30
+MOST_WORDS, MOST_CHARACTERS = 8, 32
+"""The most words, and the most characters, that are one feature."""
 LISTS = ("keep", "ignore", "text", "categorical", "numeric", "dates", "booleans")
 KINDS: Mapping[Kind, str] = {
     "text": "text",
@@ -35,6 +37,11 @@ class FeatureOptions(TypedDict, total=False):
     interactions: Sequence[Sequence[str]]
     text: Sequence[str]
     ngrams: int
+    chars: tuple[int, int] | None
+    sublinear: bool
+    tf_idf: bool
+    unit_norm: bool
+    text_length: int | None
     categorical: Sequence[str]
     numeric: Sequence[str]
     dates: Sequence[str]
@@ -56,7 +63,14 @@ class Features:
     keep, ignore: use only these fields; do not use these fields.
     interactions: fields whose features are multiplied: each feature of the first field with each one of the second, and so on. A
         field may be multiplied with itself. ("*", "*") are all pairs of different fields, and ("user", "*") those of one field.
-    text: fields whose strings are split into lower-case words; ngrams: the largest number of consecutive words that are one feature.
+    text: fields whose strings are split into lower-case words (docs/text.md).
+    ngrams: the largest number of consecutive words of a text that are one feature; 0 for no words, where there are chars.
+    chars: the fewest and the most consecutive characters of a text that are one feature, (3, 5); within a word and the blanks around it.
+    sublinear: whether a feature of a text is 1 + log(count), instead of how often it is there.
+    tf_idf: whether it is multiplied by log((1 + n) / (1 + df)) + 1, if df of the n events that were learned before have it. A model
+        does this: the blocks of a stream are without their texts.
+    unit_norm: whether the features of a text are divided by their Euclidean norm.
+    text_length: how many characters of a text are read; None for all.
     categorical: fields whose numbers are codes of categories. numeric: fields whose values must be numbers.
     dates: fields that hold dates, as text, as numbers (20240731, or seconds or milliseconds since 1970) or as objects: their month,
         weekday and hour are categories, and their trend is a number.
@@ -79,6 +93,11 @@ class Features:
     interactions: tuple[tuple[str, ...], ...] = ()
     text: tuple[str, ...] = ()
     ngrams: int = 1
+    chars: tuple[int, int] | None = None
+    sublinear: bool = False
+    tf_idf: bool = False
+    unit_norm: bool = False
+    text_length: int | None = None
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
@@ -99,15 +118,20 @@ class Features:
             raise ValueError(
                 f"bits must be a whole number from 1 to {MOST_BITS}, or None for names; got {self.bits!r}."
             )
-        if not (type(self.ngrams) is int and 1 <= self.ngrams <= 8):
-            raise ValueError(f"ngrams must be a whole number from 1 to 8; got {self.ngrams!r}.")
+        object.__setattr__(self, "chars", _chars(self.chars))
+        if not (type(self.ngrams) is int and (self.chars is None) <= self.ngrams <= MOST_WORDS):
+            raise ValueError(
+                f"ngrams must be a whole number from 1 to {MOST_WORDS}, or 0 for chars without words; got {self.ngrams!r}."
+            )
+        if self.text_length is not None:
+            whole(self.text_length, "text_length", least=1, most=2**53)
         if self.missing not in {"ignore", "indicate", "error"}:
             raise ValueError(f"missing must be 'ignore', 'indicate' or 'error'; got {self.missing!r}.")
         for each in self.interactions:
             _require_interaction(each)
         if self.na_values is not None:
             object.__setattr__(self, "na_values", _strings("na_values", self.na_values))
-        for name in ("day_first", "trend", "find_dates"):
+        for name in ("day_first", "trend", "find_dates", "sublinear", "tf_idf", "unit_norm"):
             if type(getattr(self, name)) is not bool and (name, self.day_first) != ("day_first", None):
                 raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
         object.__setattr__(self, "history", _strings("history", self.history))
@@ -150,7 +174,17 @@ class Features:
             na_values=None if self.na_values is None else list(self.na_values),
             history=[line.native() for line in lines_of(self.history)],
             history_keys=self.history_keys,
+            chars=self.chars,
+            sublinear=self.sublinear,
+            tf_idf=self.tf_idf,
+            unit_norm=self.unit_norm,
+            text_length=self.text_length,
         )
+
+    @property
+    def need_the_past(self) -> bool:
+        """Whether the features of an event depend on the events before it."""
+        return bool(self.history) or self.tf_idf
 
     @property
     def remembered(self) -> set[str]:
@@ -195,6 +229,11 @@ OLDER: Mapping[str, Any] = {
     "find_dates": False,
     "history": (),
     "history_keys": 100_000,
+    "chars": None,
+    "sublinear": False,
+    "tf_idf": False,
+    "unit_norm": False,
+    "text_length": None,
 }
 """What files mean that do not say it."""
 
@@ -204,6 +243,21 @@ def _require_interaction(fields: Sequence[str]) -> None:
         raise ValueError(f"'*' stands for every field in an interaction of two fields; got {fields!r}.")
     if len(fields) < 2:
         raise ValueError(f"an interaction needs at least two fields; got {fields!r}. Name one twice to square it.")
+
+
+def _chars(chars: Any) -> tuple[int, int] | None:
+    if chars is None:
+        return None
+    sizes = tuple(chars) if isinstance(chars, tuple | list) else ()
+    if (
+        len(sizes) != 2
+        or any(type(size) is not int for size in sizes)
+        or not 1 <= sizes[0] <= sizes[1] <= MOST_CHARACTERS
+    ):
+        raise ValueError(
+            f"chars must be two whole numbers from 1 to {MOST_CHARACTERS}, the smaller one first, such as (3, 5); got {chars!r}."
+        )
+    return sizes
 
 
 def _strings(what: str, names: Any) -> tuple[str, ...]:

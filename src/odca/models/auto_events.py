@@ -37,7 +37,8 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
     Events are read like those of an `EventLearner`.
 
     task, classes, products: options of the `AutoLearner`, which can be read as `learner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+    bits, missing, keep, ignore, interactions, text, ngrams, chars, sublinear, tf_idf, unit_norm, text_length,
+        categorical, numeric, dates, booleans, na_values,
         day_first, trend, find_dates, history, history_keys: options of `Features`, which
         describe the features of an event.
     max_pending: the largest number of events that wait for their labels; the oldest is dropped when there are more.

@@ -63,7 +63,8 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
     n_features: with KL, the largest number of names.
     intercept: adds a constant feature.
     scale: standardises features; "auto" does so unless the penalty is KL, because the values of events have units.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+    bits, missing, keep, ignore, interactions, text, ngrams, chars, sublinear, tf_idf, unit_norm, text_length,
+        categorical, numeric, dates, booleans, na_values,
         day_first, trend, find_dates, history, history_keys: options of `Features`, which
         describe the features of an event. The same events have the same features if they come from a file. With `bits`, memory is
         fixed: names are hashed (in the same way on every machine) instead of stored, and names with the same hash share a weight.

@@ -72,7 +72,8 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 
     products: how many products of two features are used, "auto", False or a number, as for `AutoLearner`.
     max_pending: the largest number of events that wait for their labels, as for `EventLearner`.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+    bits, missing, keep, ignore, interactions, text, ngrams, chars, sublinear, tf_idf, unit_norm, text_length,
+        categorical, numeric, dates, booleans, na_values,
         day_first, trend, find_dates, history, history_keys: which features an event has, as for
         `EventLearner`.
 

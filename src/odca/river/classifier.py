@@ -41,7 +41,8 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     prior_strength: a constant strength in addition to that of rho, which limits the first updates; "auto" derives it from the first
         event, and is 0 with rho="auto".
     max_pending: the largest number of events that wait for their labels.
-    bits, missing, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, na_values,
+    bits, missing, keep, ignore, interactions, text, ngrams, chars, sublinear, tf_idf, unit_norm, text_length,
+        categorical, numeric, dates, booleans, na_values,
         day_first, trend, find_dates, history, history_keys: which features an event has, as for
         `EventLearner`.
 

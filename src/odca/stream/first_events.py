@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from odca import _core
 from odca.errors import InputError, Remedy
 from odca.losses import MARGIN_LOSSES
 from odca.models.options import ModelOptions, Task, default_loss, label_text, numbers_first, require_loss_for
 from odca.stream.read.blocks import Block
 from odca.stream.read.errors import StreamError, listed
 from odca.stream.read.schema import Schema
+from odca.validation.arrays import Array
 
 TABLES = ("csv", "jsonl", "arrow", "parquet")
 """Formats whose numbers have units, so that "auto" scales them."""
@@ -37,13 +39,21 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
     loss = default_loss(task) if options.loss is None else options.loss
     require_loss_for(task, loss)
     known = replace(options, task=task, loss=loss, classes=classes)
-    first = sample.rows.data[: sample.rows.indptr[1]]
     try:
-        return known.resolved(in_units=schema.format in TABLES, first=first)
+        return known.resolved(in_units=schema.format in TABLES, first=_first_features(schema, sample))
     except InputError as error:
         raise StreamError(
             error.message, path=sample.path, line=sample.line(0), row=error.row, remedy=error.remedy
         ) from error
+
+
+def _first_features(schema: Schema, sample: Block) -> Array:
+    """The values of the features of the first event, without its history."""
+    first = sample.rows.part(0, 1)
+    if schema.features.tf_idf:
+        alone = replace(schema, features=replace(schema.features, history=()))
+        first = _core.History(alone.native_features()).extended(first, first.label, None, enters=False)
+    return first.data
 
 
 def _require_labels(options: ModelOptions, schema: Schema, sample: Block) -> None:

@@ -87,6 +87,23 @@ def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.
     return vocabulary, moved
 
 
+def united_counts(mine: State, theirs: State, places: Places | None, features: int) -> State:
+    """The state of a past without history, with the documents of both models: their numbers, and those that have each feature."""
+    counts = np.zeros(features, np.int64)
+    for state, moved in ((mine, None), (theirs, places)):
+        if "documents" in state:
+            found = state["document_feature"]
+            counts[found if moved is None else moved[found]] += state["document_count"]
+    feature = np.flatnonzero(counts).astype(np.int32)
+    documents = sum(state["documents"] for state in (mine, theirs) if "documents" in state)
+    return {
+        **mine,
+        "documents": np.atleast_1d(documents).astype(np.int64),
+        "document_feature": feature,
+        "document_count": counts[feature],
+    }
+
+
 Model = LinearClassifier | LinearRegressor | ExpertClassifier | ExpertRegressor
 
 

@@ -63,8 +63,8 @@ class StreamModel(WithIntervals, TakesTurns):
         """The number of events without a label, which were not learned."""
         self.frozen_after = 0
         """Of a frozen model: how many events the automatic model had learned that it was made of."""
-        self.past = _core.History(schema.native_features()) if schema.features.history else None
-        """The history of the events learned so far; see docs/history.md."""
+        self.past = _core.History(schema.native_features()) if schema.features.need_the_past else None
+        """The history of the events learned so far, and the counts of tf-idf; see docs/history.md and docs/text.md."""
         is_watched = options.auto is not None and schema.has_names and schema.format in WITH_COLUMNS
         self.columns = _core.ColumnWatch() if is_watched else None
         """Which columns have changed; None if that is not watched."""
@@ -147,7 +147,7 @@ class StreamModel(WithIntervals, TakesTurns):
             names = self.names
             frozen.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
             frozen.n_names = len(names)
-        frozen.past = self.past_for_predictions()
+        frozen.past = None if self.past is None else self.past.copy()
         frozen.frozen_after = self.learner.count
         return frozen
 
@@ -202,7 +202,7 @@ class StreamModel(WithIntervals, TakesTurns):
 
     def past_for_predictions(self) -> _core.History | None:
         """A copy of the history, for predictions of several blocks that follow each other: pass it to `predict` with each."""
-        return None if self.past is None else self.past.copy()
+        return None if self.past is None else self.past.for_predictions()
 
     def _after_an_interruption(self, before: Any, twin: Any) -> None:
         """Keep the names of the events that were learned; the vocabulary has them all."""
@@ -412,7 +412,7 @@ class StreamModel(WithIntervals, TakesTurns):
             return self._merged(other)
 
     def _merged(self, other: "StreamModel") -> Self:
-        if self.past is not None or other.past is not None:
+        if self.schema.features.history or other.schema.features.history:
             raise ValueError(
                 "models with history cannot be merged: their events would have to be in one order. Train one model on all data, or "
                 "leave history out."
@@ -430,6 +430,9 @@ class StreamModel(WithIntervals, TakesTurns):
         merged.frozen_after = self.frozen_after  # the same: both began at the same weights
         if vocabulary is not None:
             merged.vocabulary, merged.n_names = vocabulary, len(vocabulary)
+        if merged.past is not None and self.past is not None and other.past is not None:
+            counts = merging.united_counts(self.past.state(), other.past.state(), places, merged.n_possible_features)
+            merged.past.restore(counts, merged.n_possible_features)
         return merged
 
     # Files
@@ -479,7 +482,7 @@ class StreamModel(WithIntervals, TakesTurns):
             if model.names[: len(first)] != first:
                 raise ValueError("its names do not begin with those of its history.")
         if model.past is not None:
-            model.past.restore(without_prefix(saved.arrays))
+            model.past.restore(without_prefix(saved.arrays), model.n_possible_features)
         if isinstance(model.model, LinearRegressor) and model.model.learner.lanes != 1:
             raise ValueError("its outputs are not those of its learner.")
         if isinstance(model.model, ExpertClassifier) and model.model.learner.classes > len(model.classes):
@@ -498,6 +501,12 @@ class StreamModel(WithIntervals, TakesTurns):
                 saved.options["columns"], vector(saved.arrays, "columns", np.float64)
             )
         return model
+
+    @property
+    def n_possible_features(self) -> int:
+        """How many features the events learned so far can have."""
+        bits = self.schema.features.bits
+        return self.n_names if bits is None else 2**bits
 
     @property
     def names(self) -> Sequence[bytes]:

@@ -277,7 +277,8 @@ def train(
     checkpoint, every, resume: the file that the state of the training is saved to, how often ("30s", "5m", "1h", or a number of
         events), and whether to go on from there, if it exists.
     progress: a line on stderr that says how far it is; None: where stderr is a terminal.
-    features: bits, keep, ignore, interactions, text, ngrams, categorical, numeric, dates, booleans, missing, na_values,
+    features: bits, keep, ignore, interactions, text, ngrams, chars, sublinear, tf_idf, unit_norm, text_length,
+        categorical, numeric, dates, booleans, missing, na_values,
         day_first, trend, find_dates, history, history_keys, of `Features`.
 
     >>> import tempfile

@@ -152,7 +152,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         help="in automatic mode: use up to N products of two features that the stream chooses (default: auto, up to 128)",
     )
     add_learning_options(parser)
-    add_feature_options(parser)
+    add_feature_options(parser, learns=True)
     add_history_options(parser)
     writes_file(
         parser.add_argument(
