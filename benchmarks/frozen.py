@@ -27,6 +27,7 @@ from benchmarks.quality.vw import BITS, write_text
 from benchmarks.report import describe_machine, log, show_machine, table, write_json
 from odca import AutoLearner
 from odca.models.options import Answer
+from odca.products import margins_of
 
 EVENTS = 30_000
 FLAGS = ("", "--coin")
@@ -60,8 +61,9 @@ def predicted(learner: AutoLearner, stream: Stream, answer: Answer) -> Predicted
 
 
 def disagreement(learner: AutoLearner, stream: Stream) -> float:
-    """How far the steady answer is from the linear model of `coef` and `intercept`, relative to its size."""
+    """How far the steady answer is from the linear model of `coef`, `intercept` and `products`, relative to its size."""
     margins = np.asarray(stream.X @ np.atleast_2d(learner.coef).T) + learner.intercept
+    margins += margins_of(learner.products, stream.X, margins.shape[1])
     answers = learner.predict(stream.events, answer="steady").reshape(margins.shape)
     if stream.task == CLASSES:  # logits are log probabilities up to a constant
         margins, answers = (each - each.mean(axis=1, keepdims=True) for each in (margins, answers))

@@ -93,11 +93,9 @@ class AutoEventCore : public EventReading {
     std::vector<std::int64_t> pairs;
     for (const auto& pair : found.pair) pairs.push_back(pair.first), pairs.push_back(pair.second);
     const std::size_t products = found.pair.size();
-    for (std::size_t at = 0; at < found.product_slope.size(); ++at)
-      found.product_slope[at] *= found.product[at / heads];
     return nb::make_tuple(keys, to_numpy(std::move(parts), {rows, heads}), to_numpy(std::move(found.labels)),
                           to_numpy(std::move(pairs), {products, 2}),
-                          to_numpy(std::move(found.product_slope), {products, heads}));
+                          to_numpy(std::move(found.of_product), {products, heads}));
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -143,7 +144,8 @@ class EventCore : public EventReading {
     return out;
   }
 
-  // The keys of the event's features and what each adds to the margin, [feature][lane]; the intercept, whose key is empty, first.
+  // The keys of the event's features and what each adds to the margin, [feature][lane]; the intercept, whose key is empty, first. And
+  // what each product of two features adds, [product][lane].
   Explanation explain(nb::handle event, double time) {
     const text::EventSpace& space = model_.space();
     const text::KeyedFeatures found = keyed_features(event, time);
@@ -163,10 +165,27 @@ class EventCore : public EventReading {
     }
     for (std::size_t at = 0; at < parts.size(); ++at) parts[at] *= value[at / lanes()];
     if (!all_finite(parts)) throw InputError("the prediction for the event is not finite; look for huge values in it");
-    return nb::make_tuple(keys, to_numpy(std::move(parts), {index.size(), lanes()}));
+    std::vector<double> of_products = learner_.parts_of_products(Known(index, value).row());
+    const std::size_t products = of_products.size() / lanes();
+    return nb::make_tuple(keys, to_numpy(std::move(parts), {index.size(), lanes()}),
+                          to_numpy(std::move(of_products), {products, lanes()}));
   }
 
  private:
+  // Features that have an index, as a row: in order, those of one index added.
+  struct Known {
+    std::vector<std::int32_t> index;
+    std::vector<double> value;
+
+    Known(const std::vector<std::int32_t>& indices, const std::vector<double>& values) {
+      std::map<std::int32_t, double> sums;
+      for (std::size_t k = 0; k < indices.size(); ++k)
+        if (indices[k] >= 0) sums[indices[k]] += values[k];
+      for (const auto& [j, x] : sums) index.push_back(j), value.push_back(x);
+    }
+    Row row() const { return {index.data(), value.data(), static_cast<std::int64_t>(index.size())}; }
+  };
+
   void require_one_label() const {
     if (model_.history() && model_.history()->has_label() && lanes() > 1)
       throw InputError("the history of the label needs one label for each event, not one for each of " +

@@ -95,16 +95,25 @@ AskedAnswers ask(const Experts& self, const PyMatrix& x) {
   return answers_of(std::move(predictions), std::move(asked), static_cast<std::size_t>(x.batch.rows));
 }
 
-// Weights, (heads, features), and intercepts of the steady answer, and the mean curvature along the weights.
-nb::typed<nb::tuple, Numbers, Numbers, double> linear(const Experts& self) {
+// Weights, (heads, features), and intercepts of the steady answer, and the mean curvature along the weights. And the pairs of features
+// whose products it uses, (n, 2), centre and scale of the first and of the second, (n, 4), and the weights of the products, (n, heads).
+nb::typed<nb::tuple, nb::any, nb::ellipsis> linear(const Experts& self) {
   experts::LinearModel model;
   {
     const nb::gil_scoped_release free_threads;
     model = self.linear();
   }
   const std::size_t heads = model.intercept.size(), features = model.weight.size() / heads;
-  return nb::typed<nb::tuple, Numbers, Numbers, double>(nb::make_tuple(
-      to_numpy(std::move(model.weight), {heads, features}), to_numpy(std::move(model.intercept)), model.curvature));
+  const std::size_t products = model.products.size();
+  std::vector<std::int64_t> pairs;
+  std::vector<double> forms;
+  for (const auto& [first, second] : model.products)
+    for (const ProductFactor& each : {first, second})
+      pairs.push_back(each.feature), forms.push_back(each.centre), forms.push_back(each.scale);
+  return nb::make_tuple(to_numpy(std::move(model.weight), {heads, features}), to_numpy(std::move(model.intercept)),
+                        model.curvature, to_numpy(std::move(pairs), {products, 2}),
+                        to_numpy(std::move(forms), {products, 4}),
+                        to_numpy(std::move(model.product_weight), {products, heads}));
 }
 
 // Of one row: its features, the slope of the prediction along each, (features, heads), and what the previous labels, the rest
@@ -117,11 +126,10 @@ nb::typed<nb::tuple, nb::any, nb::ellipsis> explain(const Experts& self, const P
     found = self.explain(x.batch, steady ? Answer::steady : Answer::live);
   }
   const std::size_t features = found.feature.size(), heads = found.intercept.size();
-  const std::size_t products = found.product.size();
-  for (std::size_t at = 0; at < found.product_slope.size(); ++at) found.product_slope[at] *= found.product[at / heads];
+  const std::size_t products = found.pair.size();
   return nb::make_tuple(to_numpy(std::move(found.feature)), to_numpy(std::move(found.slope), {features, heads}),
                         to_numpy(std::move(found.labels)), to_numpy(std::move(found.intercept)),
-                        to_numpy(std::move(found.product_slope), {products, heads}));
+                        to_numpy(std::move(found.of_product), {products, heads}));
 }
 
 // The pairs of features whose products are used, (n, 2), and how much each matters; the largest come first.
@@ -205,7 +213,8 @@ void bind_table(nb::module_& m) {
   // The members of the steady answer but for the last, which is the base rate: the place of an expert, and whether its weights are averaged.
   m.def("steady_members", [] {
     std::vector<std::pair<int, bool>> out;
-    for (const experts::Member& each : experts::members) out.emplace_back(each.expert, each.averaged);
+    for (const int first : {0, experts::first_product_expert})
+      for (const experts::Member& each : experts::members) out.emplace_back(first + each.expert, each.averaged);
     return out;
   });
   m.def("experts", [] { return std::vector<Expert>(experts::table.begin(), experts::table.end()); });

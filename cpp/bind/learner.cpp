@@ -14,6 +14,7 @@
 #include "bind/signals.hpp"
 #include "bind/state.hpp"
 #include "bind/topics.hpp"
+#include "odca/math/checks.hpp"
 
 namespace odca::bind {
 
@@ -40,7 +41,7 @@ void try_each(Config& config, const std::vector<Candidate>& ways) {
     for (const double value : values) out.insert(out.end(), candidates, value);
     values = std::move(out);
   };
-  for (auto* each : {&config.rho, &config.prior_strength, &config.shape.mean}) repeat(*each);
+  for (auto* each : {&config.rho, &config.prior_strength, &config.shape.mean, &config.products.weight}) repeat(*each);
   if (config.window.parameter.size() > 1) repeat(config.window.parameter);
   config.candidates = static_cast<int>(candidates);
   config.lanes *= config.candidates;
@@ -58,13 +59,36 @@ void try_each(Config& config, const std::vector<Candidate>& ways) {
     config.average_of.push_back(std::get<2>(ways[k]).value_or(-1));
 }
 
+// Pairs of columns, (n, 2), centre and scale of the first and of the second, (n, 4), and weights, (n, lanes).
+using Products = std::tuple<Vector<std::int64_t>, Vector<double>, Vector<double>>;
+
+FixedProducts fixed(const Products& products, bool intercept, std::size_t lanes) {
+  const auto& [pairs, forms, weights] = products;
+  const std::size_t n = pairs.shape(0) / 2;
+  if (pairs.shape(0) != 2 * n || forms.shape(0) != 4 * n || weights.shape(0) != n * lanes)
+    throw InputError("products need two columns, two centres and scales, and a weight for every lane each");
+  const auto factor = [&](std::size_t k) {
+    return ProductFactor{pairs.data()[k] + (intercept ? 1 : 0), forms.data()[2 * k], forms.data()[2 * k + 1]};
+  };
+  std::vector<ProductTerms::Term> terms;
+  for (std::size_t k = 0; k < 2 * n; k += 2) {
+    terms.push_back({factor(k), factor(k + 1)});
+    if (pairs.data()[k] < 0 || pairs.data()[k + 1] < 0 || !terms.back().first.is_sound() ||
+        !terms.back().second.is_sound())
+      throw InputError("the products are not of columns with finite centres and scales above 0");
+  }
+  std::vector<double> weight = to_vector(weights);
+  if (!all_within(weight, largest_weight)) throw InputError("the weights of products must be below 1e300 in size");
+  return {ProductTerms(std::move(terms)), std::move(weight)};
+}
+
 std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule, const std::string& label_hint,
                               const PyPenalty& penalty, const PyWindow& window, int lanes, const Vector<double>& rho,
                               const Vector<double>& prior_strength,
                               const std::optional<std::vector<Candidate>>& candidates, double kappa, bool intercept,
                               bool scale, std::int64_t fixed_features,
                               const std::optional<Vector<double>>& inverse_weights,
-                              const std::optional<Vector<double>>& means) {
+                              const std::optional<Vector<double>>& means, const std::optional<Products>& products) {
   Config config;
   config.loss = loss.loss;
   config.label_rule = label_rule;
@@ -79,6 +103,7 @@ std::unique_ptr<Learner> make(const PyLoss& loss, const std::string& label_rule,
   config.scale = scale;
   config.fixed_features = fixed_features;
   if (inverse_weights) config.shape = {to_vector(*inverse_weights), to_vector(*means)};
+  if (products) config.products = fixed(*products, intercept, static_cast<std::size_t>(lanes));
   if (candidates) try_each(config, *candidates);
   return std::make_unique<Learner>(std::move(config));
 }
@@ -184,7 +209,8 @@ void bind_learner(nb::module_& m) {
       .def(nb::new_(&make), nb::kw_only(), nb::arg("loss"), nb::arg("label_rule"), nb::arg("label_hint"),
            nb::arg("penalty"), nb::arg("window"), nb::arg("lanes"), nb::arg("rho"), nb::arg("prior_strength"),
            nb::arg("candidates").none(), nb::arg("kappa"), nb::arg("intercept"), nb::arg("scale"),
-           nb::arg("fixed_features"), nb::arg("inverse_weights").none(), nb::arg("means").none())
+           nb::arg("fixed_features"), nb::arg("inverse_weights").none(), nb::arg("means").none(),
+           nb::arg("products").none() = nb::none())
       .def(
           "copy", [](const Learner& self) { return std::make_unique<Learner>(self); }, Unlocked())
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("offset").none(),

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca import products as product_terms
 from odca.errors import InputError
 from odca.io import model_file
 from odca.learner_options import (
@@ -25,6 +27,7 @@ from odca.learner_options import (
 )
 from odca.losses import as_native, label_rule
 from odca.penalties import KL, L2, Penalty
+from odca.products import Product
 from odca.reports import Delta, Diagnostics, FitReport
 from odca.validation.arrays import Array, as_columns, as_floats, as_matrix, as_times
 from odca.validation.numbers import real, whole, yes_or_no
@@ -35,6 +38,8 @@ MOST = 2**62
 
 PRIOR_MEAN = "prior_mean"
 """The array of a file that holds the option of this name. (Files of version 0.3 and before have it among the options.)"""
+PRODUCTS = ("product_pairs", "product_forms", "product_weights")
+"""Those that hold the option products, as of `odca.products.as_arrays`."""
 
 
 class Learner(LearnerOptions, model_file.Savable):
@@ -62,6 +67,8 @@ class Learner(LearnerOptions, model_file.Savable):
         rho, prior_strength and the window's parameter may be sequences. By default it is the length of these, or there is one model
         and y is (n,).
     n_features: the number of features, for KL without a prior.
+    products: products of two features, each with fixed weights, which add to every margin as an offset would. `AutoLearner.freeze`
+        makes them.
 
     New features may appear at any time (except with KL). Any split of a stream into calls gives the same model. A call
     that raises ValueError leaves the model unchanged. Several threads may use one learner.
@@ -86,6 +93,7 @@ class Learner(LearnerOptions, model_file.Savable):
         scale: bool = False,
         lanes: int | None = None,
         n_features: int | None = None,
+        products: Sequence[Product] = (),
     ) -> None:
         if not isinstance(penalty, Penalty):
             raise TypeError(f"penalty must be L2(), ElasticNet(...), NonNegative(), Box(...) or KL(); got {penalty!r}.")
@@ -125,6 +133,7 @@ class Learner(LearnerOptions, model_file.Savable):
         count = count_lanes(lanes, rho=rho, prior_strength=prior_strength, window=window)
         self._single = count is None
         self._lanes = count or 1
+        self._options["products"] = product_terms.checked(products, self._lanes)
         strengths = per_lane("rho", 0.0 if isinstance(rho, str) else rho, self._lanes)
         priors = per_lane("prior_strength", prior_strength, self._lanes)
         if not isinstance(rho, str) and np.any((strengths == 0.0) & (priors == 0.0)):
@@ -152,6 +161,7 @@ class Learner(LearnerOptions, model_file.Savable):
             fixed_features=fixed,
             inverse_weights=inverse_weights,
             means=means,
+            products=self._native_products(),
         )
         self._fixed = fixed
 
@@ -432,6 +442,11 @@ class Learner(LearnerOptions, model_file.Savable):
             options[name] = options[name][0] if isinstance(options[name], tuple) else options[name]
         for name in ("prior_mean", "prior_intercept"):
             options[name] = self._of_lanes(name, lanes, flips)
+        signs = _signs(lanes, flips)
+        options["products"] = tuple(
+            replace(each, weights=tuple(sign * each.weights[max(lane, 0)] + 0.0 for sign, lane in signs))
+            for each in self.products
+        )
         return self._made_of({**vars(type(self)(**options)), "_core": core, "_loss": self._loss})
 
     def _of_lanes(self, name: str, sources: Sequence[int], mirrored: Sequence[bool]) -> Any:
@@ -441,8 +456,14 @@ class Learner(LearnerOptions, model_file.Savable):
             return self._options[name]
         shared = values.ndim < (2 if name == "prior_mean" else 1)
         by_lane = np.broadcast_to(values, (self._lanes, *values.shape)) if shared else values
-        signs = [0.0 if source < 0 else -1.0 if flip else 1.0 for source, flip in zip(sources, mirrored, strict=True)]
-        return np.array([sign * by_lane[max(source, 0)] + 0.0 for sign, source in zip(signs, sources, strict=True)])
+        signs = _signs(sources, mirrored)
+        return np.array([sign * by_lane[max(source, 0)] + 0.0 for sign, source in signs])
+
+    def _native_products(self) -> tuple[npt.NDArray[np.int64], Array, Array] | None:
+        if not self.products:
+            return None
+        pairs, forms, weights = product_terms.as_arrays(self.products, self._lanes)
+        return pairs.ravel(), forms.ravel(), weights.ravel()
 
     def copy(self) -> Self:
         """Return an independent learner in the same state."""
@@ -552,13 +573,24 @@ class Learner(LearnerOptions, model_file.Savable):
         return self._per_model(constant)
 
 
+def _signs(sources: Sequence[int], mirrored: Sequence[bool]) -> list[tuple[float, int]]:
+    """By what the numbers of lanes that are rearranged are multiplied, and the source of each."""
+    return [
+        (0.0 if source < 0 else -1.0 if flip else 1.0, source) for source, flip in zip(sources, mirrored, strict=True)
+    ]
+
+
 State: TypeAlias = dict[str, npt.NDArray[Any]]
 
 
 def filed(options: Mapping[str, Any], state: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, Any], State]:
-    """Options and state as a file holds them: a prior mean grows with the features, so it is an array."""
-    mean = options["prior_mean"]
-    return {**options, "prior_mean": None}, {**state, **({} if mean is None else {PRIOR_MEAN: np.array(mean)})}
+    """Options and state as a file holds them: a prior mean grows with the features, so it is an array, and so are products."""
+    mean, products = options["prior_mean"], options["products"]
+    arrays = {} if mean is None else {PRIOR_MEAN: np.array(mean)}
+    if products:
+        arrays |= dict(zip(PRODUCTS, product_terms.as_arrays(products, len(products[0].weights)), strict=True))
+    kept = {name: value for name, value in options.items() if name != "products"}
+    return {**kept, "prior_mean": None}, {**state, **arrays}
 
 
 def saved_options(
@@ -566,9 +598,11 @@ def saved_options(
 ) -> tuple[dict[str, Any], State]:
     """Options and state of a saved learner, with the user's own loss inserted. ValueError if they do not match."""
     given = dict(options) if loss is None else {**options, "loss": loss}
-    state = {name: array for name, array in arrays.items() if name != PRIOR_MEAN}
+    state = {name: array for name, array in arrays.items() if name not in (PRIOR_MEAN, *PRODUCTS)}
     if PRIOR_MEAN in arrays:
         given["prior_mean"] = arrays[PRIOR_MEAN]
+    if PRODUCTS[0] in arrays:
+        given["products"] = product_terms.from_arrays(*(arrays[name] for name in PRODUCTS))
     if isinstance(given["loss"], model_file.UsersLoss):
         raise ValueError(  # noqa: TRY004 - the file's fault
             f"its loss was {given['loss'].name}, which is code. Give it again: load(path, loss=...)."

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.penalties import KL, L2, Box, NonNegative, Penalty
+from odca.products import Product
 from odca.records import record
 from odca.validation.arrays import Array, as_floats
 from odca.validation.numbers import real, whole
@@ -230,6 +231,12 @@ class LearnerOptions:
         """w₀ of the intercept; a tuple if lanes differ."""
         start: PerLane = self._options["prior_intercept"]
         return start
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        """The products of two features that add to every margin."""
+        products: tuple[Product, ...] = self._options["products"]
+        return products
 
     @property
     def penalty_weights(self) -> tuple[float, ...] | None:

@@ -52,7 +52,7 @@ from auto.slow_parts import (
     sigmoid,
     softmax,
 )
-from auto.slow_steady import MEMBERS, SlowSteady, linear_models
+from auto.slow_steady import MEMBERS, FrozenProducts, SlowSteady, linear_models
 from auto.slow_table import SlowTable
 
 JUDGE = [expert.kind for expert in OF_ROWS].index("proportionate")
@@ -101,7 +101,29 @@ class SlowExperts:
     def steady_margins(self, row: Array) -> Array:
         slopes, constant = self.linear_models(MEMBERS)
         z = constant + sum(x * slope for x, slope in zip(row, slopes, strict=False))
+        products = self.frozen_products()
+        if self.steady.products is not None and products is not None:
+            z = z + self.steady.product_share * products.added(row)
         return self.bases() + z @ self.steady.weights
+
+    def frozen_products(self) -> FrozenProducts | None:
+        """What the experts with products add, by the forms that features have now."""
+        if not self.has_products:
+            return None
+        slopes, constant = linear_models(
+            MEMBERS, self.products.features, self.products.constant, self.products.mass, len(self.pairs.slots)
+        )
+        terms: list[tuple[tuple[int, int], tuple[float, ...], Array]] = []
+        for pair, slope in zip(self.pairs.slots, slopes, strict=True):
+            forms = [self.features[j].form(self.mass) for j in pair or ()]
+            if pair is not None and all(scale > 0.0 for _, scale in forms):
+                terms.append((pair, (*forms[0], *forms[1]), slope))
+        return FrozenProducts(
+            np.array([pair for pair, _, _ in terms], int).reshape(-1, 2),
+            np.array([form for _, form, _ in terms]).reshape(-1, 4),
+            np.array([slope for _, _, slope in terms]).reshape(-1, *constant.shape),
+            constant,
+        )
 
     def linear_models(self, members: list[tuple[int, bool]]) -> tuple[Array, Array]:
         """Experts as linear models of x, by their weights or their averages; without the base rate, which is the last of them."""
@@ -249,7 +271,7 @@ class SlowExperts:
         if self.pairs.is_due(events):
             self.choose_pairs(events)
         if self.steady.is_due(events):
-            self.steady.freeze(events, self.linear_models(MEMBERS), self.bases())
+            self.steady.freeze(events, self.linear_models(MEMBERS), self.bases(), self.frozen_products())
 
     def count_row(self, row: Array, c: float) -> None:
         self.table.count(row, c)

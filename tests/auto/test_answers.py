@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import odca
 import odca.river
 from odca import AutoClassifier, AutoRegressor, cli
+from odca.products import margins_of
 from odca.stream import open as open_stream
 from odca.stream.evaluation import Evaluation
 from odca.stream.model import StreamModel
@@ -58,7 +59,8 @@ def test_weights_and_intercepts_agree_with_what_is_predicted(task: str) -> None:
     heads = {"two": 1, "several": 4, "numbers": 1}[task]
     assert model.coef_.shape == ((3,) if task == "numbers" else (heads, 3))
     assert model.intercept_.shape == (heads,)
-    expected = X @ np.atleast_2d(model.coef_).T + model.intercept_
+    expected = X @ np.atleast_2d(model.coef_).T + model.intercept_ + margins_of(model.products_, X, heads)
+    assert np.any(margins_of(model.products_, X, heads))
     np.testing.assert_allclose(margins.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9)
     if task == "several":
         e = np.exp(expected)
@@ -73,7 +75,7 @@ def test_the_weights_of_two_classes_speak_for_the_larger_label_whichever_came_fi
         order = np.argsort(y != first, kind="stable")
         order = np.concatenate([order[:1], np.delete(np.arange(len(y)), order[0])])
         model = AutoClassifier().partial_fit(X[order], y[order])
-        expected = X @ model.coef_[0] + model.intercept_
+        expected = X @ model.coef_[0] + model.intercept_ + margins_of(model.products_, X, 1)[:, 0]
         np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-9, atol=1e-9)
 
 

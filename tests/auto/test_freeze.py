@@ -14,6 +14,7 @@ import odca
 import odca.river
 from odca import AutoLearner, EventLearner, Learner, ODCAClassifier, ODCARegressor, cli
 from odca.models.auto_events import AutoEvents
+from odca.models.auto_report import product_name
 
 CLOSE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -58,7 +59,9 @@ def test_frozen_events_keep_their_names(task: str, bits: int | None, tmp_path: P
         np.testing.assert_allclose(model.predict_many(events), expected, **CLOSE)
         assert model == frozen
     if bits is None:
-        assert [*frozen.weights()][1:] == [*NAMES, "kind=a", "kind=b", "kind=c"]
+        weights = [*frozen.weights()][1:]
+        assert weights[:6] == [*NAMES, "kind=a", "kind=b", "kind=c"]
+        assert weights[6:] == [product_name(each.features, weights[:6]) for each in frozen.learner.products] != []
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -70,6 +73,7 @@ def test_a_frozen_estimator_of_scikit_learn_agrees_in_every_method(task: str, tm
         assert model.score(X, y) == pytest.approx(auto.score(X, y), abs=1e-9)
         np.testing.assert_allclose(model.coef_, auto.coef_, **CLOSE)
         np.testing.assert_allclose(model.intercept_, auto.intercept_, **CLOSE)
+        assert model.products_ == tuple(each for each in auto.products_ if any(each.weights)) != ()
         if task == "numbers":
             np.testing.assert_allclose(model.predict(X), auto.predict(X), **CLOSE)
             continue

@@ -33,10 +33,12 @@ from auto.streams import (
     sticky_stream,
 )
 from odca import AutoLearner
+from odca.products import from_arrays, margins_of
 from odca.validation.arrays import as_matrix
 
 PARTS = ("averages", "constant_average", "steady_sum", "steady_mass", "steady_residual", "steady_residual_mass")
-PARTS += ("frozen", "frozen_constant", "frozen_base", "frozen_at")
+PARTS += ("frozen", "frozen_constant", "frozen_base", "frozen_at", "steady_product_sum", "frozen_pairs", "frozen_forms")
+PARTS += ("frozen_products", "frozen_product_constant")
 
 
 def steady_of(kind: str, stream: Stream) -> np.ndarray:
@@ -45,8 +47,9 @@ def steady_of(kind: str, stream: Stream) -> np.ndarray:
 
 
 def by_linear_model(experts: Experts, X: np.ndarray) -> np.ndarray:
-    weights, intercept, _ = experts.linear()
-    return log_probabilities(X[:, : weights.shape[1]] @ weights.T + intercept)
+    weights, intercept, _, *products = experts.linear()
+    z = X[:, : weights.shape[1]] @ weights.T + intercept
+    return log_probabilities(z + margins_of(from_arrays(*products), X, len(intercept)))
 
 
 # --- One linear model ---
@@ -86,7 +89,9 @@ def test_coef_and_intercept_have_the_shapes_that_numpy_needs() -> None:
         assert np.shape(learner.coef)[-1] == 0
         learner.learn(stream.X, stream.y)
         answers = learner.predict(stream.X, answer="steady")
-        margins = stream.X @ learner.coef.T + learner.intercept
+        of_products = margins_of(learner.products, stream.X, 4 if kind == "several classes" else 1)
+        margins = stream.X @ learner.coef.T + learner.intercept + learner.shaped(of_products)
+        assert np.abs(of_products).max() > 0.0
         assert margins.shape == answers.shape
         if kind == "several classes":
             margins, answers = log_probabilities(margins), log_probabilities(answers)
@@ -101,7 +106,8 @@ def test_an_answer_that_does_not_exist_is_refused() -> None:
 @every_task
 def test_before_there_are_events_all_members_weigh_the_same_and_say_nothing(kind: str) -> None:
     experts = new(kind)
-    assert experts.steady_weights().tolist() == [1.0 / len(NAMES)] * len(NAMES)
+    of_members, of_products = [1.0 / len(NAMES)] * (len(NAMES) - 1), [0.0] * (len(NAMES) - 1)
+    assert experts.steady_weights().tolist() == [*of_members, *of_products, 1.0 / len(NAMES)]
     wanted = np.log(np.full((2, 4), 0.25)) if kind == "several classes" else np.zeros((2, 1))
     np.testing.assert_allclose(predict_steadily(experts, np.ones((2, 3))), wanted, atol=1e-15)
 

@@ -106,13 +106,13 @@ inline constexpr auto table = std::to_array<Expert>({
     {"mean_label_0.95",   "mean label, memory 0.95",       Kind::mean_label,     0.0,       0.95,  1,     Steady::no},
     {"mean_label",        "mean label",                    Kind::mean_label,     0.0,       1.0,   4,     Steady::weights},
     {"isotropic_1/64_products",   "isotropic, strength 1/64, with products",     Kind::with_products,  1.0 / 64,  1.0,   1,     Steady::no},
-    {"isotropic_1/2_products",    "isotropic, strength 1/2, with products",      Kind::with_products,  1.0 / 2,   1.0,   4,     Steady::no},
-    {"isotropic_8_products",      "isotropic, strength 8, with products",        Kind::with_products,  8.0,       1.0,   4,     Steady::no},
+    {"isotropic_1/2_products",    "isotropic, strength 1/2, with products",      Kind::with_products,  1.0 / 2,   1.0,   4,     Steady::average},
+    {"isotropic_8_products",      "isotropic, strength 8, with products",        Kind::with_products,  8.0,       1.0,   4,     Steady::weights},
     {"adagrad_products",          "AdaGrad, with products",                      Kind::with_products,  16.0,      1.0,   1,     Steady::no},
-    {"proportionate_products",    "AdaGrad, proportionate, with products",       Kind::with_products,  0.03,      1.0,   4,     Steady::no},
-    {"newton_0.2_products",       "diagonal Newton, prior 0.2, with products",   Kind::with_products,  0.2,       1.0,   1,     Steady::no},
-    {"newton_4_products",         "diagonal Newton, prior 4, with products",     Kind::with_products,  4.0,       1.0,   4,     Steady::no},
-    {"newton_recent_products",    "diagonal Newton, short memory, with products", Kind::with_products,  1.0,       0.95,  1,     Steady::no},
+    {"proportionate_products",    "AdaGrad, proportionate, with products",       Kind::with_products,  0.03,      1.0,   4,     Steady::both},
+    {"newton_0.2_products",       "diagonal Newton, prior 0.2, with products",   Kind::with_products,  0.2,       1.0,   1,     Steady::weights},
+    {"newton_4_products",         "diagonal Newton, prior 4, with products",     Kind::with_products,  4.0,       1.0,   4,     Steady::weights},
+    {"newton_recent_products",    "diagonal Newton, short memory, with products", Kind::with_products,  1.0,       0.95,  1,     Steady::average},
 });
 // clang-format on
 
@@ -167,7 +167,8 @@ inline constexpr int mean_of_all = [] {
   return -1;
 }();
 
-// The steady answer mixes these: the weights of an expert that reads rows, or their average.
+// The steady answer mixes these: the weights of an expert that has a rate for each feature, or their average. Products are added by
+// what the expert's twin with products has learned.
 struct Member {
   int expert;
   bool averaged;
@@ -218,6 +219,7 @@ static_assert(
       for (int k = 0; k < product_experts; ++k) {
         const Expert &one = table[k], &twin = table[first_product_expert + k];
         if (one.parameter != twin.parameter || one.memory != twin.memory || one.prior != twin.prior) return false;
+        if (one.steady != twin.steady) return false;
       }
       return true;
     }(),

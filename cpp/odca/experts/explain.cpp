@@ -48,39 +48,53 @@ void Experts::explain_live(const Row& row, Explanation& out) const {
     for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.slope[i * count + c] * x;
     ++i;
   });
-  for (std::size_t c = 0; c < count; ++c) {
-    for (std::size_t n = 0; n < out.product.size(); ++n)
-      out.intercept[c] -= out.product_slope[n * count + c] * out.product[n];
-    out.intercept[c] -= out.labels[c];
-  }
+  for (std::size_t at = 0; at < out.of_product.size(); ++at) out.intercept[at % count] -= out.of_product[at];
+  for (std::size_t c = 0; c < count; ++c) out.intercept[c] -= out.labels[c];
 }
 
 // From the slopes of the live answer to those of the mixture with the steady one, which has none of features that are new.
 void Experts::mix_in_steady(const Row& row, const Workspace& work, Explanation& out) const {
   const Shares share = shares_of_answers(work);
   const auto count = static_cast<std::size_t>(heads());
-  for (auto* each : {&out.slope, &out.product_slope})
+  for (auto* each : {&out.slope, &out.of_product})
     for (std::size_t at = 0; at < each->size(); ++at) (*each)[at] *= share.live[at % count];
   Explanation steady;
   steady.intercept.assign(count, 0.0);
   explain_steady(row, steady);
-  for (std::size_t i = 0, k = 0; k < steady.feature.size(); ++i) {
-    if (out.feature[i] != steady.feature[k]) continue;
-    const double* const slope = &steady.slope[count * k++];
+  const auto add = [&](const double* steadily, double* to) {
     double mean = 0.0;  // from slopes of logits to those of log probabilities
     for (std::size_t c = 0; c < count && task_ == Task::classes; ++c)
-      mean += exp(work.said[c * said_width + steady_said]) * slope[c];
-    for (std::size_t c = 0; c < count; ++c) out.slope[i * count + c] += share.steady[c] * (slope[c] - mean);
+      mean += exp(work.said[c * said_width + steady_said]) * steadily[c];
+    for (std::size_t c = 0; c < count; ++c) to[c] += share.steady[c] * (steadily[c] - mean);
+  };
+  for (std::size_t i = 0, k = 0; k < steady.feature.size(); ++i)
+    if (out.feature[i] == steady.feature[k]) add(&steady.slope[count * k++], &out.slope[count * i]);
+  for (std::size_t k = 0; k < steady.pair.size(); ++k) {
+    const auto found = std::find(out.pair.begin(), out.pair.end(), steady.pair[k]);
+    const auto n = static_cast<std::size_t>(found - out.pair.begin());
+    if (found == out.pair.end()) out.pair.push_back(steady.pair[k]), out.of_product.resize(out.pair.size() * count);
+    add(&steady.of_product[count * k], &out.of_product[count * n]);
   }
   for (std::size_t c = 0; c < count; ++c) out.labels[c] *= share.live[c];
 }
 
 void Experts::explain_steady(const Row& row, Explanation& out) const {
   out.intercept = bases();
-  features_.each_steady_slope(row, steady_.weight(), out.intercept.data(), [&](std::int64_t j, const double* slope) {
+  const auto add = [&](std::int64_t j, const double* slope) {
     out.feature.push_back(j);
     out.slope.insert(out.slope.end(), slope, slope + heads());
-  });
+  };
+  features_.each_steady_slope(row, steady_.weight(), out.intercept.data(), add);
+  if (!steady_.has_products()) return;
+  std::vector<double> h, products;
+  pairs_.write(row, features_, h, products);
+  const auto add_product = [&](std::int64_t slot, const double* slope) {
+    const auto at = static_cast<std::size_t>(slot);
+    if (std::all_of(slope, slope + heads(), [](double each) { return each == 0.0; })) return;
+    out.pair.push_back(pairs_.in_slot(at));
+    for (int c = 0; c < heads(); ++c) out.of_product.push_back(slope[c] * products[at]);
+  };
+  products_.each_steady_slope(as_row(products), steady_.product_weight(), out.intercept.data(), add_product);
 }
 
 // The slopes of the live answer and the part of the labels.
@@ -103,7 +117,7 @@ void Experts::explain_experts(const Workspace& work, Explanation& out) const {
   differentiate(work, direction.data(), out.labels.data());
 }
 
-// The slopes along the products that are not zero.
+// What the products add that are not zero.
 void Experts::explain_products(const Workspace& work, std::vector<double>& direction, Explanation& out) const {
   if (!has_products()) return;
   const auto count = static_cast<std::size_t>(heads());
@@ -114,9 +128,10 @@ void Experts::explain_products(const Workspace& work, std::vector<double>& direc
     products_.write_slopes(work.scaled_products, i, slope.data());
     for (std::size_t c = 0; c < count; ++c)
       std::copy_n(&slope[c * slots], row_experts, &direction[c * slots + first_product_expert]);
-    out.pair.push_back(pairs_.in_slot(slot)), out.product.push_back(work.products[slot]);
-    out.product_slope.resize(out.pair.size() * count);
-    differentiate(work, direction.data(), &out.product_slope[(out.pair.size() - 1) * count]);
+    out.pair.push_back(pairs_.in_slot(slot)), out.of_product.resize(out.pair.size() * count);
+    double* const added = &out.of_product[(out.pair.size() - 1) * count];
+    differentiate(work, direction.data(), added);
+    for (std::size_t c = 0; c < count; ++c) added[c] *= work.products[slot];
   }
 }
 

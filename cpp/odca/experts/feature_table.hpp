@@ -370,6 +370,12 @@ class FeatureTable {
     adopt_dense();
   }
 
+  // How a feature is standardised now.
+  struct Form {
+    double centre, scale;  // a scale of 0: h is 0
+  };
+  Form form(std::int64_t feature) const { return form_of(of(feature)); }
+
   // If there is no memory, nothing has changed.
   void arrange_heads(const Records::Arrangement& to) {
     const bool only_adds = to.only_adds_to(heads());
@@ -453,9 +459,6 @@ class FeatureTable {
   // The record of a row that was standardised when the table had room for all of its features.
   static double* writable(const ScaledRow& row, int i) { return const_cast<double*>(row.record[i]); }
 
-  struct Form {
-    double centre, scale;  // a scale of 0: h is 0
-  };
   static Form dense_form(const double* f, double events) {
     const double share = f[record::count] / events, square_mean = f[record::mean] * f[record::mean];
     const double variance = share * (f[record::square] / f[record::count]) + share * (1.0 - share) * square_mean;

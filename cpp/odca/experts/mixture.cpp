@@ -115,7 +115,7 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     const bool is_learned = !events.weight || events.weight[row] > 0.0;
     if (is_learned) features_.update_density(h);
     standardise(h, work);
-    if (is_learned && has_products()) products_.update_density(products_of(work));
+    if (is_learned && has_products()) products_.update_density(as_row(work.products));
     write_margins(work), mix(work);
     append_answer(h, work, false, out);
     if (margins)
@@ -210,10 +210,6 @@ void Experts::standardise(const Row& row, Workspace& work) const {
   if (has_products()) pairs_.write(work.scaled, work.paired, work.products);
 }
 
-Row Experts::products_of(const Workspace& work) const {
-  return {nullptr, work.products.data(), static_cast<std::int64_t>(work.products.size())};
-}
-
 void Experts::mix(Workspace& work) const {
   switch (task_) {
     case Task::two_classes: return mix_two(work);
@@ -240,7 +236,7 @@ void Experts::write_margins(Workspace& work) const {
   if (has_products()) {
     of_twins = of_rows + first_twin();
     std::copy_n(of_rows, heads() * row_slots, of_twins);
-    products_.standardise(products_of(work), work.scaled_products);
+    products_.standardise(as_row(work.products), work.scaled_products);
     products_.add_margins(work.scaled_products, of_twins);
   }
   for (int c = 0; c < heads(); ++c)
@@ -266,25 +262,42 @@ void Experts::write_bases(double* out) const {
 void Experts::append_steady_prediction(const Row& row, std::vector<double>& out) const {
   std::vector<double> z = bases();
   features_.add_steady_margins(row, steady_.weight(), z.data());
+  if (steady_.has_products()) {
+    std::vector<double> h, products;
+    pairs_.write(row, features_, h, products);
+    products_.add_steady_margins(as_row(products), steady_.product_weight(), z.data());
+  }
   for (const double each : z) out.push_back(within_numbers(each));
 }
 
 LinearModel Experts::linear() const {
   const auto inside = gate_.inside();
   const auto features = static_cast<std::size_t>(features_.size()), count = static_cast<std::size_t>(heads());
-  const PerMember& weight = steady_.weight();
-  const auto mixed = [&](const double* of_members) {
+  const auto mixed = [](const PerMember& weight, const double* of_members) {
     double sum = 0.0;
     for (int m = 0; m < row_members; ++m) sum += weight[m] * of_members[m];
     return sum;
   };
-  LinearModel out{std::vector<double>(count * features), std::vector<double>(count)};
+  LinearModel out{std::vector<double>(count * features), std::vector<double>(count), {}, {}};
+  const PerMember &of_x = steady_.weight(), of_products = steady_.product_weight();
   const std::vector<double> constant = features_.each_slope([&](std::int64_t j, const double* slope) {
     for (std::size_t c = 0; c < count; ++c)
-      out.weight[c * features + static_cast<std::size_t>(j)] = mixed(slope + c * member_slots);
+      out.weight[c * features + static_cast<std::size_t>(j)] = mixed(of_x, slope + c * member_slots);
   });
   const std::vector<double> base = bases();
-  for (std::size_t c = 0; c < count; ++c) out.intercept[c] = base[c] + mixed(&constant[c * member_slots]);
+  for (std::size_t c = 0; c < count; ++c) out.intercept[c] = base[c] + mixed(of_x, &constant[c * member_slots]);
+  if (steady_.has_products()) {
+    std::vector<double> by_slot(pairs_.slots() * count);
+    const std::vector<double> moved = products_.each_slope([&](std::int64_t slot, const double* slope) {
+      for (std::size_t c = 0; c < count; ++c)
+        by_slot[static_cast<std::size_t>(slot) * count + c] = mixed(of_products, slope + c * member_slots);
+    });
+    for (std::size_t c = 0; c < count; ++c) out.intercept[c] += mixed(of_products, &moved[c * member_slots]);
+    Pairs::InUse in_use = pairs_.in_use(features_);
+    for (const std::size_t slot : in_use.slots)
+      out.product_weight.insert(out.product_weight.end(), &by_slot[slot * count], &by_slot[slot * count] + count);
+    out.products = std::move(in_use.terms);
+  }
   out.curvature = features_.mean_curvature();
   return out;
 }
@@ -325,7 +338,10 @@ std::vector<double> Experts::bases() const {
   return out;
 }
 
-void Experts::freeze_members() { steady_.freeze(learned_from(), features_, bases()); }
+void Experts::freeze_members() {
+  const SteadyMixer::Products products{products_, pairs_};
+  steady_.freeze(learned_from(), features_, has_products() ? &products : nullptr, bases());
+}
 
 double Experts::loss_of(const Workspace& work, double y) const {
   switch (task_) {
@@ -477,7 +493,12 @@ std::vector<double> Experts::weights() const {
 
 std::vector<double> Experts::steady_weights() const {
   const auto inside = gate_.inside();
-  return {steady_.weight().begin(), steady_.weight().begin() + member_count};
+  const PerMember &all = steady_.weight(), with_products = steady_.product_weight();
+  std::vector<double> out;
+  for (int m = 0; m < row_members; ++m) out.push_back(all[m] - with_products[m]);
+  out.insert(out.end(), with_products.begin(), with_products.begin() + row_members);
+  out.push_back(all[row_members]);
+  return out;
 }
 
 double Experts::mean_norm() const {

@@ -66,21 +66,23 @@ struct Events {
 // labels are coming in.
 enum class Answer { live, steady };
 
-// w and b of z = b + w'x, [head][feature] and [head], and how much was learned about them: the sum of x_j^2 over all events, which is
-// the curvature along weight j, as a mean over the features and the constant.
+// w, b and v of z = b + w'x + v'p, [head][feature], [head] and [product][head], and how much was learned about w and b: the sum of
+// x_j^2 over all events, which is the curvature along weight j, as a mean over the features and the constant.
 struct LinearModel {
   std::vector<double> weight, intercept;
+  ProductTerms products;  // p
+  std::vector<double> product_weight;
   double curvature = 0.0;
 };
 
 // A prediction as a linear model of x and products near one row, see explain.cpp: labels + intercept + the sums of slope times value
-// over the row's features and over products.
+// over the row's features, and what products add.
 struct Explanation {
   std::vector<std::int64_t> feature;
   std::vector<double> slope;  // [feature][head]
-  // The products of two features that it uses, and the slope along each: they add slope times value.
+  // The products of two features that it uses, and what each adds.
   std::vector<Pairs::Pair> pair;
-  std::vector<double> product, product_slope;  // [pair], [pair][head]
+  std::vector<double> of_product;  // [pair][head]
   std::vector<double> labels,
       intercept;  // [head]: what the experts add that know the previous labels alone, and the rest
 };
@@ -110,7 +112,7 @@ class Experts {
   // `asked`, if given, receives what is to be kept until the labels of the events come.
   std::vector<double> predict(const Batch& batch, Answer answer = Answer::live, const Interrupted& interrupted = {},
                               Asked* asked = nullptr) const;
-  // The steady answer as a linear model of x. Of several classes it gives logits.
+  // The steady answer as a linear model of x and products. Of several classes it gives logits.
   LinearModel linear() const;
   // Why the first row of a batch is predicted as it is.
   Explanation explain(const Batch& batch, Answer answer) const;
@@ -142,7 +144,7 @@ class Experts {
   };
   std::vector<Product> products() const;
   int most_products() const;  // as it was asked for
-  // The weight of each member of the steady answer; they sum to one.
+  // The weight of each member of the steady answer: those without products, those with products, the base rate; they sum to one.
   std::vector<double> steady_weights() const;
   std::vector<double> history() const;
   double mean_norm() const;
@@ -196,7 +198,6 @@ class Experts {
 
   void evaluate(const Row& row, Workspace& work) const;
   void standardise(const Row& row, Workspace& work) const;
-  Row products_of(const Workspace& work) const;
   void mix(Workspace& work) const;
   void write_margins(Workspace& work) const;
   void write_bases(double* out) const;

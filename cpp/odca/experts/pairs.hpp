@@ -29,6 +29,7 @@
 #include "odca/experts/scaled_row.hpp"
 #include "odca/math/checks.hpp"
 #include "odca/math/widest.hpp"
+#include "odca/problem/product_terms.hpp"
 
 namespace odca::experts {
 
@@ -57,11 +58,40 @@ class Pairs {
   // The products of a standardised row, [slot].
   void write(const ScaledRow& row, std::vector<double>& h, std::vector<double>& out) const {
     gather(row, members_, h);
-    out.resize(slots());
-    for (std::size_t slot = 0; slot < slots(); ++slot) {
-      const auto [a, b] = places_[slot];
-      out[slot] = a < 0 ? 0.0 : h[a] * h[b];
+    multiply(h, out);
+  }
+  // Those of a row as it is, by the forms that its features have now.
+  void write(const Row& row, const FeatureTable& features, std::vector<double>& h, std::vector<double>& out) const {
+    h.assign(members_.size(), 0.0);
+    RowCursor in_row(row);
+    for (std::size_t n = 0; n < members_.size(); ++n) {
+      const FeatureTable::Form form = features.form(members_[n]);
+      const double x = in_row.holds(members_[n]) ? in_row.value() : 0.0;
+      if (form.scale > 0.0) h[n] = ProductFactor{members_[n], form.centre, form.scale}.of(x);
     }
+    multiply(h, out);
+  }
+
+  // The products as functions of x, by the forms that features have now, and the slot of each. Those of features that do not vary are
+  // zero, and are left out.
+  struct InUse {
+    ProductTerms terms;
+    std::vector<std::size_t> slots;
+  };
+  InUse in_use(const FeatureTable& features) const {
+    std::vector<ProductTerms::Term> terms;
+    std::vector<std::size_t> used;
+    const auto factor = [&](std::int64_t j) {
+      const FeatureTable::Form form = features.form(j);
+      return ProductFactor{j, form.centre, form.scale};
+    };
+    for (std::size_t slot = 0; slot < slots(); ++slot) {
+      const Pair pair = in_slot(slot);
+      if (pair.is_empty()) continue;
+      const ProductTerms::Term term{factor(pair.first), factor(pair.second)};
+      if (term.first.scale > 0.0 && term.second.scale > 0.0) terms.push_back(term), used.push_back(slot);
+    }
+    return {ProductTerms(std::move(terms)), std::move(used)};
   }
 
   // Adds an event of weight c with these residuals, [head], and curvature.
@@ -175,7 +205,7 @@ class Pairs {
  private:
   static constexpr std::size_t most_candidates = 64;
   static constexpr std::int64_t first_epoch = 32;
-  static constexpr double bound = 3.0, chosen_count = 4.0;
+  static constexpr double chosen_count = 4.0;
 
   std::int64_t pairs() const {
     const auto n = static_cast<std::int64_t>(candidates_.size());
@@ -188,7 +218,15 @@ class Pairs {
 
   static void gather(const ScaledRow& row, const std::vector<std::int64_t>& features, std::vector<double>& h) {
     h.assign(features.size(), 0.0);
-    row.each_of(features, [&](std::size_t place, double value) { h[place] = clip(value, -bound, bound); });
+    row.each_of(features,
+                [&](std::size_t place, double value) { h[place] = clip(value, -largest_factor, largest_factor); });
+  }
+  void multiply(const std::vector<double>& h, std::vector<double>& out) const {
+    out.resize(slots());
+    for (std::size_t slot = 0; slot < slots(); ++slot) {
+      const auto [a, b] = places_[slot];
+      out[slot] = a < 0 ? 0.0 : h[a] * h[b];
+    }
   }
 
   void choose_candidates(const FeatureTable& features) {

@@ -326,6 +326,13 @@ void rearrange_table(SavedState::Parts& parts, Layout from, const Layout& to, in
   }
 }
 
+// A file from before the steady answer had products: they join when its members are frozen again.
+void begin_steady_products(SavedState::Parts& parts) {
+  parts.emplace_back("steady_product_sum", std::vector<double>{0.0});
+  for (const char* name : {"frozen_pairs", "frozen_forms", "frozen_products", "frozen_product_constant"})
+    parts.emplace_back(name, std::vector<double>());
+}
+
 // A file from before labels could come late.
 void begin_late_answer(SavedState::Parts& parts) {
   for (const char* name : {"late_steady", "late_residual", "late_residual_mass"})
@@ -361,6 +368,7 @@ SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout&
   if (!has(parts, "late_steady")) begin_late_answer(parts);
   if (!has(parts, "live_errors")) begin_uncertainty(parts);
   if (!has(parts, "pairs_asked")) begin_pairs(parts);
+  if (!has(parts, "steady_product_sum")) begin_steady_products(parts);
   if (from == to) return parts;
   if (from.steady.empty()) begin_steady_answer(parts);
   begin_full_experts(parts, from, to, heads);
@@ -382,7 +390,7 @@ SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout&
       values = with_columns(values, pairs, covariance_of(to));
       fill_in_variances(values, experts, wanted);
     }
-    if (name == "frozen" || name == "frozen_constant")
+    if (name == "frozen" || name == "frozen_constant" || name == "frozen_products" || name == "frozen_product_constant")
       values = with_columns(values, by_head(from.steady, from.steady_padding, frozen_heads),
                             by_head(to.steady, to.steady_padding, frozen_heads));
     if (name == "steady_sum") {

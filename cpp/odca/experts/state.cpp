@@ -84,7 +84,7 @@ void Experts::read_parts(const SavedState::Parts& parts) {
   if (count != parts.size() || !(learned >= 0.0 && learned <= static_cast<double>(count_)) ||
       learned != std::floor(learned) || !features_.complete() || !pairs_.complete(features_.size(), heads()) ||
       !products_.complete() || (has_products() && products_.size() != static_cast<std::int64_t>(pairs_.slots())) ||
-      !class_labels_.complete() || !history_.fits() || !steady_.complete(learned_from(), features_))
+      !class_labels_.complete() || !history_.fits() || !steady_.complete(learned_from(), features_, has_products()))
     throw InputError("its parts do not fit together");
 }
 
@@ -123,7 +123,8 @@ void Experts::require_possible() const {
   if (timed_ > count_ || !(first_time_ <= last_time_) || !std::isfinite(first_time_) || !std::isfinite(last_time_))
     throw InputError("its times are not finite, or not in order");
   const LinearModel model = linear();
-  if (!all_within(model.weight, 1e300) || !all_within(model.intercept, 1e300) || !std::isfinite(model.curvature))
+  if (!all_within(model.weight, 1e300) || !all_within(model.intercept, 1e300) ||
+      !all_within(model.product_weight, 1e300) || !std::isfinite(model.curvature))
     throw InputError("its weights would overflow");
 }
 

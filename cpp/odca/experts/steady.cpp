@@ -21,7 +21,8 @@ constexpr double residual_memory = 0.998, least_variance = 1e-280;
 
 }  // namespace
 
-void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, std::vector<double> base) {
+void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, const Products* products,
+                         std::vector<double> base) {
   if (events == 0) {
     *this = SteadyMixer();
     return;
@@ -36,6 +37,46 @@ void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, std:
   constant_.assign(constant.begin(), constant.end());
   base_ = std::move(base);
   frozen_at_ = events;
+  products ? freeze_products(features, *products) : leave_products();
+  update_weight();
+}
+
+void SteadyMixer::freeze_products(const FeatureTable& features, const Products& products) {
+  has_products_ = true;
+  const Pairs::InUse in_use = products.pairs.in_use(features);
+  frozen_pairs_.clear(), frozen_forms_.clear();
+  std::vector<std::ptrdiff_t> term_of(products.pairs.slots(), -1);
+  for (std::size_t k = 0; k < in_use.terms.size(); ++k) {
+    term_of[in_use.slots[k]] = static_cast<std::ptrdiff_t>(k);
+    for (const ProductFactor& each : {in_use.terms[k].first, in_use.terms[k].second}) {
+      frozen_pairs_.push_back(each.feature);
+      frozen_forms_.push_back(each.centre), frozen_forms_.push_back(each.scale);
+    }
+  }
+  number_terms();
+  const std::size_t width = constant_.size();
+  product_slopes_.assign(terms_.size() * width, 0.0);
+  const std::vector<double> constant = products.table.each_slope([&](std::int64_t slot, const double* slope) {
+    if (const std::ptrdiff_t k = term_of[static_cast<std::size_t>(slot)]; k >= 0)
+      std::copy(slope, slope + width, &product_slopes_[static_cast<std::size_t>(k) * width]);
+  });
+  product_constant_.assign(constant.begin(), constant.end());
+}
+
+void SteadyMixer::leave_products() {
+  has_products_ = false;
+  product_sum_ = 0.0;
+  frozen_pairs_.clear(), frozen_forms_.clear(), product_slopes_.clear(), product_constant_.clear();
+  terms_ = ProductTerms();
+}
+
+void SteadyMixer::number_terms() {
+  std::vector<ProductTerms::Term> terms;
+  const auto factor = [&](std::size_t n) {
+    return ProductFactor{frozen_pairs_[n], frozen_forms_[2 * n], frozen_forms_[2 * n + 1]};
+  };
+  for (std::size_t n = 0; n < frozen_pairs_.size(); n += 2) terms.push_back({factor(n), factor(n + 1)});
+  terms_ = ProductTerms(std::move(terms));
 }
 
 std::optional<double> SteadyMixer::judge(std::int64_t event, const Row& row, double y, double c, bool is_number) {
@@ -47,9 +88,18 @@ std::optional<double> SteadyMixer::judge(std::int64_t event, const Row& row, dou
   mass_ = window * mass_ + c;
   PerMember x{};
   const Solved solved = is_number ? solve_number(z.data(), y, c, x) : solve_class(z.data(), static_cast<int>(y), c, x);
+  double score = solved.score;
+  if (has_products_) {
+    std::vector<double> added(product_constant_.begin(), product_constant_.end());
+    add_products(row, added.data());
+    double gain = 0.0;
+    const Solved of_products = solve_products(z.data(), added.data(), y, c, is_number, gain);
+    product_sum_ = window * product_sum_ + c * of_products.lambda * gain;
+    score = of_products.score;
+  }
   for (int m = 0; m < member_count; ++m) sum_[m] += c * solved.lambda * x[m];
   update_weight();
-  return solved.score;
+  return score;
 }
 
 // base + b_k + w_k'x, [head][member slot]
@@ -64,6 +114,61 @@ void SteadyMixer::write_margins(const Row& row, double* z) const {
   const auto slope = [&](std::int64_t i) { return &slopes_[static_cast<std::size_t>(row.feature(i)) * width]; };
   add_rows(known, row.value, slope, static_cast<std::int64_t>(width), z);
   for (std::size_t k = 0; k < width; ++k) z[k] = within_numbers(z[k]);
+}
+
+// z += v_k'p, [head][member slot]
+void SteadyMixer::add_products(const Row& row, double* z) const {
+  std::vector<double> p(terms_.size());
+  terms_.each_product(row, [&](std::size_t k, double product) { p[k] = product; });
+  const std::size_t width = product_constant_.size();
+  const auto slope = [&](std::int64_t k) { return &product_slopes_[static_cast<std::size_t>(k) * width]; };
+  add_rows(static_cast<std::int64_t>(p.size()), p.data(), slope, static_cast<std::int64_t>(width), z);
+}
+
+// [head] from [head][member slot]
+std::vector<double> SteadyMixer::mixed(const double* of_members) const {
+  std::vector<double> out(base_.size());
+  for (int head = 0; head < heads(); ++head)
+    for (int m = 0; m < member_count; ++m) out[head] += weight_[m] * of_members[head * member_slots + m];
+  for (double& each : out) each = within_numbers(each);
+  return out;
+}
+
+// `gain` is by how much the right answer is larger with all products.
+SteadyMixer::Solved SteadyMixer::solve_products(const double* z, const double* added, double y, double c,
+                                                bool is_number, double& gain) const {
+  std::vector<double> without = mixed(z), with = mixed(added);
+  for (std::size_t head = 0; head < with.size(); ++head) with[head] = within_numbers(without[head] + with[head]);
+  const auto between = [&](double a, double b) { return a + product_share_ * (b - a); };
+  const auto slope = [&] { return c * product_share_ * (1.0 - product_share_) * gain * gain / product_strength(); };
+  if (is_number) {
+    const double error = y - between(without[0], with[0]), sd = std::sqrt(residual_.mean());
+    const double score = within_numbers(error);
+    if (!(sd * sd > least_variance && std::isfinite(sd))) return {0.0, score};
+    gain = clip((with[0] - without[0]) / sd, -reach_in_deviations, reach_in_deviations);
+    return {clip(error / sd, -largest_error, largest_error) / (1.0 + slope()), score};
+  }
+  const auto bound = [](std::vector<double>& margin) {
+    double mean = 0.0;  // of several classes
+    for (const double each : margin) mean += margin.size() > 1 ? each / static_cast<double>(margin.size()) : 0.0;
+    for (double& each : margin) each = clip(each - mean, -margin_bound, margin_bound);
+  };
+  bound(without), bound(with);
+  double margin = 0.0;
+  if (heads() == 1) {
+    const double sign = y > 0.0 ? 1.0 : -1.0;
+    gain = sign * (with[0] - without[0]), margin = sign * between(without[0], with[0]);
+  } else {
+    const auto of_label = static_cast<std::size_t>(y);
+    std::vector<double> p(without.size());
+    for (std::size_t head = 0; head < p.size(); ++head) p[head] = between(without[head], with[head]);
+    softmax(heads(), p.data());
+    const double others = std::max(1.0 - p[of_label], 1e-12);
+    for (std::size_t head = 0; head < p.size(); ++head)
+      gain += (head == of_label ? 1.0 : -p[head] / others) * (with[head] - without[head]);
+    margin = log(std::max(p[of_label], 1e-15) / others);
+  }
+  return {logistic_.lambda(margin, slope(), 1.0), uncertainty::score_of_class(margin)};
 }
 
 double SteadyMixer::spread(const PerMember& x) const {
@@ -125,23 +230,45 @@ void SteadyMixer::update_weight() {
   exp_many(member_slots, e.data());
   for (int m = 0; m < member_count; ++m) total += e[m];
   for (int m = 0; m < member_count; ++m) weight_[m] = e[m] / total;
+  const double odds = prior_of_products / (1.0 - prior_of_products);
+  const double against = exp(clip(-product_sum_ / product_strength(), -700.0, 700.0));
+  product_share_ = has_products_ ? odds / (odds + against) : 0.0;
 }
 
 void SteadyMixer::merge(const SteadyMixer& other, double part) {
   for (int m = 0; m < member_count; ++m) sum_[m] += part * (other.sum_[m] - sum_[m]);
   mass_ += part * (other.mass_ - mass_);
   residual_.merge(other.residual_, part);
+  product_sum_ += part * (other.product_sum_ - product_sum_);
   update_weight();
 }
 
-bool SteadyMixer::complete(std::int64_t events, const FeatureTable& features) {
+bool SteadyMixer::products_fit(const FeatureTable& features, bool with_products) const {
+  const std::size_t width = constant_.size(), terms = frozen_pairs_.size() / 2;
+  if (product_constant_.size() != (has_products_ ? width : 0) || (has_products_ && !with_products)) return false;
+  if (terms > static_cast<std::size_t>(has_products_ ? Pairs::most : 0) || (!has_products_ && product_sum_ != 0.0))
+    return false;
+  if (frozen_pairs_.size() != 2 * terms || frozen_forms_.size() != 4 * terms) return false;
+  if (product_slopes_.size() != terms * width || !all_within({&product_sum_, 1}, 1e290)) return false;
+  for (std::size_t n = 0; n < frozen_pairs_.size(); ++n)
+    if (frozen_pairs_[n] >= features.size() ||
+        !ProductFactor{frozen_pairs_[n], frozen_forms_[2 * n], frozen_forms_[2 * n + 1]}.is_sound())
+      return false;
+  return true;
+}
+
+bool SteadyMixer::complete(std::int64_t events, const FeatureTable& features, bool with_products) {
   const std::size_t width = base_.size() * member_slots;
   if (constant_.size() != width || (width == 0 ? !slopes_.empty() : slopes_.size() % width != 0)) return false;
   if (heads() > features.heads() || slopes_.size() > static_cast<std::size_t>(features.size()) * width) return false;
+  has_products_ = !product_constant_.empty();
+  if (!products_fit(features, with_products)) return false;
+  number_terms();
   if (!(mass_ >= 0.0) || !residual_.is_sound(largest_square) || !all_within(sum_, 1e290)) return false;
   if ((frozen_at_ > 0) != (width > 0) || frozen_at_ > events) return false;
   if (frozen_at_ > 0 && is_due(events)) return false;
-  const bool judged = mass_ > 0.0 || residual_.mass > 0.0 || residual_.sum > 0.0 || sum_ != PerMember{};
+  const bool judged =
+      mass_ > 0.0 || residual_.mass > 0.0 || residual_.sum > 0.0 || sum_ != PerMember{} || product_sum_ != 0.0;
   if (frozen_at_ == 0 && judged) return false;
   if (mass_ > most_mass || residual_.mass > most_mass) return false;
   update_weight();

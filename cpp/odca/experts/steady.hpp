@@ -4,15 +4,20 @@
 // stop, both stay at whatever came last. The steady answer mixes only the members that experts.hpp names: weights that remember the
 // whole stream, averages of weights, and the base rate of the labels. Their mixing weights s lie on the simplex, so the answer is
 //
-//     z = base + sum_k s_k (b_k + w_k'x)
+//     z = base + sum_k s_k (b_k + w_k'x + q (c_k + v_k'p))
 //
-// one linear model in the user's units.
+// one linear model in the user's units, of x and of the products p of features, once pairs were chosen (mixture.hpp). c_k + v_k'p is
+// what the expert's twin with products adds, and q the share of the twins.
 //
 // s is learned as it will be used: on events some way ahead. After 16 events, and whenever their number has doubled since, the members
 // are frozen, and until the next time the frozen members predict what comes. So a model of n events is judged by how it would have
 // done on the n events after, had the labels stopped. (Events of weight 0 do not count.) s is O-DCA's own solution of this problem under KL, the paper's third
 // regulariser, at a strength of 10 plus 0.01 for each event it was judged by, over an exponential window: what does not carry over
-// loses its weight to what does, and to the base rate if nothing does. About 4,096 events at most are judged between two freezes,
+// loses its weight to what does, and to the base rate if nothing does.
+//
+// q is learned in the same way, as the weight of the second of two: the members' mixture without and with all of their products. Products
+// that helped on the events before often harm on later ones that are different, so they have to show that they are worth much: q begins
+// at 0.01, and its strength is 10 plus 0.05 for each event. s does not depend on q. About 4,096 events at most are judged between two freezes,
 // evenly spaced, so that in the long run both the judging and the freezing cost next to nothing.
 #pragma once
 
@@ -24,9 +29,11 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/feature_table.hpp"
 #include "odca/experts/label_means.hpp"
+#include "odca/experts/pairs.hpp"
 #include "odca/math/aligned.hpp"
 #include "odca/math/row.hpp"
 #include "odca/problem/losses.hpp"
+#include "odca/problem/product_terms.hpp"
 
 namespace odca::experts {
 
@@ -38,10 +45,22 @@ class SteadyMixer {
  public:
   // The weights of the members; they sum to one.
   const PerMember& weight() const { return weight_; }
+  // Whether there are products; and their weights, q s.
+  bool has_products() const { return has_products_; }
+  PerMember product_weight() const {
+    PerMember out{};
+    for (int m = 0; m < row_members; ++m) out[m] = product_share_ * weight_[m];
+    return out;
+  }
 
   // Whether the members are to be frozen after so many events.
   bool is_due(std::int64_t events) const { return events >= std::max(first_freeze, 2 * frozen_at_); }
-  void freeze(std::int64_t events, const FeatureTable& features, std::vector<double> base);
+  // What the experts with products have learned of these, and by which pairs.
+  struct Products {
+    const FeatureTable& table;
+    const Pairs& pairs;
+  };
+  void freeze(std::int64_t events, const FeatureTable& features, const Products* products, std::vector<double> base);
 
   // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number. Then it returns how
   // badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
@@ -52,28 +71,41 @@ class SteadyMixer {
 
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
-    visit("steady_sum", self.sum_), visit("steady_mass", self.mass_);
+    visit("steady_sum", self.sum_), visit("steady_mass", self.mass_), visit("steady_product_sum", self.product_sum_);
     visit("steady_residual", self.residual_.sum), visit("steady_residual_mass", self.residual_.mass);
     visit("frozen", self.slopes_), visit("frozen_constant", self.constant_), visit("frozen_base", self.base_);
+    visit("frozen_pairs", self.frozen_pairs_), visit("frozen_forms", self.frozen_forms_);
+    visit("frozen_products", self.product_slopes_), visit("frozen_product_constant", self.product_constant_);
     visit("frozen_at", self.frozen_at_);
   }
-  // After these were read. False if they do not fit together, or not to experts that learned from so many events.
-  bool complete(std::int64_t events, const FeatureTable& features);
+  // After these were read. False if they do not fit together, or not to experts that learned from so many events, with or without
+  // products.
+  bool complete(std::int64_t events, const FeatureTable& features, bool with_products);
 
  private:
   static constexpr std::int64_t first_freeze = 16, most_judged = 4096;
   static constexpr double strength = 10.0, strength_by_event = 0.01;
+  static constexpr double prior_of_products = 0.01, product_strength_by_event = 0.05;
 
   int heads() const { return static_cast<int>(base_.size()); }
+  void freeze_products(const FeatureTable& features, const Products& products);
+  void leave_products();
+  void number_terms();
+  bool products_fit(const FeatureTable& features, bool with_products) const;
   void write_margins(const Row& row, double* z) const;
+  void add_products(const Row& row, double* z) const;
+  std::vector<double> mixed(const double* of_members) const;
   // The scalar problem of the event: what each member says, so that larger is better, and lambda. And the score of the mixture.
   struct Solved {
     double lambda, score;
   };
   Solved solve_number(const double* z, double y, double c, PerMember& x);
   Solved solve_class(const double* z, int y, double c, PerMember& x) const;
+  // The same for the share of products, of which each member adds so much, [head][member slot].
+  Solved solve_products(const double* z, const double* added, double y, double c, bool is_number, double& gain) const;
   double spread(const PerMember& x) const;
   double total_strength() const { return strength + strength_by_event * mass_; }
+  double product_strength() const { return strength + product_strength_by_event * mass_; }
   void update_weight();
 
   PerMember sum_{};           // S
@@ -82,6 +114,15 @@ class SteadyMixer {
   ModelVector slopes_;        // of the frozen members, [feature][head][member slot]
   ModelVector constant_;      // [head][member slot]
   std::vector<double> base_;  // [head]
+  // What the frozen twins add to their members: the products' pairs, [term][2], centre and scale of both features, [term][4], the slopes
+  // along the products, [term][head][member slot], and constants, [head][member slot].
+  std::vector<std::int64_t> frozen_pairs_;
+  std::vector<double> frozen_forms_;
+  ModelVector product_slopes_, product_constant_;
+  ProductTerms terms_;        // of these pairs and forms
+  double product_sum_ = 0.0;  // S of the products, less that of the members without
+  bool has_products_ = false;
+  double product_share_ = 0.0;  // q
   std::int64_t frozen_at_ = 0;
   PerMember weight_ = equal_weights();
   Logistic logistic_;

@@ -58,7 +58,7 @@ std::unique_ptr<Learner> Learner::with_lanes(const std::vector<int>& source, con
     config.window.parameter.resize(lanes);
     for (int l = 0; l < lanes; ++l) config.window.parameter[l] = config_.window.parameter[l % candidates];
   }
-  map.negate(config.shape.mean);
+  map.negate(config.shape.mean), map.negate(config.products.weight);
 
   auto out = std::make_unique<Learner>(std::move(config));
   State& state = out->state_;

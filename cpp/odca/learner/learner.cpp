@@ -131,6 +131,7 @@ void Learner::predict(const Batch& batch, const LaneValues& offset, bool smoothe
   for (std::int64_t i = 0; i < batch.rows; ++i) {
     Row h = batch.row(i, scratch);
     if (call.should_stop(h.size * models + 16)) return;
+    const Row whole = h;
     bool finite = cut_unknown(h, features);
     if (config_.scale) {
       finite &= is_finite(h);
@@ -144,6 +145,7 @@ void Learner::predict(const Batch& batch, const LaneValues& offset, bool smoothe
     else
       models == 1 ? dot<1>(h, all.data(), 1, margin) : dot<0>(h, all.data(), models, margin);
     for (int m = 0; lacks_zeros && m < models; ++m) margin[m] += of_zeros[m];
+    add_products(whole, margin);
     add_offset(offset, i, models, finite, margin);
   }
 }
@@ -164,6 +166,7 @@ bool Learner::try_predict(const Row& row, double offset, bool smoothed, double* 
     models == 1 ? dot<1>(h, all.data(), 1, out) : dot<0>(h, all.data(), models, out);
   } else
     predict_row(h, row.size >= state_.features, smoothed, out);
+  add_products(row, out);
   add_offset({nullptr, 0, 0, offset}, 0, models, finite, out);
   return true;
 }
@@ -198,6 +201,21 @@ void Learner::with_weights(bool smoothed, Use&& use) const {
       return with_penalty_of(config_, *separable, j, [&](const auto& own) { return by(j, l, own); });
     });
   use([&](std::int64_t j, int l) { return by(j, l, L2{}); });
+}
+
+void Learner::add_products(const Row& row, double* margin) const {
+  if (config_.products.empty()) return;
+  const auto lanes = static_cast<std::size_t>(config_.lanes), candidates = static_cast<std::size_t>(config_.candidates);
+  config_.products.add(row, lanes, candidates, margin);
+}
+
+std::vector<double> Learner::parts_of_products(const Row& row) const {
+  std::vector<double> out;
+  config_.products.terms.each_product(row, [&](std::size_t term, double p) {
+    for (int l = 0; l < config_.lanes; l += config_.candidates)
+      out.push_back(p * config_.products.weight[term * static_cast<std::size_t>(config_.lanes) + l]);
+  });
+  return out;
 }
 
 // Computes only the weights that the row needs. A row that has every feature is summed in the same order as many such

@@ -45,6 +45,8 @@ class Learner {
   // Weights of some features, in the units of the original rows; 0 for features never seen (such as -1).
   std::vector<double> weights_at(std::span<const std::int32_t> features, bool smoothed) const;
   Units units() const;  // of the rows, where they are standardised
+  // What each fixed product of features adds to the margins of a row, [product][model].
+  std::vector<double> parts_of_products(const Row& row) const;
 
   // A learner whose model k is this one's model source[k], mirrored (as if all labels had been negated) if requested.
   // If source[k] is negative, model k is one whose labels were all -1 and whose duals are still zero.
@@ -106,6 +108,7 @@ class Learner {
   std::int64_t learn_inside(Gate::Hold& inside, const Events& events, const Report& report,
                             const Interrupted& interrupted);
   void predict_row(const Row& row, bool as_of_many, bool smoothed, double* margin) const;
+  void add_products(const Row& row, double* margin) const;
   bool shows_smoothed(bool smoothed) const;  // whether there are smoothed weights yet
   template <class Use>
   void with_weights(bool smoothed, Use&& use) const;

@@ -37,6 +37,10 @@ struct Row {
   }
 };
 
+inline Row as_row(const std::vector<double>& values) {
+  return {nullptr, values.data(), static_cast<std::int64_t>(values.size())};
+}
+
 // Says which features a row holds, asked for in increasing order.
 class RowCursor {
  public:
@@ -46,6 +50,8 @@ class RowCursor {
     while (at_ < row_.size && row_.feature(at_) < feature) ++at_;
     return at_ < row_.size && row_.feature(at_) == feature && row_.value[at_] != 0.0;
   }
+  // Of the feature that was asked for last, if the row holds it.
+  double value() const { return row_.value[at_]; }
 
  private:
   const Row& row_;

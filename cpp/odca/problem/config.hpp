@@ -8,6 +8,7 @@
 
 #include "odca/problem/losses.hpp"
 #include "odca/problem/penalties.hpp"
+#include "odca/problem/product_terms.hpp"
 #include "odca/problem/windows.hpp"
 #include "odca/step/state.hpp"
 
@@ -34,6 +35,22 @@ struct Shape {
   double mean_of(std::size_t at) const { return is_plain() ? 0.0 : mean[at]; }
 };
 
+// Products of features with weights that are not learned: they add to the offset of every row.
+struct FixedProducts {
+  ProductTerms terms;
+  std::vector<double> weight;  // [term][lane]
+
+  bool empty() const { return terms.empty(); }
+  // out[k] += the sum over the terms for lane k * stride
+  template <class Numbers>
+  void add(const Row& row, std::size_t lanes, std::size_t stride, Numbers&& out) const {
+    terms.each_product(row, [&](std::size_t term, double p) {
+      const double* const v = &weight[term * lanes];
+      for (std::size_t l = 0; l < lanes; l += stride) out[l / stride] += v[l] * p;
+    });
+  }
+};
+
 // Weights and dual sums beyond this are refused as overflow: whatever a model holds is finite, and so is what it predicts for ordinary
 // rows.
 inline constexpr double largest_weight = 1e300;
@@ -53,6 +70,7 @@ struct Config {
   bool intercept = false;
   bool scale = false;               // standardise the rows
   std::int64_t fixed_features = 0;  // 0 if features may appear at any time
+  FixedProducts products;
   Shape shape;
   std::int64_t shaped_features = 0;  // how many features the shape was given for
 

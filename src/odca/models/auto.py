@@ -1,6 +1,7 @@
 """The automatic mode: experts with different strengths and memories, mixed by how well they predict. See docs/auto.md."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
 from odca.models.options import Answer, Products, is_steady, most_products
 from odca.models.uncertainty import Uncertainty, intervals, require_some
+from odca.products import Product, from_arrays
 from odca.records import record
 from odca.validation.arrays import Array, as_columns, as_matrix, as_times
 from odca.validation.numbers import whole
@@ -46,6 +48,22 @@ class Asked:
     def native(self) -> tuple[Array, int]:
         """The same for the core."""
         return np.ascontiguousarray(self.said), self.after
+
+
+@record
+class SteadyModel:
+    """The steady answer as a linear model of features and products."""
+
+    weights: Array
+    intercepts: Array
+    curvature: float
+    """The mean curvature along the weights: how much was learned about them."""
+    products: tuple[Product, ...]
+
+    def arranged(self, by: Callable[[Array], Array]) -> "SteadyModel":
+        """The model with other heads: `by` makes their numbers from those of all heads, whose axis is the first."""
+        products = (replace(each, weights=tuple(by(np.array(each.weights)).tolist())) for each in self.products)
+        return replace(self, weights=by(self.weights), intercepts=by(self.intercepts), products=tuple(products))
 
 
 class AutoLearner(model_file.Savable):
@@ -159,40 +177,56 @@ class AutoLearner(model_file.Savable):
     def coef(self) -> Array:
         """The weights of the steady answer, which is a linear model: (n_features,), or (classes, n_features) for several classes.
 
-        X @ coef.T + intercept is the log-odds for two classes, the number, or the logits for several classes.
+        X @ coef.T + intercept, and what the `products` add, is the log-odds for two classes, the number, or the logits for several
+        classes.
         """
-        weights = self._core.linear()[0]
+        weights = self.linear().weights
         return weights[0] if len(weights) == 1 else weights
 
     @property
     def intercept(self) -> Array | float:
         """The intercept of the steady answer; one for each of several classes."""
-        intercept = self._core.linear()[1]
+        intercept = self.linear().intercepts
         return float(intercept[0]) if len(intercept) == 1 else intercept
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        """The products of two features in the steady answer, with a weight for each, or one for each of several classes.
+
+        They add to the linear model of `coef` and `intercept`.
+        """
+        return self.linear().products
+
+    def linear(self) -> "SteadyModel":
+        """The steady answer as of now: weights (heads, n_features), intercepts (heads,), and products."""
+        weights, intercepts, curvature, *products = self._core.linear()
+        return SteadyModel(weights, intercepts, curvature, from_arrays(*products))
 
     def freeze(self) -> Learner:
         """The steady answer as a plain linear model, which is small and has all methods of `Learner`.
 
         It starts at the weights of the steady answer (its `prior_mean`), with a lane for each of several classes. If training continues,
         the penalty keeps the weights near there, with a strength that is the mean curvature of the stream over the features: new events
-        count about as much as earlier ones. It has no experts and does not scale X, so keep the automatic learner for further training.
+        count about as much as earlier ones. Its products keep their weights. It has no experts and does not scale X, so keep the
+        automatic learner for further training.
         """
         return Learner(**self.frozen_options())
 
     def frozen_options(self, *, features: int = 0, mirrored: bool = False) -> dict[str, Any]:
         """The options of such a model, with at least this many features; mirrored: for the first of two classes."""
-        weights, intercepts, curvature = self._core.linear()
-        sign = -1.0 if mirrored else 1.0
-        mean = sign * np.pad(weights, ((0, 0), (0, max(features - weights.shape[1], 0))))
+        model = self.linear().arranged((lambda values: -values) if mirrored else np.copy)
+        weights, intercepts = model.weights, model.intercepts
+        mean = np.pad(weights, ((0, 0), (0, max(features - weights.shape[1], 0))))
         single = len(mean) == 1
         return {
             "loss": SquaredError() if self.task == "numbers" else LogLoss(),
-            "prior_strength": curvature,
+            "prior_strength": model.curvature,
             "prior_mean": mean[0] if single else mean,
-            "prior_intercept": sign * float(intercepts[0]) if single else intercepts,
+            "prior_intercept": float(intercepts[0]) if single else intercepts,
             "intercept": True,
             "scale": False,
             "lanes": None if single else len(mean),
+            "products": tuple(each for each in model.products if any(each.weights)),
         }
 
     def probabilities(self, answers: Array) -> Array:

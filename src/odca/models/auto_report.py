@@ -207,6 +207,7 @@ HOW = {
     "recent events": "from recent events",
     "everything, by feature": "by AdaGrad",
     "everything, by curvature": "by Newton steps",
+    "products of features": "with products of features",
 }
 """How members of the steady answer have learned. None of them uses only the previous labels."""
 WORDS = {

@@ -16,6 +16,7 @@ from odca.features.spec import OLDER, FeatureOptions, Features, feature_names
 from odca.io import container, model_file
 from odca.learner import Learner, filed, saved_options
 from odca.learner_options import Numbers
+from odca.models.auto_report import product_name
 from odca.models.named_events import Event, NamedEvents, Names, listed_past, with_prefix, without_prefix
 from odca.models.pending import Id, PendingEvents, checked_id
 from odca.penalties import KL, Penalty
@@ -203,10 +204,11 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
         """What each feature of an event adds to its margin: a number, or one number per lane. They sum to the margin.
 
         The keys are the names of `odca.features`: "price", "country=NZ", "price is missing", "a * b"; and "" for the intercept.
-        Features that the model does not know add 0. An offset is not included. The time matters only to `history`.
+        A product of two features has a key of its own, "price × area". Features that the model does not know add 0. An offset is not included. The time matters only to `history`.
         """
-        keys, parts = self._core.explain(x, math.nan if time is None else self._moment(time))
-        return self._named(keys, parts)
+        keys, parts, of_products = self._core.explain(x, math.nan if time is None else self._moment(time))
+        added = self._named_products(of_products)
+        return self._named(keys, parts) | {name: part for name, part in added.items() if np.any(part)}
 
     def weights(self) -> dict[str, Any]:
         """The weights that predictions use, by name, with the keys of `explain_one`."""
@@ -217,11 +219,20 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
             *first,
             *self._names().listed(),
         ]  # read before the weights, which may then have more entries but not fewer
-        return self._named(keys, self.learner.weights_by_feature(smoothed=self.learner.smoothing > 0.0))
+        weights = self._named(keys, self.learner.weights_by_feature(smoothed=self.learner.smoothing > 0.0))
+        return weights | self._named_products(np.array([each.weights for each in self.learner.products]))
 
     def _named(self, keys: Sequence[bytes], rows: Array) -> dict[str, Any]:
         values = rows[:, 0].tolist() if self._single else list(rows)
         return dict(zip(feature_names(keys), values, strict=False))
+
+    def _named_products(self, rows: Array) -> dict[str, Any]:
+        products = self.learner.products
+        if not products:
+            return {}
+        names = feature_names(self._names().listed())
+        values = rows[:, 0].tolist() if self._single else list(rows)
+        return dict(zip((product_name(each.features, names) for each in products), values, strict=True))
 
     def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> Self:
         """Return a learner with other lanes; see `Learner.with_lanes`."""
@@ -375,8 +386,8 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
 
 
 def _require_names(options: Mapping[str, Any]) -> None:
-    for name in ("prior_mean", "penalty_weights"):
-        if options.get(name) is not None:
+    for name in ("prior_mean", "penalty_weights", "products"):
+        if options.get(name):
             raise ValueError(f"{name} has one number per column, but events have names. Leave it out.")
 
 

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from odca.io.model_file import ModelFile
 from odca.metrics import ClassMetrics, NumberMetrics
-from odca.models.auto import AutoLearner
+from odca.models.auto import AutoLearner, SteadyModel
 from odca.models.auto_report import AutoReport
 from odca.models.classifier import RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
 from odca.models.options import Answer, Products, most_products
 from odca.models.turns import at_one_moment, in_turn, turn_of
+from odca.products import Product
 from odca.sklearn.base import Estimator, require_sound_csr
 from odca.sklearn.classifier import ODCAClassifier
 from odca.sklearn.labels import WithClasses, checked_labels, class_weights, encode, restored_classes, times_class_weight
@@ -69,19 +70,26 @@ class AutoEstimator(Estimator):
     def coef_(self) -> Array:
         """The weights of the steady answer, which is a linear model, in the units of X."""
         check_is_fitted(self)
-        return self._steady()[0]
+        return self._steady().weights
 
     @property
     @at_one_moment
     def intercept_(self) -> Array:
         """The constant of the steady answer."""
         check_is_fitted(self)
-        return self._steady()[1]
+        return self._steady().intercepts
 
-    def _steady(self) -> tuple[Array, Array]:
-        """Weights and intercepts of the steady answer, in the order of the classes."""
-        weights, intercepts, _ = self.learner_.native.linear()
-        return weights, intercepts
+    @property
+    @at_one_moment
+    def products_(self) -> tuple[Product, ...]:
+        """The products of two features in the steady answer, each with its weights in the order of `coef_`."""
+        check_is_fitted(self)
+        return self._steady().products
+
+    def _steady(self) -> SteadyModel:
+        """The steady answer, in the order of the classes."""
+        model: SteadyModel = self.learner_.linear()
+        return model
 
     def _check_options(self) -> None:
         """ValueError for an option that cannot be used."""
@@ -118,7 +126,8 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         data frames by their names.
 
     Classes may appear at any time. Features are scaled automatically. Predictions are the steady answer, for times when no labels are
-    coming in: one linear model, with `coef_` and `intercept_`. answer="live" is for events that follow those learned last. `progress_`
+    coming in: one linear model, with `coef_`, `intercept_` and
+    `products_`. answer="live" is for events that follow those learned last. `progress_`
     holds the log loss and the accuracy of the live predictions, each made before learning from the event. `report()` says which experts
     have the most weight.
     """
@@ -203,15 +212,14 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
         """The accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, answer=answer), sample_weight=sample_weight))
 
-    def _steady(self) -> tuple[Array, Array]:
-        weights, intercepts = super()._steady()
-        columns = self._columns()
+    def _steady(self) -> SteadyModel:
+        model, columns = super()._steady(), self._columns()
         if len(columns) > 2:
-            return weights[columns], intercepts[columns]
-        if len(weights) > 1:  # another thread has added a third class since
-            weights, intercepts = weights[1:2] - weights[:1], intercepts[1:2] - intercepts[:1]
+            return model.arranged(lambda values: values[columns])
+        if len(model.weights) > 1:  # another thread has added a third class since
+            model = model.arranged(lambda values: values[1:2] - values[:1])
         sign = 1.0 if columns == sorted(columns) else -1.0  # the log odds of the other class
-        return sign * weights, sign * intercepts
+        return model.arranged(lambda values: sign * values)
 
     def freeze(self) -> ODCAClassifier:
         """The steady answer as a plain linear classifier, fitted: see `AutoLearner.freeze`."""

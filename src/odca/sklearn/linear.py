@@ -21,6 +21,7 @@ from odca.models.linear import LinearClassifier, LinearLabels, LinearRegressor
 from odca.models.options import ModelOptions, Task
 from odca.models.turns import at_one_moment
 from odca.penalties import KL, as_penalty
+from odca.products import Product
 from odca.sklearn.base import Estimator, require_sound_csr
 from odca.validation.arrays import Array
 from odca.windows import as_window
@@ -56,6 +57,16 @@ class LinearEstimator(Estimator):
         """The constant that `predict` adds."""
         check_is_fitted(self)
         return np.atleast_1d(self.learner_.smoothed_intercept)[self._lanes()]
+
+    @property
+    @at_one_moment
+    def products_(self) -> tuple[Product, ...]:
+        """The products of two features that `predict` adds: those of a frozen automatic model, otherwise none."""
+        check_is_fitted(self)
+        lanes = self._lanes()
+        return tuple(
+            replace(each, weights=tuple(each.weights[lane] for lane in lanes)) for each in self.learner_.products
+        )
 
     @property
     @at_one_moment

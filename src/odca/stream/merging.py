@@ -111,7 +111,7 @@ def merged_model(mine: Any, theirs: Any, places: Places | None) -> Model:
     """The merged model. Its features have the numbers of the first model; `places` are the numbers of the second's features there."""
     if isinstance(mine, ExpertClassifier | ExpertRegressor):
         return merged_experts(mine, theirs, [] if places is None else places.tolist())
-    if mine.learner.prior_mean != theirs.learner.prior_mean:
+    if any(getattr(mine.learner, name) != getattr(theirs.learner, name) for name in ("prior_mean", "products")):
         raise ValueError("merge needs models that began at the same weights; these were frozen from different ones.")
     if isinstance(mine, LinearRegressor):
         learner: Any = mine.learner

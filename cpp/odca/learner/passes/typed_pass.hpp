@@ -37,7 +37,7 @@ class TypedPass final : public Pass {
       const Row h = batch.row(row, scratch_);
       if (call.should_stop(h.size * lanes + extra)) break;
       if (fetches) batch.peek(row + 1, [this](std::int64_t j) { step_.fetch(j); });
-      load(events, row);
+      load(events, row, h);
       if (batch.widens) step_.widen(h);
       step_.learn(h, event_);
       for (int m = 0; m < models; ++m) {
@@ -58,7 +58,7 @@ class TypedPass final : public Pass {
     for (std::int64_t row = 0; row < events.batch.rows; ++row) {
       const Row h = events.batch.row(row, scratch_);
       if (call.should_stop(h.size + 16)) return row;
-      load(events, row);
+      load(events, row, h);
       step_.enlist(h, event_);
     }
     return events.batch.rows;
@@ -123,7 +123,7 @@ class TypedPass final : public Pass {
     return ids.size();
   }
 
-  [[gnu::always_inline]] void load(const Events& events, std::int64_t row) {
+  [[gnu::always_inline]] void load(const Events& events, std::int64_t row, const Row& h) {
     event_.row = row;
     const int candidates = Lanes ? 1 : config_.candidates;
     for (int l = 0, m = 0; l < (Lanes ? Lanes : config_.lanes); l += candidates, ++m) {
@@ -138,6 +138,8 @@ class TypedPass final : public Pass {
       for (auto* each : {&event_.y, &event_.weight, &event_.offset})
         std::fill_n(each->begin() + l + 1, candidates - 1, (*each)[l]);
     }
+    if (!config_.products.empty()) [[unlikely]]
+      config_.products.add(h, static_cast<std::size_t>(config_.lanes), 1, event_.offset);
     event_.time = config_.window.uses_time() ? events.time[row] : 0.0;
     if (!std::isfinite(event_.time))
       refuse("time must be finite", event_.time, 0,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 The weights are those used for predictions (the smoothed ones, if smoothing is on), in the units of the data; those of an automatic
-model are its steady answer's. A model of two classes has one set of weights: positive weights speak for the second class.
+model are its steady answer's. Products of two features ("a × b") are listed after the features. A model of two classes has one set of weights: positive weights speak for the second class.
 
 examples:
   odca inspect model.safetensors --top 50
@@ -260,7 +260,7 @@ def _show_top_weights(weights: Weights, count: int, output: Output) -> None:
     if count:
         output.gap()
     for place, name in enumerate(weights.outputs):
-        for feature, weight in weights.top(place, count):
+        for feature, weight in (*weights.top(place, count), *weights.top_products(place, count)):
             table.row(*([name] if by_class else []), feature, weight)
 
 
@@ -284,6 +284,8 @@ def _write(weights: Weights, arguments: argparse.Namespace) -> None:
         write(INTERCEPT, weights.intercepts.tolist())
         for place in np.flatnonzero(weights.values.any(axis=0)).tolist():
             write(weights.names[place], weights.values[:, place].tolist())
+        for each in weights.products:
+            write(weights.name_of(each), list(each.weights))
 
 
 # Values

@@ -1,6 +1,7 @@
 """The weights of a model of any kind, by the names of its features, for `odca inspect`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from odca.records import record
@@ -8,6 +9,7 @@ from odca.records import record
 if TYPE_CHECKING:
     from odca.learner import Learner
     from odca.models.auto_report import AutoReport
+    from odca.products import Product
     from odca.validation.arrays import Array
 
 INTERCEPT = "(intercept)"
@@ -24,6 +26,18 @@ class Weights:
     intercepts: "Array"
     """Of shape (outputs,)."""
     names: "FeatureNames"
+    products: "tuple[Product, ...]" = ()
+    """Of two features, with a weight for each output."""
+
+    def top_products(self, output: int, count: int) -> list[tuple[str, float]]:
+        """The products whose weights are largest in absolute value, and the weights."""
+        weights = [(self.name_of(each), each.weights[output]) for each in self.products if each.weights[output]]
+        return sorted(weights, key=lambda each: -abs(each[1]))[:count]
+
+    def name_of(self, product: "Product") -> str:
+        """The name of a product, as reports have it."""
+        first, second = (self.names[place] for place in product.features)
+        return f"{first}²" if first == second else f"{first} × {second}"
 
     def top(self, output: int, count: int) -> list[tuple[str, float]]:
         """The features whose weights are largest in absolute value, and the weights."""
@@ -81,7 +95,8 @@ def weights_of(model: Any) -> Weights:
         outputs = tuple(map(str, range(learner.lanes))) if learner.lanes > 1 else ("",)
     shown = slice(len(outputs))  # without the last lane, a spare one for new classes
     values, intercepts = np.atleast_2d(learner.smoothed_coef), np.atleast_1d(learner.smoothed_intercept)
-    return Weights(outputs, values[shown], intercepts[shown], _names_of(model))
+    products = tuple(replace(each, weights=each.weights[shown]) for each in learner.products)
+    return Weights(outputs, values[shown], intercepts[shown], _names_of(model), products)
 
 
 def _outputs_of(model: Any) -> tuple[str, ...]:

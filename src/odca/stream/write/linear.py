@@ -2,13 +2,14 @@
 
 The weights are in the units of the data, even if features were scaled in training, and smoothed if the model smooths them. A score is
 
-    intercept + Σ weight · value (+ offset)
+    intercept + Σ weight · value + Σ weight · product (+ offset)
 
-There is one score for numbers and for two classes (large for the second), otherwise one per class. docs/convert.md shows how to get predictions
+where the products are those of a frozen automatic model: see `odca.products.Product`. There is one score for numbers and for two classes (large for the second), otherwise one per class. docs/convert.md shows how to get predictions
 from scores.
 """
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from odca.learner import Learner
 from odca.losses import Poisson
 from odca.models.calibration import Calibration, Softmax
 from odca.models.options import Label
+from odca.products import BOUND, Product
 from odca.records import record
 from odca.stream.model import StreamModel
 from odca.validation.arrays import Array
@@ -35,6 +37,7 @@ class LinearModel:
     """The number of possible features: that of all hashes if features are hashed, otherwise that of the names."""
     weights: Array
     intercept: Array
+    products: tuple[Product, ...]
     calibration: tuple[Array, Array] | None
     """Slope and constant: the probability of the class of a score is σ(slope · score + constant). None: it is σ(score)."""
     softmax: bool
@@ -56,6 +59,7 @@ class LinearModel:
             learner.n_features if bits is None else 1 << bits,
             np.reshape(learner.smoothed_coef, (learner.lanes, learner.n_features))[:scores],
             np.reshape(learner.smoothed_intercept, learner.lanes)[:scores],
+            tuple(replace(each, weights=each.weights[:scores]) for each in learner.products),
             model.calibration.maps(scores) if isinstance(model.calibration, Calibration) else None,
             isinstance(model.calibration, Softmax),
             isinstance(model.options.loss, Poisson),
@@ -65,7 +69,8 @@ class LinearModel:
         """A JSON object, with lists of one number per score; zero weights are left out."""
         names = self._unique_names()
         chosen = np.flatnonzero(self.weights.any(axis=0)).tolist()
-        about: dict[str, Any] = {"format": "odca linear model", "version": 2 if self.softmax else 1, "loss": self.loss}
+        version = 3 if self.products else 2 if self.softmax else 1
+        about: dict[str, Any] = {"format": "odca linear model", "version": version, "loss": self.loss}
         if self.classes:
             ones = np.ones(len(self.intercept))
             slope, constant = (ones, 0.0 * ones) if self.calibration is None else self.calibration
@@ -79,6 +84,17 @@ class LinearModel:
             about["predicts"] = "exponentials" if self.exponential else "numbers"
         about["intercept"] = self.intercept.tolist()
         about["weights"] = dict(zip((names[j] for j in chosen), self.weights[:, chosen].T.tolist(), strict=True))
+        if self.products:
+            about["bound"] = BOUND
+            about["products"] = [
+                {
+                    "features": [names[j] for j in each.features],
+                    "centres": each.centres,
+                    "scales": each.scales,
+                    "weights": each.weights,
+                }
+                for each in self.products
+            ]
         return json.dumps(about, ensure_ascii=False, allow_nan=False)
 
     def _unique_names(self) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from odca.errors import InputError, Remedy
 from odca.models.calibration import BARELY
 from odca.models.options import Label, label_text
+from odca.products import BOUND, as_arrays
 from odca.stream.write.linear import LinearModel
 from odca.validation.arrays import Array
 
@@ -38,6 +39,8 @@ def to_onnx(model: LinearModel) -> bytes:
     weights = np.zeros((model.width, len(model.intercept)))
     weights[: len(model.names)] = model.weights.T
     scores = graph.add("Add", graph.add("MatMul", "X", graph.constant(weights)), graph.constant(model.intercept))
+    if model.products:
+        scores = graph.add("Add", scores, _products(graph, model))
     if model.classes:
         outputs = _classes(graph, model, scores)
     else:
@@ -59,6 +62,19 @@ def to_onnx(model: LinearModel) -> bytes:
     onnx.helper.set_model_props(made, {"feature_names": json.dumps(names, ensure_ascii=False), "loss": model.loss})
     onnx.checker.check_model(made)
     return bytes(made.SerializeToString())
+
+
+def _products(graph: "_Graph", model: LinearModel) -> str:
+    """What the products of features add to the scores."""
+    pairs, forms, weights = as_arrays(model.products, len(model.intercept))
+
+    def factor(which: int) -> str:
+        column = graph.add("Gather", "X", graph.tensor(pairs[:, which]), axis=1)
+        centred = graph.add("Sub", column, graph.constant(forms[:, 2 * which]))
+        scaled = graph.add("Div", centred, graph.constant(forms[:, 2 * which + 1]))
+        return graph.add("Clip", scaled, graph.constant(-BOUND), graph.constant(BOUND))
+
+    return graph.add("MatMul", graph.add("Mul", factor(0), factor(1)), graph.constant(weights))
 
 
 def _classes(graph: "_Graph", model: LinearModel, scores: str) -> list[Any]:
