@@ -8,6 +8,7 @@ Each table lies between two comments, `<!-- results: kind -->` (`engine: full`, 
 
 import argparse
 import json
+import math
 import re
 import statistics
 import sys
@@ -30,6 +31,7 @@ RESULTS = (
     "estimators",
     "versus",
     "quality",
+    "trees",
     "auto",
     "delays",
     "frozen",
@@ -192,6 +194,30 @@ def beside_vw(rows: list[dict[str, Any]]) -> str:
         winner = min(cell for cell in cells if cell is not None)
         shown = ["" if cell is None else "diverges" if cell > 1e6 * winner else f"{cell:,.4g}" for cell in cells]
         shown[cells.index(winner)] = f"**{shown[cells.index(winner)]}**"
+        lines.append(f"| {stream} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def beside_trees(rows: list[dict[str, Any]]) -> str:
+    """The automatic estimators beside others that see products of columns: losses, errors, and times for an event."""
+    groups = ("Auto", "VW", "river HAT", "river ARF", "river AMF", "river SRP")
+    names = ("Auto", "VW -q ::, best of 6", "HAT", "ARF", "AMF", "SRP")
+    head = ("stream", *names, "error of Auto", "least of the others", "µs for an event, Auto", "ARF")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for stream in dict.fromkeys(row["stream"] for row in rows):
+        own = [row for row in rows if row["stream"] == stream]
+        is_number = own[0]["task"] == "number"
+
+        def least(group: str, score: str, own: list[dict[str, Any]] = own) -> float:
+            of_group = (row.get(score) for row in own if row["method"].startswith(group))
+            return min((value for value in of_group if value is not None), default=math.inf)
+
+        losses = [least(group, "squared_error" if is_number else "log_loss") for group in groups]
+        errors = [least(group, "absolute_error" if is_number else "error") for group in groups]
+        shown = ["" if value == math.inf else f"{value:,.4g}" for value in losses]
+        shown[losses.index(min(losses))] = f"**{shown[losses.index(min(losses))]}**"
+        shown += [f"{each:,.3g}" if is_number else f"{each:.2%}" for each in (errors[0], min(errors[1:]))]
+        shown += [f"{least(group, 'microseconds'):,.0f}" for group in ("Auto", "river ARF")]
         lines.append(f"| {stream} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
@@ -477,6 +503,7 @@ def share_explained(r2: float) -> str:
 KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "full": full,
     "beside_vw": beside_vw,
+    "beside_trees": beside_trees,
     "drift": drift,
     "changes_noticed": changes_noticed,
     "alarms_shuffled": alarms_shuffled,

@@ -78,7 +78,8 @@ def run(method: Method, stream: Stream) -> dict[str, Any]:
         return row | {"left_out": str(reason)}
     except subprocess.CalledProcessError as error:
         return row | {"failure": error.stderr.decode().strip()}
-    return row | scores | {"seconds": round(time.perf_counter() - started, 2)}
+    seconds = time.perf_counter() - started
+    return row | scores | {"seconds": round(seconds, 2), "microseconds": round(1e6 * seconds / len(stream.y), 1)}
 
 
 def rows_of(suite: Suite, stream: Stream, methods: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
