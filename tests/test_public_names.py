@@ -10,11 +10,13 @@ import pytest
 
 import odca
 from odca import KL, L2, ElasticNet, Exponential, Hinge, Learner, SquaredError
+from odca.products import Product
 
 ESTIMATORS = ("AutoClassifier", "AutoRegressor", "ODCAClassifier", "ODCARegressor")
 PROPERTIES = {"intercept": "has_intercept", "n_features": "fixed_features"}
 """Where a property cannot have the name of its option, which is that of something learned."""
 GIVEN: dict[str, Any] = {
+    "products": (Product((0, 1), (0.0, 1.0), (1.0, 2.0), (0.5, 0.25)),),
     "loss": SquaredError(),
     "penalty": ElasticNet(0.1),
     "rho": (0.1, 0.2),

@@ -13,7 +13,7 @@ using experts::SavedState;
 using experts::Task;
 using fuzz::Changes;
 
-constexpr std::int64_t rows = 24, width = 5;
+constexpr std::int64_t rows = 40, width = 5;
 
 std::vector<double> labels_of(Task task, int classes) {
   std::vector<double> y;
@@ -37,7 +37,7 @@ void use(Experts& model, const test::Stream& stream, Task task) {
   check_finite(model.learn({batch, y.data()}).predictions);
   check_finite(model.learn({batch, y.data(), nullptr, nullptr, &asked}).predictions);
   const experts::LinearModel linear = model.linear();
-  check_finite(linear.weight), check_finite(linear.intercept);
+  check_finite(linear.weight), check_finite(linear.intercept), check_finite(linear.product_weight);
   for (const auto& [name, values] : model.state().parts) check_finite(values);
 }
 

@@ -122,6 +122,7 @@ void require_sound(const Experts& experts) {
   const odca::experts::LinearModel linear = experts.linear();
   REQUIRE(all_finite(linear.weight));
   REQUIRE(all_finite(linear.intercept));
+  REQUIRE(all_finite(linear.product_weight));
   const std::vector<double>& covariance = part(state, "covariance");
   const int size = static_cast<int>(in_use);
   for (int i = 0; i < size; ++i)
@@ -244,6 +245,9 @@ TEST_CASE("the steady answer is the linear model that linear() returns") {
         call.events.batch.row(i, scratch).each([&](std::int64_t j, double x) {
           if (static_cast<std::size_t>(j) >= features) return;
           for (std::size_t c = 0; c < heads; ++c) z[c] += x * linear.weight[c * features + static_cast<std::size_t>(j)];
+        });
+        linear.products.each_product(call.events.batch.row(i, scratch), [&](std::size_t k, double p) {
+          for (std::size_t c = 0; c < heads; ++c) z[c] += p * linear.product_weight[k * heads + c];
         });
         const double* const answer = &answers[static_cast<std::size_t>(i) * heads];
         for (std::size_t c = 0; c < heads; ++c)
