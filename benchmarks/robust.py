@@ -15,6 +15,7 @@ the seeds. Writes benchmarks/results/robust.json.
 
 import argparse
 import importlib.util
+import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -163,7 +164,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=EVENTS, metavar="N", help="of each stream, at most")
     events = parser.parse_args().events
     machine, rows = describe_machine(), []
-    for row in (*wild(events), *generated(events)):
+    for row in itertools.chain(wild(events), generated(events)):
         log(str(row))
         rows.append(row)
     show_machine(machine)
