@@ -10,6 +10,7 @@ model of its own, or a mean of labels; all of them see the same events. For an e
     dense    a feature that more than half of the events hold, until less than a quarter do: its zeros are values
     full     slow_full.py: the experts with a full covariance
     pairs    slow_pairs.py: whose products are the features of a second table; an expert with products says z + v'p
+    bound    slow_label_bound.py: a wild label is bounded before anything learns from it
     steady   slow_steady.py: what is predicted while no labels are coming in
     c        the weight of the event; from weight 0 nothing is learned, and the clock stands still
     tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from auto.slow_full import SlowFull
+from auto.slow_label_bound import SlowLabelBound
 from auto.slow_pairs import AUTOMATIC, SlowPairs
 from auto.slow_parts import (
     EXPERTS,
@@ -79,6 +81,7 @@ class SlowExperts:
         self.low = self.high = self.label_mass = self.label_mean = self.label_square = 0.0
         self.residual, self.kalman_residual = Fading(), Fading()
         self.weights = Fading()
+        self.bound = SlowLabelBound()
         self.steady, self.width = SlowSteady(), 0
         self.count = self.timed = 0
         self.first_time = self.last_time = 0.0
@@ -255,6 +258,10 @@ class SlowExperts:
             return
         self.weights.add(c, 1.0, 1.0)
         c /= self.weights.mean()  # only the ratios of weights matter
+        if self.numbers and self.label_mass > 0.0:
+            nearest = np.abs(y - self.margin[0, : self.experts]).min()
+            y = self.bound.learn(y, self.mixed[0], nearest, self.low <= y <= self.high, self.table, c)
+        self.learned = y
         first = self.mass == 0.0  # no scale is known before it
         events = int(self.weights.mass)  # of which something was learned
         self.steady.judge(events, row, y, c, self.numbers)
@@ -470,6 +477,7 @@ class SlowExperts:
             **self.pairs.parts(self.heads),
             **self.steady.parts(),
             **self.full.parts(),
+            **self.bound.parts(),
             "counts": self.counts.ravel(),
             "kalman": self.kalman,
             "covariance": self.covariance.ravel(),
@@ -492,7 +500,7 @@ class SlowExperts:
         if "products.table" in parts:
             out.products, out.experts = SlowTable.of_parts(parts, out.heads, "products."), len(EXPERTS)
         out.steady, out.width = SlowSteady.of_parts(parts), len(out.features)
-        out.full = SlowFull.of_parts(parts, out.heads)
+        out.full, out.bound = SlowFull.of_parts(parts, out.heads), SlowLabelBound.of_parts(parts)
         out.counts = parts["counts"].reshape(LABEL_EXPERTS, -1).copy()
         out.covariance = parts["covariance"].reshape(out.experts, out.experts).copy()
         for name in ("masses", "sums", "sum_masses", "bayes", "simplex", "kalman", "top"):

@@ -47,13 +47,13 @@ class SlowLateExperts(SlowExperts):
 
     def learn_one(self, row: Array, y: float, c: float, pace: Pace) -> None:
         self.delay = int(self.weights.mass) - self.asked.after
-        self.y, self.pace = y, pace
+        self.pace = pace
         super().learn_one(row, y, c, pace)
 
     def count_row(self, row: Array, c: float) -> None:
         """Between what is known before the label and what is learned from it: here the mixers get the margins of then."""
         super().count_row(row, c)
-        self.judge_answers(self.y, c)
+        self.judge_answers(self.learned, c)
         self.present = None
         if self.delay > 0 and self.asked.after > 0:
             self.present = self.margin, self.likely, self.mixed

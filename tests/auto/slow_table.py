@@ -42,6 +42,7 @@ class SlowTable:
     def scaled(self, j: int, x: float) -> float:
         """h = (x - centre) / scale, where x counts as seen."""
         known = self.features.get(j, Feature(self.heads))
+        x = known.bounded(x)
         seen = Feature(self.heads)
         seen.n, seen.mean, seen.square = known.seen(x, 1.0)
         seen.dense = known.dense
@@ -50,6 +51,7 @@ class SlowTable:
 
     def scaled_slope(self, j: int, x: float) -> float:
         """dh/dx, with the scale that `scaled` uses."""
+        x = self.features[j].bounded(x)
         seen = Feature(self.heads)
         seen.n, seen.mean, seen.square = self.features[j].seen(x, 1.0)
         seen.dense = self.features[j].dense
@@ -64,7 +66,7 @@ class SlowTable:
     def count(self, row: Array, c: float) -> None:
         for j in self.there:
             feature = self.features.setdefault(j, Feature(self.heads))
-            feature.n, feature.mean, feature.square = feature.seen(float(row[j]), c)
+            feature.n, feature.mean, feature.square = feature.seen(feature.bounded(float(row[j])), c)
         self.mass += c
         self.norms += c * self.norm
 

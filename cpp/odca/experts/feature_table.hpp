@@ -7,6 +7,8 @@
 //     sparse   h = x / sqrt(v + m^2)                                 zeros are ignored
 //     dense    h = (x - f m) / sqrt(f v + f (1 - f) m^2)             zeros are values like any other
 //
+// A value that is far off counts as ten deviations, see bound_values().
+//
 // A feature becomes dense when more than half of the events hold it, and sparse again when less than a quarter do. Its weights
 // and the constant's are then converted so that no margin changes. There are at most four times as many dense features as an
 // event has non-zeros.
@@ -435,6 +437,7 @@ class FeatureTable {
  private:
   static constexpr int ahead = 8;                  // features
   static constexpr double least_variance = 1e-18;  // relative to the squared mean: below, it is rounding
+  static constexpr double furthest_value = 10.0, few_values = 8.0;
   static constexpr double recency = 3.0, few_updates = 16.0, thinned = 4.0;  // of averages
 
   double* of(std::int64_t feature) { return table_[feature]; }
@@ -576,10 +579,22 @@ class FeatureTable {
     out.present = n;
   }
 
+  // A value counts as at most so many deviations from the mean of those before it (root mean squares, where it is sparse), for scale and
+  // margin alike: a single one must not decide what all others are worth.
+  static void bound_values(ScaledRow& row) {
+    for (int i = 0; i < row.present; ++i) {
+      const double n = row.count[i], m = row.mean[i], d = row.x[i] - m;
+      const double squares = row.is_dense[i] > 0.0 ? row.square[i] : row.square[i] + n * m * m;
+      if (d * d * n > furthest_value * furthest_value * squares && squares > 0.0 && n >= few_values) [[unlikely]]
+        row.x[i] = m + std::copysign(furthest_value * std::sqrt(squares / n), d);
+    }
+  }
+
   // Counts the row's values and standardises them, in pairs.
   void scale_values(ScaledRow& out) const {
     const double events = mass_ + 1.0;
     const int n = out.present;
+    bound_values(out);
     for (auto* each : {&out.x, &out.count, &out.mean, &out.square, &out.is_dense}) (*each)[n] = 0.0;
     const Pack one{1.0, 1.0};
     for (int i = 0; i < n; i += 2) {

@@ -311,25 +311,35 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
     c = std::max(c / event_weights_.mean(), tiny);  // only the ratios of weights matter
     const Pace pace = pace_at(time);
     const bool first = features_.mass() == 0.0;  // before it, no scale is known
-    if (const auto score = steady_.judge(learned_from(), row, y, c, task_ == Task::numbers))
-      uncertainty_.steady.add(*score, weight);
-    judge_answers(late, y, c, pace);
+    const double learned = task_ == Task::numbers ? label_to_learn(work, y, c) : y;
+    if (const auto score = steady_.judge(learned_from(), row, learned, c, task_ == Task::numbers))
+      uncertainty_.steady.add(*score + (y - learned), weight);
+    judge_answers(late, learned, c, pace);
     features_.count_row(work.scaled, c);
     const bool has_new_products = has_products() && products_.mass() == 0.0;
     if (has_products()) products_.count_row(work.scaled_products, c);
-    measure_slope(work, y);
+    measure_slope(work, learned);
     switch (task_) {
       case Task::two_classes: learn_two(asked, y, c, pace); break;
       case Task::classes: learn_classes(asked, static_cast<int>(y), c, pace); break;
-      case Task::numbers: learn_number(asked, y, c, pace); break;
+      case Task::numbers: learn_number(asked, learned, c, pace); break;
     }
-    if (!first) step_experts(work, y, c, pace, !has_new_products);
-    learn_pairs(work, y, c);
+    if (!first) step_experts(work, learned, c, pace, !has_new_products);
+    learn_pairs(work, learned, c);
     if (pairs_.is_due(learned_from())) choose_pairs();
     if (steady_.is_due(learned_from())) freeze_members();
   }
   history_.add(count_, std::isnan(time) ? 0.0 : last_time_, c * loss_of(asked, y),
                [&]() -> const PerExpert& { return bayes_.weight; });
+}
+
+// Before anything learns from it. How wrong the answers were is judged by the label itself.
+double Experts::label_to_learn(const Workspace& work, double y, double c) {
+  if (number_labels_.empty()) return y;  // nothing was known before it
+  double nearest = infinity;
+  for (int k = 0; k < in_use(); ++k) nearest = std::min(nearest, std::fabs(y - work.margin[k]));
+  const bool is_in_range = number_labels_.within_range(y) == y;
+  return label_bound_.learn(y, {work.mixed[0], nearest, is_in_range, work.scaled, features_.mass() + 1.0}, c);
 }
 
 std::vector<double> Experts::bases() const {

@@ -22,6 +22,7 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/feature_table.hpp"
 #include "odca/experts/history.hpp"
+#include "odca/experts/label_bound.hpp"
 #include "odca/experts/label_means.hpp"
 #include "odca/experts/late.hpp"
 #include "odca/experts/mixers.hpp"
@@ -251,6 +252,7 @@ class Experts {
   double loss_of(const Workspace& work, double y) const;
   double score_of(const double* answer, int heads, double y) const;
   Pace pace_at(double time);
+  double label_to_learn(const Workspace& work, double y, double c);
 
   std::vector<double> bases() const;
   void freeze_members();
@@ -273,9 +275,9 @@ class Experts {
   template <class Self>
   static auto all(Self& self) {
     return std::tie(self.task_, self.classes_, self.features_, self.products_, self.pairs_, self.class_labels_,
-                    self.number_labels_, self.bayes_, self.simplex_, self.kalman_, self.top_, self.steady_, self.late_,
-                    self.residual_, self.kalman_residual_, self.event_weights_, self.count_, self.timed_,
-                    self.first_time_, self.last_time_, self.history_, self.uncertainty_);
+                    self.number_labels_, self.label_bound_, self.bayes_, self.simplex_, self.kalman_, self.top_,
+                    self.steady_, self.late_, self.residual_, self.kalman_residual_, self.event_weights_, self.count_,
+                    self.timed_, self.first_time_, self.last_time_, self.history_, self.uncertainty_);
   }
 
   template <class Self, class Visit>
@@ -288,6 +290,7 @@ class Experts {
     Pairs::each_part(self.pairs_, visit);
     ClassLabels::each_part(self.class_labels_, visit);
     NumberLabels::each_part(self.number_labels_, visit);
+    LabelBound::each_part(self.label_bound_, visit);
     History::each_part(self.history_, visit);
     SteadyMixer::each_part(self.steady_, visit);
     visit("bayes", self.bayes_.weight), visit("simplex", self.simplex_.weight), visit("top", self.top_.weight);
@@ -308,6 +311,7 @@ class Experts {
   Pairs pairs_;
   ClassLabels class_labels_;
   NumberLabels number_labels_;
+  LabelBound label_bound_;
   Bayes bayes_;
   Simplex simplex_;
   Kalman kalman_;

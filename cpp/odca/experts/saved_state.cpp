@@ -11,6 +11,7 @@
 #include "odca/errors.hpp"
 #include "odca/experts/experts.hpp"
 #include "odca/experts/feature_table.hpp"
+#include "odca/experts/label_bound.hpp"
 #include "odca/experts/mixers.hpp"
 #include "odca/experts/pairs.hpp"
 
@@ -344,6 +345,18 @@ void begin_uncertainty(SavedState::Parts& parts) {
   for (const char* name : {"live_errors", "steady_errors"}) parts.emplace_back(name, std::vector<double>());
 }
 
+// A file from before wild labels were bounded: which errors are usual is learned from the next event on.
+void begin_label_bound(SavedState::Parts& parts) {
+  const auto numbers = [](const auto& value) {
+    if constexpr (requires { value.size(); })
+      return value;
+    else
+      return std::vector<double>{static_cast<double>(value)};
+  };
+  const LabelBound none;
+  LabelBound::each_part(none, [&](const char* name, const auto& value) { parts.emplace_back(name, numbers(value)); });
+}
+
 }  // namespace
 
 // The constant is one record, and the others are as many experts and classes wide: whatever is made by heads or experts below is no
@@ -369,6 +382,7 @@ SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout&
   if (!has(parts, "live_errors")) begin_uncertainty(parts);
   if (!has(parts, "pairs_asked")) begin_pairs(parts);
   if (!has(parts, "steady_product_sum")) begin_steady_products(parts);
+  if (!has(parts, "usual_error")) begin_label_bound(parts);
   if (from == to) return parts;
   if (from.steady.empty()) begin_steady_answer(parts);
   begin_full_experts(parts, from, to, heads);

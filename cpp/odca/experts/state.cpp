@@ -84,7 +84,8 @@ void Experts::read_parts(const SavedState::Parts& parts) {
   if (count != parts.size() || !(learned >= 0.0 && learned <= static_cast<double>(count_)) ||
       learned != std::floor(learned) || !features_.complete() || !pairs_.complete(features_.size(), heads()) ||
       !products_.complete() || (has_products() && products_.size() != static_cast<std::int64_t>(pairs_.slots())) ||
-      !class_labels_.complete() || !history_.fits() || !steady_.complete(learned_from(), features_, has_products()))
+      !class_labels_.complete() || !label_bound_.complete() || !history_.fits() ||
+      !steady_.complete(learned_from(), features_, has_products()))
     throw InputError("its parts do not fit together");
 }
 
@@ -115,7 +116,7 @@ void Experts::restore(const SavedState& state) {
 void Experts::require_possible() const {
   if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() ||
       !residual_.is_sound(largest_square) || !kalman_residual_.is_sound(largest_square) ||
-      !event_weights_.is_sound(most_event_weight) || !late_.is_sound())
+      !event_weights_.is_sound(most_event_weight) || !late_.is_sound() || !label_bound_.is_sound())
     throw InputError("its sums are not those of any events, or its covariance is not positive definite");
   if (!on_the_simplex(bayes_.weight, in_use()) || !on_the_simplex(simplex_.weight, in_use()) ||
       !on_the_simplex(top_.weight))
