@@ -19,10 +19,13 @@ from odca.stream.read.guessing import dated, key_tallies
 from odca.stream.read.history_fields import with_history
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
 from odca.stream.read.positions import Position
+from odca.stream.read.relations import relation_of
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
 from odca.stream.read.sources import Closing, expand
 
 Path: TypeAlias = str | os.PathLike[str]
+Data: TypeAlias = Path | Sequence[Path] | Any
+"""Where events come from: a path, several, or globs; a data frame, an Arrow table, a list of dictionaries."""
 OnError: TypeAlias = Literal["stop", "skip"]
 Quote: TypeAlias = Literal["double", "none"]
 
@@ -101,7 +104,7 @@ class Stream(Closing):
 
 
 def open(
-    paths: Path | Sequence[Path],
+    paths: Data,
     *,
     format: str = "auto",  # noqa: A002 - what it is called everywhere
     compression: str = "auto",
@@ -127,7 +130,9 @@ def open(
     chunk_size: int = SIZE,
     max_line: int = LONGEST_LINE,
 ) -> Stream:
-    """Open files (a path, several, or globs; "-" is standard input) as one stream of events.
+    """Open files (a path, several, or globs; "-" is standard input), or a table in memory, as one stream of events.
+
+    A data frame of pandas or polars, an Arrow table and a list of dictionaries are read like an Arrow file with these columns.
 
     format: "libsvm", "vw", "csv" (any delimiter), "jsonl", "arrow" or "parquet"; "auto" recognises it by the first file.
     compression: "gzip", "zstd", "bz2", "xz" or "plain"; "auto" recognises it.
@@ -152,7 +157,8 @@ def open(
         raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
     if format != "auto" and format not in FORMATS:
         raise ValueError(f"format must be 'auto' or one of {', '.join(FORMATS)}; got {format!r}.")
-    found = expand(paths)
+    relation = relation_of(paths)
+    found = expand(paths) if relation is None else (relation.name,)
     begin = start or Position()
     roles = Roles(**{
         role: None if name is None else str(name)
@@ -167,10 +173,11 @@ def open(
     settled = schema if begin.offset else None
     wish = _Wish(features, roles, delimiter, header, quoted, split_dates, settled, schema, optional)
     chunks: Chunks | Tables
-    if tables := binary_format(found[begin.file], format):
-        if follow:
-            raise ValueError(f"a table of {tables} cannot be followed: it is complete when it is written.")
-        chunks = Tables(found, tables, start=begin)
+    if tables := "arrow" if relation is not None else binary_format(found[begin.file], format):
+        _require_complete(
+            tables if relation is None else relation.name, follow, begin if relation is not None else None
+        )
+        chunks = Tables(found, tables, start=begin, relation=relation)
     else:
         chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
     try:
@@ -203,6 +210,14 @@ def open(
     stream.tallies = looked.tallies
     stream.absent = _absent(wish.known, schema)
     return stream
+
+
+def _require_complete(what: str, follow: bool, begin: Position | None) -> None:
+    """ValueError if a table that is complete should be followed or, if it can be read only once, begin in its middle."""
+    if follow:
+        raise ValueError(f"{what} cannot be followed: a table is complete when it is written.")
+    if begin is not None and begin != Position():
+        raise ValueError(f"{what} can only be read from its beginning: there is no way to resume.")
 
 
 @record
@@ -378,13 +393,13 @@ def _given(roles: Roles) -> dict[str, str]:
     return {role: name for role, name in asdict(roles).items() if name is not None}
 
 
-def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
-    """Read dictionaries, or the rows of a data frame, as data of this schema. Unknown features are ignored."""
+def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None, *, grow: bool = False) -> Block:
+    """Read dictionaries, or the rows of a data frame, as data of this schema. Unknown features are ignored, unless the names `grow`."""
     if schema.has_indices:
         raise ValueError("the model's features are libsvm's indices, but features of events have names.")
     columns = {column.name: column.kind for column in schema.columns}
     features = schema.features.of_kinds(columns).native(nested=not columns, guessed=schema.guessed)
     rows = _core.read_events(as_events(events), schema.roles.native(schema.time_feature), features, vocabulary)
     if vocabulary is not None:
-        rows.resolve(vocabulary.absorb(rows, False), len(vocabulary))
+        rows.resolve(vocabulary.absorb(rows, grow), len(vocabulary))
     return Block(rows, Chunk(b"", "the events", 0, 0, first=True, last=True), 0)
