@@ -232,6 +232,7 @@ def train(
     delimiter: str | None = None,
     header: bool | None = None,
     quote: Quote | None = None,
+    query: str | None = None,
     on_error: OnError = "stop",
     max_line: int = LONGEST_LINE,
     threads: int | None = None,
@@ -261,9 +262,9 @@ def train(
     `scale` is given, or there are offsets: then it is one linear model. It has `predict`, `predict_proba` and `learn`, which take all
     data that this function takes; `report` and `explain`; `metrics`, how well each event was predicted before it was learned; and `save`.
 
-    data: a path, several, or globs; "-" is standard input. CSV, JSON lines, VW's and libsvm's text, Parquet, Arrow. Or a data frame of
-        pandas or polars, an Arrow table, a list of dictionaries.
-    label, weight, offset, time, format, compression, delimiter, header, quote, on_error, max_line, threads: of `odca.stream.open`. With
+    data: a path, several, or globs; "-" is standard input. CSV, JSON lines, ARFF, VW's and libsvm's text, Parquet, Arrow. Or a data
+        frame of pandas or polars, an Arrow table, a list of dictionaries; with `query`, a database.
+    label, weight, offset, time, format, compression, delimiter, header, quote, query, on_error, max_line, threads: of `odca.stream.open`. With
         on_error="skip", a warning says how many lines were left out.
     task, classes: what is predicted, "classes" or "numbers"; and all classes, if they are known.
     auto, memory: insist on the automatic mode; whether its memories count in "events" or in "time".
@@ -286,6 +287,10 @@ def train(
     True
     """
     _require_known(features)
+    if query is not None and checkpoint is not None:
+        raise ValueError(
+            "the rows of a query have no fixed order, so a training on them cannot be resumed. Leave checkpoint out."
+        )
     labels = tuple(each if isinstance(each, str) else float(each) for each in classes)
     most_products(products)  # raises an error if it is none of these
     of_model = {"task": task, "classes": labels, "auto": auto, "memory": memory, **features}
@@ -320,12 +325,12 @@ def train(
         model = _initial(initial) if found is None else found.model
         start = None if found is None else found.position
         how = {"schema": model.schema, "vocabulary": model.vocabulary, "start": start}
-        stream = open_stream(data, threads=threads, **reading, **how)  # type: ignore[arg-type] # checked there
+        stream = open_stream(data, query=query, threads=threads, **reading, **how)  # type: ignore[arg-type] # checked there
         if stream.absent:
             notes.append(InputError(f"these data lack columns of the model's: {listed(stream.absent)}."))
     else:
         options = _model_options(task=task, classes=labels, auto=auto, memory=memory, products=products, given=given)
-        stream = open_stream(data, threads=threads, features=Features(**features), **reading)  # type: ignore[arg-type] # checked there
+        stream = open_stream(data, query=query, threads=threads, features=Features(**features), **reading)  # type: ignore[arg-type] # checked there
         model, notes = begin(options, stream, on_error=on_error, insists=auto)
     bad_before = 0 if found is None else found.bad_lines
     with stream, ProgressLine(stream.total, shown=progress) as line:

@@ -176,8 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
-    if arguments.resume and arguments.checkpoint is None:
-        raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
+    _check_saving(arguments)
     for option, given in (("--proba", arguments.proba), ("--raw", arguments.raw), ("--no-names", not arguments.names)):
         if given and arguments.predictions is None:
             raise argparse.ArgumentTypeError(
@@ -199,6 +198,15 @@ def _check(arguments: argparse.Namespace) -> None:
             if getattr(arguments, name) != default:
                 option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
                 raise argparse.ArgumentTypeError(f"argument {option}: is fixed by the model of --initial. Leave it out")
+
+
+def _check_saving(arguments: argparse.Namespace) -> None:
+    if arguments.resume and arguments.checkpoint is None:
+        raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
+    if arguments.query is not None and arguments.checkpoint is not None:
+        raise argparse.ArgumentTypeError(
+            "argument --checkpoint: the rows of a query have no fixed order, so a training on them cannot be resumed. Leave out one of the two"
+        )
 
 
 def _require_writable(option: str, path: Path) -> None:
@@ -429,7 +437,7 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     aside = {
         *("given", "output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"),
         *("result_in_file", "data_on_stdout", "predictions", "proba", "raw", "names"),
-        *("curve", "plot"),
+        *("curve", "plot", "query"),
     }
     form = [f"--{name}" for name in ("proba", "raw", "json") if getattr(arguments, name)]
     form += [] if arguments.names else ["--no-names"]

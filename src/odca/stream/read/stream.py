@@ -17,11 +17,11 @@ from odca.stream.read.errors import StreamError
 from odca.stream.read.findings import Findings
 from odca.stream.read.guessing import dated, key_tallies
 from odca.stream.read.history_fields import with_history
+from odca.stream.read.origins import origin_of
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
 from odca.stream.read.positions import Position
-from odca.stream.read.relations import relation_of
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
-from odca.stream.read.sources import Closing, expand
+from odca.stream.read.sources import Closing
 
 Path: TypeAlias = str | os.PathLike[str]
 Data: TypeAlias = Path | Sequence[Path] | Any
@@ -118,6 +118,7 @@ def open(
     delimiter: str | None = None,
     header: bool | None = None,
     quote: Quote | None = None,
+    query: str | None = None,
     split_dates: bool = True,
     schema: Schema | None = None,
     labelled: bool = True,
@@ -134,7 +135,8 @@ def open(
 
     A data frame of pandas or polars, an Arrow table and a list of dictionaries are read like an Arrow file with these columns.
 
-    format: "libsvm", "vw", "csv" (any delimiter), "jsonl", "arrow" or "parquet"; "auto" recognises it by the first file.
+    format: "libsvm", "vw", "csv" (any delimiter), "jsonl", "arff", "arrow" or "parquet"; "auto" recognises it by the first file. The
+        label of ARFF is the last attribute, unless another column is named.
     compression: "gzip", "zstd", "bz2", "xz" or "plain"; "auto" recognises it.
     label, weight, offset, time, group, tag: the columns of a table (by name, or by number if there is no header; -1 is the
         last) or the keys of JSON that hold these; the formats of libsvm and VW have fixed places for them.
@@ -142,6 +144,7 @@ def open(
     delimiter, header: of CSV; None detects them from the first lines. The kinds of columns are detected too, unless `features` has
         them.
     quote: "double" if fields of CSV may be in double quotes, as they usually are; "none" if quotes are ordinary characters.
+    query: the rows of a database, in SQL: `paths` is then the path of an SQLite or a DuckDB file, or a connection to one.
     split_dates: whether the month, weekday and hour of dates are features, or each date as a category.
     schema: the schema of an earlier stream, whose roles and kinds of columns are used.
     labelled: False for data to predict: columns with a role in `schema` may be missing, except the offset.
@@ -151,15 +154,15 @@ def open(
     start: the `position` of an earlier block, after which the stream starts.
     threads: the number of threads that parse (default: one per core). The result does not depend on it.
     """
-    if on_error not in {"stop", "skip"}:
-        raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
-    if quote not in {None, "double", "none"}:
-        raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
-    if format != "auto" and format not in FORMATS:
-        raise ValueError(f"format must be 'auto' or one of {', '.join(FORMATS)}; got {format!r}.")
-    relation = relation_of(paths)
-    found = expand(paths) if relation is None else (relation.name,)
+    _require_options(on_error, quote, format)
     begin = start or Position()
+    origin = origin_of(paths, query, format, compression, begin.file)
+    found, format = origin.paths, origin.format
+    if origin.csv:
+        delimiter, header = origin.csv["delimiter"], origin.csv["header"]
+    if origin.attributes and schema is None:
+        features = features.of_kinds({each.name: each.kind for each in origin.attributes})
+        label = origin.attributes[-1].name if label is None else label
     roles = Roles(**{
         role: None if name is None else str(name)
         for role, name in {
@@ -173,13 +176,14 @@ def open(
     settled = schema if begin.offset else None
     wish = _Wish(features, roles, delimiter, header, quoted, split_dates, settled, schema, optional)
     chunks: Chunks | Tables
-    if tables := "arrow" if relation is not None else binary_format(found[begin.file], format):
-        _require_complete(
-            tables if relation is None else relation.name, follow, begin if relation is not None else None
-        )
-        chunks = Tables(found, tables, start=begin, relation=relation)
+    tables = binary_format(found[begin.file], format)
+    if tables or origin.is_read_once:
+        _require_complete(tables or found[0], follow, begin if origin.is_read_once else None)
+    if tables:
+        chunks = Tables(found, tables, start=begin, relation=origin.relation)
     else:
-        chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
+        sizes: dict[str, Any] = {"size": chunk_size, "max_line": max_line}
+        chunks = Chunks(found, compression=compression, start=begin, follow=follow, **sizes, **origin.opening)
     try:
         looked = (
             _look_at_table(chunks, wish)
@@ -210,6 +214,16 @@ def open(
     stream.tallies = looked.tallies
     stream.absent = _absent(wish.known, schema)
     return stream
+
+
+def _require_options(on_error: str, quote: str | None, format_: str) -> None:
+    """ValueError for a word that is none of those which an option can be."""
+    if on_error not in {"stop", "skip"}:
+        raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
+    if quote not in {None, "double", "none"}:
+        raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
+    if format_ not in {"auto", "arff", *FORMATS}:
+        raise ValueError(f"format must be 'auto', 'arff' or one of {', '.join(FORMATS)}; got {format_!r}.")
 
 
 def _require_complete(what: str, follow: bool, begin: Position | None) -> None:
