@@ -1,17 +1,18 @@
 """What a linear model that was trained on files has learned: its largest weights, by the names of features."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 
 from odca.learner import Learner
+from odca.records import record
 from odca.stream.explaining import FeatureNames
 
 MOST_WEIGHTS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LinearReport:
     """The largest weights of a linear model: `weights` by class, then by feature, the largest first; `intercepts` by class.
 

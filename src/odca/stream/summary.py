@@ -1,11 +1,10 @@
 """A model that was trained on files, in a few lines: for `repr` and for notebooks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from html import escape
 from math import isnan
 
 from odca.metrics import ClassMetrics, NumberMetrics
+from odca.records import record
 
 MOST_NAMES = 8
 LONGEST_NAME = 40
@@ -27,7 +26,7 @@ JUDGED = {"classes": "accuracy", "numbers": "mae"}
 """The score by which the best baseline is chosen."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Summary:
     """The facts by name, in order, under a title."""
 
@@ -41,6 +40,8 @@ class Summary:
 
     def as_html(self) -> str:
         """A small table. It has the colours of the page around it, and nothing in it is taken for markup."""
+        from html import escape  # noqa: PLC0415 - for notebooks
+
         cell = "text-align:left;vertical-align:top;background:none;padding:0.1em 1.2em 0.1em 0"
         rows = "".join(
             f'<tr style="background:none"><th scope="row" style="{cell};font-weight:normal;opacity:0.7">{escape(name)}</th>'

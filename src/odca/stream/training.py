@@ -8,9 +8,7 @@ import time as clock
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, Unpack
 
@@ -381,6 +379,9 @@ def _paths(data: Data) -> list[str]:
 
 def _require_known(options: Mapping[str, Any]) -> None:
     """TypeError for an option that does not exist, with the one that may be meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+    from inspect import signature  # noqa: PLC0415 - the same
+
     known = [*(set(signature(train).parameters) - {"data", "features"}), *FeatureOptions.__annotations__]
     for name in options:
         if name not in known:

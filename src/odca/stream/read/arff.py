@@ -8,11 +8,11 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from odca.features.spec import Kind
+from odca.records import record
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.made_bytes import MadeBytes
 from odca.stream.read.sources import ByteSource, open_bytes
@@ -34,7 +34,7 @@ _SPARSE = re.compile(r"\s*(\d+)\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^,]+?
 _FIELD = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?!['\"])[^,\t]*?)\s*(?:[,\t]|$)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute:
     """A column: its name, what its values are, and the one that sparse rows leave out."""
 

@@ -1,16 +1,17 @@
 """Where data come from: files, a table in memory, a database."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from odca.records import record
 from odca.stream.read.arff import Attribute, attributes_of, is_arff, open_arff
 from odca.stream.read.queries import SqliteSource, duckdb_relation, name_of, require_query
 from odca.stream.read.relations import Relation, relation_of
 from odca.stream.read.sources import expand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Origin:
     """The paths of files, or the name of something else; and how that is opened."""
 

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from odca.records import record
 from odca.stream.read.errors import StreamError
 
 
@@ -19,7 +19,7 @@ def pyarrow(what: str = "Parquet, Arrow and Feather") -> Any:
     return pa
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Relation:
     """A table in memory, or the result of a query: read once, a batch at a time."""
 
