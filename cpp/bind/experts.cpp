@@ -117,7 +117,7 @@ nb::typed<nb::tuple, nb::any, nb::ellipsis> linear(const Experts& self) {
 }
 
 // Of one row: its features, the slope of the prediction along each, (features, heads), and what the previous labels, the rest
-// and each product of two features add.
+// and each product of two features add; the pairs of features whose products these are, (products, 2).
 nb::typed<nb::tuple, nb::any, nb::ellipsis> explain(const Experts& self, const PyMatrix& x, bool steady) {
   if (x.batch.rows != 1) throw InputError("explain needs one row");
   experts::Explanation found;
@@ -127,9 +127,12 @@ nb::typed<nb::tuple, nb::any, nb::ellipsis> explain(const Experts& self, const P
   }
   const std::size_t features = found.feature.size(), heads = found.intercept.size();
   const std::size_t products = found.pair.size();
+  std::vector<std::int64_t> pairs;
+  for (const auto& pair : found.pair) pairs.push_back(pair.first), pairs.push_back(pair.second);
   return nb::make_tuple(to_numpy(std::move(found.feature)), to_numpy(std::move(found.slope), {features, heads}),
                         to_numpy(std::move(found.labels)), to_numpy(std::move(found.intercept)),
-                        to_numpy(std::move(found.of_product), {products, heads}));
+                        to_numpy(std::move(found.of_product), {products, heads}),
+                        to_numpy(std::move(pairs), {products, 2}));
 }
 
 // The pairs of features whose products are used, (n, 2), and how much each matters; the largest come first.

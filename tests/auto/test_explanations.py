@@ -53,7 +53,7 @@ def test_the_live_explanation_is_the_slope_of_the_prediction(task: str) -> None:
     slow, core, rows = learned(task)
     for row in rows:
         expected = core.predict(as_matrix(row[None])[0])[0]
-        features, slopes, labels, intercept, products = core.explain(as_matrix(row[None])[0], steady=False)
+        features, slopes, labels, intercept, products, _ = core.explain(as_matrix(row[None])[0], steady=False)
         assert features.tolist() == np.flatnonzero(row).tolist()
         slow.settle(row)
         slow.evaluate(row)

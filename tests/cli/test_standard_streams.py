@@ -69,7 +69,9 @@ def test_a_command_that_prints_its_result_ends_quietly_with_its_reader(shell) ->
 
 
 def test_warnings_are_not_mixed_with_data_if_standard_error_is_closed(shell) -> None:
-    trained = "printf 'y,a,b\\n1,2,1\\n0,1,1\\n1,3,0\\n0,0,0\\n' > two.csv; odca train two.csv --label y -o two --quiet 2>&-"
+    trained = (
+        "printf 'y,a,b\\n1,2,1\\n0,1,1\\n1,3,0\\n0,0,0\\n' > two.csv; odca train two.csv --label y -o two --quiet 2>&-"
+    )
     predict = "printf 'a\\n0\\n' | odca predict two - --format csv"
     assert "warning" in shell(f"{trained}; {predict}").stderr
     done = shell(f"{predict} 2>&-")

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,32 @@ def test_progress_is_shown_on_terminals_or_on_request(monkeypatch: pytest.Monkey
             line.update(1000, 50)
         return stream.getvalue()
 
-    assert drawn(Terminal(), None) == "\r1,000 events  25 %\x1b[K\r\x1b[K"
+    assert drawn(Terminal(), None) == f"\r{'━' * 7}{'─' * 23} 25 %  1,000 events\x1b[K\r\x1b[K"
     assert drawn(io.StringIO(), True) == drawn(Terminal(), None)
     assert drawn(io.StringIO(), None) == drawn(Terminal(), False) == ""
+
+
+def test_progress_is_shown_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    class Handle:
+        def update(self, shown: dict[str, str], *, raw: bool) -> None:  # noqa: ARG002 - as IPython calls it
+            drawn.append(shown["text/html"])
+
+    def display(shown: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        drawn.append(shown["text/html"])
+        return Handle()
+
+    shell = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    monkeypatch.setattr("odca.stream.progress.SECONDS_PER_FRAME", 0.0)
+    with ProgressLine(200) as line:
+        line.update(1000, 50)
+        line.update(2000, 100)
+    assert drawn[0] == '<div><progress max="1" value="0.250"></progress> 25 % &nbsp;1,000 events</div>'
+    assert "50 %" in drawn[1]
+    assert drawn[2:] == [""]
+    with ProgressLine(200, shown=False) as line:
+        line.update(1000, 50)
+    assert len(drawn) == 3

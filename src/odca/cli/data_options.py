@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from odca.stream.read.stream import BadLines
 
 ROLES = ("label", "weight", "offset", "time", "group", "tag")
-FORMATS = ("auto", "libsvm", "vw", "csv", "jsonl", "arrow", "parquet")
+FORMATS = ("auto", "libsvm", "vw", "csv", "jsonl", "arff", "arrow", "parquet")
 COMPRESSIONS = ("auto", "plain", "gzip", "zstd", "bz2", "xz")
 
 
@@ -66,6 +66,11 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) 
         "--quote",
         choices=("double", "none"),
         help="double, if fields of CSV may be in double quotes; none, if quotes are characters like others (default: double)",
+    )
+    group.add_argument(
+        "--query",
+        metavar="SQL",
+        help="the rows to read, if DATA is a database of SQLite or DuckDB: --query 'select * from visits'",
     )
     group.add_argument(
         "--on-error",
@@ -275,7 +280,8 @@ def open_stream(
         header = schema.header if header is None else header
         format_ = schema.format if format_ == "auto" else format_
     opened = stream.open(
-        arguments.data,
+        arguments.data[0] if len(arguments.data) == 1 else arguments.data,
+        query=arguments.query,
         format=format_,
         compression=arguments.compression,
         label=arguments.label,

@@ -49,7 +49,9 @@ class AutoEstimator(Estimator):
     def report(self) -> AutoReport:
         """Which experts have the most weight now: str(report) in words, as_json(), plot()."""
         check_is_fitted(self)
-        report: AutoReport = self.learner_.report(list(getattr(self, "feature_names_in_", ())))
+        report: AutoReport = self.learner_.report(
+            self._space.names() if "_space" in self.__dict__ else list(getattr(self, "feature_names_in_", ()))
+        )
         return report
 
     def _in_order(self, X: Any, y: Any, sample_weight: Any, time: Any) -> tuple[Any, Any, Array | None, Any]:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 from odca.io import model_file
 from odca.io.model_file import ModelFile
 from odca.models.turns import TakesTurns
+from odca.sklearn.frames import NAMES, FrameSpace, has_categories, names_of_columns, needs_space
 from odca.validation.arrays import Array
 
 FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "accept_large_sparse": True}
@@ -41,6 +42,8 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
     new_features: str
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
+    _space: FrameSpace
+    """The features of X that is not numbers alone; does not exist otherwise."""
 
     def _store(self, parameters: dict[str, Any]) -> None:
         """Store the parameters of `__init__`, its `locals()`, as attributes of the same names, which scikit-learn requires."""
@@ -66,6 +69,16 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
         found = [metrics.drift for metrics in self._model.metrics_by_output]
         return found[0] if len(found) == 1 else found
 
+    @property
+    def coef_names_(self) -> npt.NDArray[Any]:
+        """The names of the columns of `coef_`: "price", "city=Rome", "price is missing"; those of X if it holds only numbers."""
+        check_is_fitted(self)
+        if "_space" in self.__dict__:
+            names = self._space.names()[: self.learner_.n_features]
+        else:
+            names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        return np.array(names or [f"x{place}" for place in range(self.n_features_in_)], dtype=object)
+
     # X
 
     def _checked_for_prediction(self, X: Any) -> Any:
@@ -75,6 +88,47 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
     def _checked(self, X: Any, *, reset: bool, learning: bool = True) -> Any:
         """X in a form that the learner can read, with the columns in their known order."""
         self._require_new_features()
+        if (not reset and "_space" in self.__dict__) or has_categories(X):
+            return self._in_space(X, reset=reset, learning=learning)
+        try:
+            rows = self._checked_numbers(X, reset=reset, learning=learning)
+        except (ValueError, TypeError):
+            if not learning or not needs_space(X):
+                raise
+            return self._in_space(X, reset=reset, learning=learning)
+        if reset:
+            self.__dict__.pop("_space", None)
+        return rows
+
+    def _in_space(self, X: Any, *, reset: bool, learning: bool) -> Any:
+        """The features of X, which holds strings, categories, dates or missing values. A model of numbers may go on with such X."""
+        grows = self.new_features == "learn" and hasattr(self, "feature_names_in_")
+        if not grows or reset:
+            _check_feature_names(self, X, reset=reset)
+            names = names_of_columns(X)
+            if not reset and len(names) != self.n_features_in_:
+                raise ValueError(
+                    f"X has {len(names)} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input."
+                )
+            self.n_features_in_ = len(names)
+        if reset:
+            self._space = FrameSpace.beginning_with(())
+        elif "_space" not in self.__dict__:
+            self._space = self._space_of_numbers(X)
+        return self._space.rows(X, learning=learning)
+
+    def _space_of_numbers(self, X: Any) -> FrameSpace:
+        """For a model that has learned numbers alone so far. ValueError if it cannot go on with other X."""
+        if getattr(self.learner_, "scale", False):
+            raise ValueError(
+                "X holds missing values or text, but the model began with numbers alone, which it centres. Begin with such X (call fit, or "
+                "clone the model), or set scale=False."
+            )
+        known = getattr(self, "feature_names_in_", None)
+        return FrameSpace.beginning_with(names_of_columns(X) if known is None else [str(each) for each in known])
+
+    def _checked_numbers(self, X: Any, *, reset: bool, learning: bool) -> Any:
+        """The same for X of numbers alone."""
         if self.new_features == "error":
             return validate_data(self, X, reset=reset, **FORM)
         if reset:
@@ -131,6 +185,8 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
         if "_model" not in self.__dict__ or twin.__dict__.get("_model") is not self._model:
             return
         if self.learner_.n_features > self.n_features_in_:
+            if "_space" in twin.__dict__:
+                self._space = twin._space  # noqa: SLF001 - of its own class
             self.n_features_in_ = twin.n_features_in_
             if "feature_names_in_" in twin.__dict__:
                 self.feature_names_in_ = twin.feature_names_in_
@@ -145,14 +201,18 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
 
     def _saved_names(self) -> dict[str, npt.NDArray[Any]]:
         """The names of the columns, if they have any."""
+        space = self._space.as_arrays() if "_space" in self.__dict__ else {}
         if "feature_names_in_" not in self.__dict__:
-            return {}
-        return model_file.pack_texts([str(name) for name in self.feature_names_in_])
+            return space
+        return space | model_file.pack_texts([str(name) for name in self.feature_names_in_])
 
     def _restore_columns(self, width: Any, known: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Restore the number of columns, of which the learner has seen `known`, and their names."""
         self._require_new_features()
-        if type(width) is not int or not known <= width < 2**31 or (known and width != known):
+        if NAMES["schema"] in arrays:
+            self._space = FrameSpace.from_arrays(arrays)
+            known = 0 if known <= len(self._space.vocabulary) else -1
+        if type(width) is not int or not 0 <= known <= width < 2**31 or (known and width != known):
             raise ValueError("its number of features is not that of its learner.")
         self.n_features_in_ = width
         if "text" in arrays:
@@ -163,4 +223,5 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
         return tags

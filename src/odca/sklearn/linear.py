@@ -161,7 +161,7 @@ class LinearEstimator(Estimator):
         estimator = cls(**own, **params)
         estimator._model = model
         estimator._begun = estimator._options_of_learner()
-        for name in ("n_features_in_", "feature_names_in_", "_class_dtype"):
+        for name in ("n_features_in_", "feature_names_in_", "_class_dtype", "_space"):
             if name in like.__dict__:
                 estimator.__dict__[name] = like.__dict__[name]
         return estimator
@@ -213,7 +213,8 @@ class LinearEstimator(Estimator):
         if not online and isinstance(options.prior_strength, str):
             options = replace(options, prior_strength=0.0)
         # With a prior mean the weights have a meaning in the units of X, so X is not scaled.
-        in_units = self.prior_mean is None and (online or not sp.issparse(X))
+        has_units = online or "_space" in self.__dict__ or not sp.issparse(X)
+        in_units = self.prior_mean is None and has_units
         resolved = options.resolved(in_units=in_units, first=X[[0]].data if sp.issparse(X) else X[0])
         kl = options.penalty if isinstance(options.penalty, KL) else None
         return Learner(

@@ -1,32 +1,31 @@
 """Intervals and sets of a model that was trained on files."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from odca import _core
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.options import Answer, ModelOptions, is_steady
 from odca.models.regressor import Regressor
 from odca.models.turns import at_one_moment
 from odca.models.uncertainty import Uncertainty
+from odca.stream.any_data import AnyData, TakesAnyData
 from odca.stream.read.blocks import Block
 from odca.validation.arrays import Array
 
 
-class WithIntervals:
+class WithIntervals(TakesAnyData):
     """A model whose predictions have intervals, or sets of classes. docs/intervals.md says what is promised."""
 
     options: ModelOptions
     model: Classifier | Regressor
 
-    def predict_raw(self, block: Block, *, answer: Answer = "steady") -> RawPredictions | Array:
+    def predict_raw(
+        self, block: Block, *, answer: Answer = "steady", past: _core.History | None = None
+    ) -> RawPredictions | Array:
         """The raw predictions for the events of a block."""
-        raise NotImplementedError
-
-    def block_of(self, events: Block | Iterable[Mapping[str, Any]]) -> Block:
-        """The events as the model reads them."""
         raise NotImplementedError
 
     @property
@@ -37,32 +36,37 @@ class WithIntervals:
     @at_one_moment
     def predict_interval(
         self,
-        events: Block | Iterable[Mapping[str, Any]],
+        events: AnyData,
         coverage: float = 0.9,
         *,
         answer: Answer = "steady",
     ) -> Array:
         """[lower, upper] for the number of each event, (n, 2): a share of `coverage` of the labels lies within.
 
-        events: a block, or dictionaries. Infinite while too few events were learned.
+        events: as in `predict`. Infinite while too few events were learned.
         """
-        predictions = self.predict_raw(self.block_of(events), answer=self._of_points(answer))
-        return self.intervals(predictions, coverage, answer=answer)
+        found = [self.intervals(each, coverage, answer=answer) for each in self._raw_of(events, answer)]
+        return np.concatenate(found) if found else np.zeros((0, 2))
 
     @at_one_moment
     def predict_set(
         self,
-        events: Block | Iterable[Mapping[str, Any]],
+        events: AnyData,
         coverage: float = 0.9,
         *,
         answer: Answer = "steady",
     ) -> npt.NDArray[np.bool_]:
         """Which of the `classes` belong to the set of each event, (n, classes): a share of `coverage` of the sets holds the label.
 
-        events: a block, or dictionaries. All classes while too few events were learned.
+        events: as in `predict`. All classes while too few events were learned.
         """
-        predictions = self.predict_raw(self.block_of(events), answer=self._of_points(answer))
-        return self.sets(predictions, coverage, answer=answer)
+        found = [self.sets(each, coverage, answer=answer) for each in self._raw_of(events, answer)]
+        return np.concatenate(found) if found else np.zeros((0, len(getattr(self.model, "classes", ()))), dtype=bool)
+
+    def _raw_of(self, events: AnyData, answer: Answer) -> Iterator[RawPredictions | Array]:
+        past = None if isinstance(events, Block) else self.past_for_predictions()
+        for block in self.blocks_of(events):
+            yield self.predict_raw(block, answer=self._of_points(answer), past=past)
 
     def intervals(self, predictions: RawPredictions | Array, coverage: float, *, answer: Answer) -> Array:
         """Intervals, from raw predictions."""

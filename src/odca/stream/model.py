@@ -1,7 +1,7 @@
 """A model that is trained on files: with the schema of the files, the names of features, and the labels."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from odca import _core
 from odca.errors import InputError
-from odca.features.spec import feature_name
 from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import LOSSES, as_native
 from odca.metrics import ClassMetrics, Codes, ColumnChange, Drift, NumberMetrics, ProgressRow
 from odca.models.auto import AutoLearner
-from odca.models.auto_report import AutoReport
 from odca.models.calibration import Calibration, Softmax
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
@@ -29,14 +27,13 @@ from odca.models.regressor import Regressor
 from odca.models.turns import TakesTurns, at_one_moment, in_turn, turn_of, turns_of
 from odca.stream import first_events, merging
 from odca.stream.class_codes import ClassCodes
+from odca.stream.described import Described
 from odca.stream.event_faults import fault_of
-from odca.stream.intervals import WithIntervals
 from odca.stream.past import for_now, numbers_of_classes, require_two_classes, with_past
 from odca.stream.read.blocks import Block
 from odca.stream.read.refused_events import EventError, without_refused
 from odca.stream.read.schema import Schema
-from odca.stream.read.stream import MOST_SAMPLES, BadLines, Path, read_events
-from odca.stream.read.stream import open as open_stream
+from odca.stream.read.stream import MOST_SAMPLES, BadLines
 from odca.validation.arrays import Array
 
 OPTIONS_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
@@ -49,7 +46,7 @@ Told: TypeAlias = Callable[[Any], None]
 """Called with raw predictions: RawPredictions of classes, or an array of margins."""
 
 
-class StreamModel(WithIntervals, TakesTurns):
+class StreamModel(Described, TakesTurns):
     """Learns from blocks of events and predicts them. Its file holds everything that is needed to read further data."""
 
     kind = "StreamModel"
@@ -123,12 +120,6 @@ class StreamModel(WithIntervals, TakesTurns):
         changes = tuple(ColumnChange(*each) for each in self.columns.changes)
         return replace(self.metrics.drift, columns=changes, column_count=self.columns.count)
 
-    def report(self) -> AutoReport:
-        """Which memories and experts of an automatic model have the most weight."""
-        if not isinstance(self.learner, AutoLearner):
-            raise ValueError("only an automatic model has a report.")  # noqa: TRY004 - the model's fault, not the type's
-        return replace(self.learner.report([feature_name(key) for key in self.names]), in_seconds=True)
-
     def freeze(self) -> Self:
         """The steady answer of an automatic model as one linear model, whose file is small. See `AutoLearner.freeze`."""
         with turn_of(self):
@@ -154,13 +145,7 @@ class StreamModel(WithIntervals, TakesTurns):
     # Learning
 
     @in_turn
-    def learn(self, block: Block, *, told: Told | None = None) -> list[ProgressRow]:
-        """Learn from the events of a block, in order; return the rows of the progress table that are due among them.
-
-        Events without a label are removed from the block and counted in `unlabelled`: they are there to be predicted. EventError,
-        without learning any event, if another one cannot be learned. `told` is called with the raw predictions for those that are
-        learned, each from before it was.
-        """
+    def _learn_block(self, block: Block, told: Told | None = None) -> list[ProgressRow]:
         block.drop_unlabelled()
         self.require_learnable(block)
         try:
@@ -237,7 +222,7 @@ class StreamModel(WithIntervals, TakesTurns):
     def learn_skipping_faulty(self, block: Block, bad: BadLines, *, told: Told | None = None) -> list[ProgressRow]:
         """Like `learn`, but events that cannot be learned are counted as bad and removed from the block."""
         self.drop_faulty(block, bad)
-        return without_refused(partial(self.learn, told=told), block, bad)
+        return without_refused(partial(self._learn_block, told=told), block, bad)
 
     def is_new(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which events of a block have no label, or one of a class that is not known yet."""
@@ -331,21 +316,9 @@ class StreamModel(WithIntervals, TakesTurns):
         return "steady" if self.options.auto is None else "live"
 
     @at_one_moment
-    def predict(
-        self,
-        block: Block,
-        wanted: Wanted = "label",
-        *,
-        answer: Answer = "steady",
-        past: _core.History | None = None,
+    def _predict_block(
+        self, block: Block, wanted: Wanted, *, answer: Answer, past: _core.History | None = None
     ) -> npt.NDArray[Any]:
-        """The prediction for each event of a block.
-
-        wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins" of all
-        classes (if there are two, only that of the second).
-        answer: for an automatic model, "steady" if no labels are coming in, "live" if the events follow those learned last.
-        past: the history before the block (`past_for_predictions`), which its events then enter; None for that of the learned events.
-        """
         return self.shown(self.predict_raw(block, answer=answer, past=past), wanted)
 
     def shown(self, predictions: "RawPredictions | Array", wanted: Wanted) -> npt.NDArray[Any]:
@@ -372,31 +345,6 @@ class StreamModel(WithIntervals, TakesTurns):
             return self.model.predictions(np.asarray(predictions)[:, 0])
         assert isinstance(predictions, RawPredictions)
         return self.model.chosen(predictions)
-
-    def predict_file(
-        self, paths: Path | Sequence[Path], wanted: Wanted = "label", *, answer: Answer = "steady", **how: Any
-    ) -> npt.NDArray[Any]:
-        """The predictions for all events of files, which are read like the training data.
-
-        `how` is passed to `odca.stream.open`. The files may have another format, another order of columns, and no labels.
-        Names that the model does not know are ignored.
-        """
-        with open_stream(
-            paths, schema=self.schema, vocabulary=self.vocabulary, grow=False, labelled=False, **how
-        ) as stream:
-            past = self.past_for_predictions()
-            parts = [self.predict(block, wanted, answer=answer, past=past) for block in stream]
-        return np.concatenate(parts) if parts else self.predict_events([], wanted, answer=answer)
-
-    def predict_events(
-        self, events: Iterable[Mapping[str, Any]], wanted: Wanted = "label", *, answer: Answer = "steady"
-    ) -> npt.NDArray[Any]:
-        """The predictions for events that are dictionaries."""
-        return self.predict(self.block_of(events), wanted, answer=answer)
-
-    def block_of(self, events: Block | Iterable[Mapping[str, Any]]) -> Block:
-        """The events as the model reads them: a block as it is, dictionaries like lines of JSON."""
-        return events if isinstance(events, Block) else read_events(events, self.schema, self.vocabulary)
 
     # Several models
 

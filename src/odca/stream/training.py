@@ -6,7 +6,7 @@
 import os
 import time as clock
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,11 +31,11 @@ from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE
 from odca.stream.read.errors import listed
 from odca.stream.read.positions import Position
-from odca.stream.read.stream import OnError, Quote, Stream
+from odca.stream.read.relations import is_table
+from odca.stream.read.stream import Data, OnError, Quote, Stream
 from odca.stream.read.stream import open as open_stream
 from odca.windows import Window, as_window
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 EVERY = "60s"
 FEW_VALUES = 10
@@ -226,7 +226,7 @@ def _doubts(labels: npt.NDArray[np.float64]) -> Iterator[InputError]:
 
 
 def train(
-    data: Paths,
+    data: Data,
     *,
     label: str | int | None = None,
     weight: str | int | None = None,
@@ -237,6 +237,7 @@ def train(
     delimiter: str | None = None,
     header: bool | None = None,
     quote: Quote | None = None,
+    query: str | None = None,
     on_error: OnError = "stop",
     max_line: int = LONGEST_LINE,
     threads: int | None = None,
@@ -260,14 +261,15 @@ def train(
     progress: bool | None = None,
     **features: Unpack[FeatureOptions],
 ) -> StreamModel:
-    r"""Train a model on files in one pass, as `odca train` does, and return it.
+    r"""Train a model on files or on a data frame in one pass, as `odca train` does, and return it.
 
     The model is automatic unless one of `loss`, `penalty`, `rho`, `window`, `smoothing`, `prior_strength`, `intercept=False` and
-    `scale` is given, or there are offsets: then it is one linear model. It has `predict_file` and `predict_events`; `metrics`, how
-    well each event was predicted before it was learned; and `save`.
+    `scale` is given, or there are offsets: then it is one linear model. It has `predict`, `predict_proba` and `learn`, which take all
+    data that this function takes; `report` and `explain`; `metrics`, how well each event was predicted before it was learned; and `save`.
 
-    data: a path, several, or globs; "-" is standard input. CSV, JSON lines, VW's and libsvm's text, Parquet, Arrow.
-    label, weight, offset, time, format, compression, delimiter, header, quote, on_error, max_line, threads: of `odca.stream.open`. With
+    data: a path, several, or globs; "-" is standard input. CSV, JSON lines, ARFF, VW's and libsvm's text, Parquet, Arrow. Or a data
+        frame of pandas or polars, an Arrow table, a list of dictionaries; with `query`, a database.
+    label, weight, offset, time, format, compression, delimiter, header, quote, query, on_error, max_line, threads: of `odca.stream.open`. With
         on_error="skip", a warning says how many lines were left out.
     task, classes: what is predicted, "classes" or "numbers"; and all classes, if they are known.
     auto, memory: insist on the automatic mode; whether its memories count in "events" or in "time".
@@ -287,9 +289,14 @@ def train(
     ...     file.writelines(f"{20 + n % 80},{'AB'[n % 2]},{5 * (n % 80)}\n" for n in range(500))
     ...     file.flush()
     ...     model = train(file.name, label="rent")
-    >>> bool(abs(model.predict_events([{"area": 60, "city": "A"}])[0] - 200.0) < 5.0)
+    >>> bool(abs(model.predict({"area": 60, "city": "A"}) - 200.0) < 5.0)
     True
     """
+    _require_known(features)
+    if query is not None and checkpoint is not None:
+        raise ValueError(
+            "the rows of a query have no fixed order, so a training on them cannot be resumed. Leave checkpoint out."
+        )
     labels = tuple(each if isinstance(each, str) else float(each) for each in classes)
     most_products(products)  # raises an error if it is none of these
     of_model = {"task": task, "classes": labels, "auto": auto, "memory": memory, **features}
@@ -309,7 +316,7 @@ def train(
             **of_model,
             **given,
             **({} if products == "auto" else {"products": products}),
-            "data": [os.fspath(each) for each in _each(data)],
+            "data": _paths(data),
         }
         saving = Saving(checkpoint, request, _interval(every))
     elif resume:
@@ -324,12 +331,12 @@ def train(
         model = _initial(initial) if found is None else found.model
         start = None if found is None else found.position
         how = {"schema": model.schema, "vocabulary": model.vocabulary, "start": start}
-        stream = open_stream(data, threads=threads, **reading, **how)  # type: ignore[arg-type] # checked there
+        stream = open_stream(data, query=query, threads=threads, **reading, **how)  # type: ignore[arg-type] # checked there
         if stream.absent:
             notes.append(InputError(f"these data lack columns of the model's: {listed(stream.absent)}."))
     else:
         options = _model_options(task=task, classes=labels, auto=auto, memory=memory, products=products, given=given)
-        stream = open_stream(data, threads=threads, features=Features(**features), **reading)  # type: ignore[arg-type] # checked there
+        stream = open_stream(data, query=query, threads=threads, features=Features(**features), **reading)  # type: ignore[arg-type] # checked there
         model, notes = begin(options, stream, on_error=on_error, insists=auto)
     bad_before = 0 if found is None else found.bad_lines
     with stream, ProgressLine(stream.total, shown=progress) as line:
@@ -370,8 +377,25 @@ def _initial(model: "StreamModel | str | os.PathLike[str] | None") -> StreamMode
     return model if isinstance(model, StreamModel) else StreamModel.load(Path(model or ""))
 
 
-def _each(data: Paths) -> Sequence[str | os.PathLike[str]]:
-    return [data] if isinstance(data, str | os.PathLike) else data
+def _paths(data: Data) -> list[str]:
+    """The paths of files, for a checkpoint."""
+    given = [data] if isinstance(data, str | os.PathLike) else data
+    if is_table(data) or not all(isinstance(each, str | os.PathLike) for each in given):
+        raise ValueError("a checkpoint says how far files were read, but these data are in memory. Leave it out.")
+    return [os.fspath(each) for each in given]
+
+
+def _require_known(options: Mapping[str, Any]) -> None:
+    """TypeError for an option that does not exist, with the one that may be meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+    from inspect import signature  # noqa: PLC0415 - the same
+
+    known = [*(set(signature(train).parameters) - {"data", "features"}), *FeatureOptions.__annotations__]
+    for name in options:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            meant = f"Did you mean {close[0]!r}?" if close else "See help(odca.train)."
+            raise TypeError(f"odca.train has no option {name!r}. {meant}")
 
 
 def _interval(every: str | float) -> Interval:

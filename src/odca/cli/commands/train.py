@@ -183,8 +183,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
-    if arguments.resume and arguments.checkpoint is None:
-        raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
+    _check_saving(arguments)
     _check_predictions(arguments)
     files = {f"--{name}": getattr(arguments, name) for name in ("output", "checkpoint", "plot")}
     for name in ("predictions", "curve"):
@@ -218,6 +217,15 @@ def _check_predictions(arguments: argparse.Namespace) -> None:
         raise argparse.ArgumentTypeError(
             f"argument --predictions: is written line by line while the model learns, so it is not compressed by {packed}. Name a "
             "plain file, or write to - and compress what comes out"
+        )
+
+
+def _check_saving(arguments: argparse.Namespace) -> None:
+    if arguments.resume and arguments.checkpoint is None:
+        raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
+    if arguments.query is not None and arguments.checkpoint is not None:
+        raise argparse.ArgumentTypeError(
+            "argument --checkpoint: the rows of a query have no fixed order, so a training on them cannot be resumed. Leave out one of the two"
         )
 
 
@@ -462,7 +470,7 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     aside = {
         *("given", "output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"),
         *("result_in_file", "data_on_stdout", "predictions", "proba", "raw", "names"),
-        *("curve", "plot"),
+        *("curve", "plot", "query"),
     }
     form = [f"--{name}" for name in ("proba", "raw", "json") if getattr(arguments, name)]
     form += [] if arguments.names else ["--no-names"]

@@ -26,6 +26,7 @@ from odca.stream.read.chunks import SIZE, Chunk
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.guessing import FITTING, dated, whole_date
 from odca.stream.read.positions import Position, digest_of_file, followed_by, former_digest, is_former, verified
+from odca.stream.read.relations import Relation, pyarrow
 from odca.stream.read.schema import (
     MAGIC,
     SUFFIXES,
@@ -45,17 +46,6 @@ IPC_STREAM = b"\xff\xff\xff\xff"
 FEATHER_1 = b"FEA1"
 FEWEST_ROWS, MOST_ROWS = 1 << 10, 1 << 16
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
-
-def pyarrow() -> Any:
-    """The package pyarrow. ImportError, which says how to install it, if it is missing."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise ImportError(
-            "Parquet, Arrow and Feather need the package pyarrow, which is missing. Install it with pip install 'odca[arrow]'."
-        ) from error
-    return pa
 
 
 def binary_format(path: str, named: str) -> Format | None:
@@ -93,23 +83,27 @@ class Batch(Chunk):
 class Tables:
     """An iterable over the batches of several files, once and in order. `schema_of` and `head` inspect them first."""
 
-    def __init__(self, paths: Sequence[str], format_: Format, *, start: Position) -> None:
+    def __init__(
+        self, paths: Sequence[str], format_: Format, *, start: Position, relation: Relation | None = None
+    ) -> None:
+        """A `relation` is read instead of files; its name is the only path."""
         self._paths, self._format, self._start = tuple(paths), format_, start
+        self._relation = relation
         self._names: list[str] | None = None
         self._first: _Table | None = None
         self._seen: list[Any] = []  # the batches that `head` has read
         self._rest: Iterator[Any] | None = None
-        sizes = [0 if path == STANDARD_INPUT else Path(path).stat().st_size for path in self._paths]
-        self.total = None if STANDARD_INPUT in self._paths else sum(sizes)
-        """The size of all files on the disk in bytes; None if it is unknown."""
-        self._sizes = sizes
+        self._sizes = [_size(path) for path in self._paths] if relation is None else [relation.rows or 0]
+        is_known = STANDARD_INPUT not in self._paths if relation is None else relation.rows is not None
+        self.total = sum(self._sizes) if is_known else None
+        """The size of all files on the disk in bytes, or of a relation in rows; None if it is unknown."""
         self._progress = 0, 0.0  # files that are done, and the share of the next one
         self._digests: list[str] = []  # of the files
         self._all = self._generate()
 
     @property
     def consumed(self) -> int:
-        """Approximately the number of bytes on the disk that were read."""
+        """Approximately how much of the total was read."""
         done, share = self._progress
         return sum(self._sizes[:done]) + int(share * sum(self._sizes[done : done + 1]))
 
@@ -168,13 +162,18 @@ class Tables:
             verified(self._start, self._paths)
             if expected and not is_former(expected) and expected != digest_of_file(path):
                 raise another_file("the file changed", path)
-            self._first = open_table(path, self._format)
+            self._first = self._open(path)
             if is_former(expected) and expected != self._first.former_digest:
                 raise another_file("the file changed", path)
         return self._first
 
+    def _open(self, path: str) -> "_Table":
+        return open_table(path, self._format) if self._relation is None else _Rows(self._relation)
+
     def digests(self, file: int) -> tuple[str, str]:
         """The digests of a file and of those before it. They are only computed for positions, because this reads the files again."""
+        if self._relation is not None:
+            return "", ""
         self._digests += [digest_of_file(path) for path in self._paths[len(self._digests) : file + 1]]
         return self._digests[file], reduce(followed_by, self._digests[:file], "")
 
@@ -186,7 +185,7 @@ class Tables:
             if file == self._start.file:
                 table, row, seen, rest = self._look(), self._start.offset, self._seen, self._rest
             else:
-                table, row, seen, rest = open_table(self._paths[file], self._format), 0, [], None
+                table, row, seen, rest = self._open(self._paths[file]), 0, [], None
             for batch in chain(seen, self._begin(table, row) if rest is None else rest):
                 yield self._batch(table, file, row, batch)
                 row += len(batch)
@@ -199,6 +198,10 @@ class Tables:
         )
 
 
+def _size(path: str) -> int:
+    return 0 if path == STANDARD_INPUT else Path(path).stat().st_size
+
+
 def _rows_at_once(columns: int) -> int:
     return min(max(SIZE // (8 * max(columns, 1)), FEWEST_ROWS), MOST_ROWS)
 
@@ -209,14 +212,14 @@ def _rows_at_once(columns: int) -> int:
 class _Table:
     """One file: the types of its columns by name, its number of rows (0 if unknown), and its batches."""
 
+    former_digest = ""  # used for what cannot be read twice
+
     def __init__(self, path: str, schema: Any, rows: int) -> None:
         fault = _core.header_fault(schema.names)
         if fault:
             raise StreamError(f"{fault}.", path=path)
         self.path, self.rows, self._schema = path, rows, schema
         self.types = dict(zip(schema.names, schema.types, strict=True))
-        size = 0 if path == STANDARD_INPUT else Path(path).stat().st_size
-        self.former_digest = former_digest(f"{size} {schema.remove_metadata()}".encode())
 
     def batches(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
         """The rows from `start` on, at most `size` at a time, with at least these columns (None: with all)."""
@@ -227,6 +230,10 @@ class _Table:
 
     def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
         raise NotImplementedError
+
+    def _sign(self) -> None:
+        """Note what a file looks like, for checkpoints of earlier versions."""
+        self.former_digest = former_digest(f"{_size(self.path)} {self._schema.remove_metadata()}".encode())
 
     def nothing(self) -> Any:
         """No rows."""
@@ -240,6 +247,7 @@ class _Parquet(_Table):
 
         self._file = pq.ParquetFile(path)
         super().__init__(path, self._file.schema_arrow, self._file.metadata.num_rows)
+        self._sign()
 
     def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
         group, about = 0, self._file.metadata
@@ -260,6 +268,7 @@ class _IpcFile(_Table):
         super().__init__(
             path, reader.schema, first * reader.num_record_batches
         )  # approximately: batches may differ in size
+        self._sign()
 
     def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - the caller splits batches
         pa = pyarrow()
@@ -275,9 +284,22 @@ class _IpcStream(_Table):
         pa = pyarrow()
         self._reader = pa.ipc.open_stream(sys.stdin.buffer if path == STANDARD_INPUT else pa.OSFile(path))
         super().__init__(path, self._reader.schema, 0)
+        self._sign()
 
     def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - all are read
         yield from _from_row(start, self._reader)
+
+
+class _Rows(_Table):
+    """A table in memory, or the result of a query."""
+
+    def __init__(self, relation: Relation) -> None:
+        self._relation = relation
+        super().__init__(relation.name, relation.reader.schema, relation.rows or 0)
+
+    def _read(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:  # noqa: ARG002 - the caller splits batches
+        batches = self._relation.batches()
+        yield from _from_row(start, batches if names is None else (batch.select(names) for batch in batches))
 
 
 def _from_row(start: int, batches: Iterable[Any]) -> Iterator[Any]:
@@ -352,8 +374,8 @@ def column_tallies(schema: Schema, head: Batch) -> dict[str, _core.Tally]:
     for name in wanted(schema):
         array = head.data.column(name)
         is_string = kind_of(array.type) == "category"
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        if pa.types.is_dictionary(array.type):  # of which pyarrow cannot decode all types
+            array = array.dictionary.cast(pa.string()).take(array.indices)
         tallies[name] = _core.Tally()
         tallies[name].add(array.cast(pa.string()).to_pylist(), features, is_string)
     return tallies
@@ -439,7 +461,7 @@ def _codes(pa: Any, array: Any) -> tuple[Any, list[bytes]]:
     if not pa.types.is_dictionary(array.type):
         array = array.cast(pa.string()).dictionary_encode()
     strings = [b"" if text is None else text.encode() for text in array.dictionary.to_pylist()]
-    return array.indices.fill_null(-1).cast(pa.int32()).to_numpy(), strings
+    return array.indices.cast(pa.int32()).fill_null(-1).to_numpy(), strings
 
 
 def _seconds(pa: Any, array: Any) -> Any:

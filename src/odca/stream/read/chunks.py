@@ -9,7 +9,7 @@ digest of all bytes before it, to check that the files are still the same. The d
 """
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from odca.stream.read.peeking import Head, PeekableSource
 from odca.stream.read.positions import Position, can_be_reread, followed_by, former_digest, is_former, verified
 from odca.stream.read.sources import POLL, ByteSource, Closing, StopFlag, another_file, open_bytes
 
+OpenSource = Callable[..., ByteSource]
 SIZE = 2 << 20
 START_SMALL = 16  # the first chunk of a file is smaller by this factor, so that parsing can start early
 LONGEST_LINE = 16 << 20
@@ -84,6 +85,8 @@ class Chunks(Closing):
     delimiters:  those between which a field may be quoted, so that a newline in it does not end the line (see quotes.hpp); none if quotes
                  mean nothing. A quoted field that would make its line longer than `max_line` is not closed: it ends with its line.
 
+    open_source: opens a path, as `open_bytes` does. If the paths are not those of files, the data are not `is_sized`.
+
     The lines of a damaged file before the damage are delivered; then a StreamError is raised.
 
     One thread iterates and closes; any thread may call `stop` and read `consumed`.
@@ -99,6 +102,8 @@ class Chunks(Closing):
         size: int = SIZE,
         max_line: int = LONGEST_LINE,
         delimiters: str = "",
+        open_source: OpenSource = open_bytes,
+        is_sized: bool = True,
     ) -> None:
         if size < 1 or max_line < SHORTEST_LIMIT:
             raise ValueError(f"size must be >= 1 and max_line >= {SHORTEST_LIMIT}; got {size} and {max_line}.")
@@ -113,8 +118,9 @@ class Chunks(Closing):
         self._size = size
         self._max_line = max_line
         self._delimiters = delimiters
+        self._open_source = open_source
         self._stopped = StopFlag()
-        sizes = [_size(path) for path in self._paths]
+        sizes = [_size(path) if is_sized else None for path in self._paths]
         known = [each or 0 for each in sizes]
         self._total = None if follow or None in sizes else sum(known)
         # One object, so that another thread sees a consistent pair.
@@ -194,7 +200,9 @@ class Chunks(Closing):
     def _open(self, file: int, start: Position) -> "tuple[ByteSource, _Cutter]":
         self._earlier = self._earlier or verified(start, self._paths)
         follow = self._follow and file == len(self._paths) - 1
-        source = open_bytes(self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped)
+        source = self._open_source(
+            self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped
+        )
         return source, _Cutter(source, file, start, self._size, self._max_line, self._delimiters, self._earlier)
 
 

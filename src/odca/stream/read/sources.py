@@ -12,6 +12,7 @@ import stat
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,7 @@ from odca.stream.read.decompression import COMPRESSIONS, FORMATS, PIECE, PLAIN, 
 from odca.stream.read.errors import STANDARD_INPUT, StreamError, shown
 
 KEPT = 4096  # bytes that `skip` returns
+MOST_NAMES_COMPARED = 10_000
 POLL = 0.1  # seconds between two checks for new data, or for a request to stop
 
 AnyPath = str | os.PathLike[str]
@@ -51,10 +53,8 @@ def expand(paths: AnyPath | Sequence[AnyPath]) -> tuple[str, ...]:
     "-" is standard input. A path that exists is that file, even if it looks like a pattern. Directories that match a
     pattern are left out.
     """
-    if hasattr(paths, "columns"):
-        raise TypeError(
-            f"files are named by paths; got a {type(paths).__name__}. A model predicts one by `predict_events`."
-        )
+    if not isinstance(paths, str | os.PathLike | Sequence):
+        raise TypeError(f"data must be paths of files, a data frame or a list of dictionaries; got {paths!r}.")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("no files were given. Name at least one file, or '-' for standard input.")
@@ -72,11 +72,24 @@ def _matches(path: str) -> list[str]:
     if path and Path(path).exists():
         return [path]
     if not glob.has_magic(path):
-        raise FileNotFoundError(f"there is no file {path!r} (in {Path.cwd()}). Check the spelling of its name.")
+        raise FileNotFoundError(f"there is no file {path!r} (in {Path.cwd()}). {_similar(path)}")
     found = sorted((each for each in glob.glob(path, recursive=True) if not Path(each).is_dir()), key=os.fsencode)  # noqa: PTH207 - Path.glob loses a leading "./" and refuses "/"
     if not found:
         raise FileNotFoundError(f"no file matches {path!r} (in {Path.cwd()}).")
     return found
+
+
+def _similar(path: str) -> str:
+    """What to do about a file that does not exist: its folder may have one of nearly the same name."""
+    import difflib  # noqa: PLC0415 - seldom needed
+
+    folder, name = Path(path).parent, Path(path).name
+    if not folder.is_dir():
+        return f"There is no folder {str(folder)!r}. Check the spelling of its name."
+    with os.scandir(folder) as there:
+        names = [entry.name for entry in islice(there, MOST_NAMES_COMPARED)]
+    close = difflib.get_close_matches(name, names, 1, 0.7)
+    return f"Did you mean {str(folder / close[0])!r}?" if close else "Check the spelling of its name."
 
 
 # Sources

@@ -17,12 +17,15 @@ from odca.stream.read.errors import StreamError
 from odca.stream.read.findings import Findings
 from odca.stream.read.guessing import dated, key_tallies
 from odca.stream.read.history_fields import with_history
+from odca.stream.read.origins import origin_of
 from odca.stream.read.parallel import Parse, Reading, cores, read_blocks
 from odca.stream.read.positions import Position
 from odca.stream.read.schema import FORMATS, Format, Roles, Schema, native_columns, recognise_format, table_schema
-from odca.stream.read.sources import Closing, expand
+from odca.stream.read.sources import Closing
 
 Path: TypeAlias = str | os.PathLike[str]
+Data: TypeAlias = Path | Sequence[Path] | Any
+"""Where events come from: a path, several, or globs; a data frame, an Arrow table, a list of dictionaries."""
 OnError: TypeAlias = Literal["stop", "skip"]
 Quote: TypeAlias = Literal["double", "none"]
 
@@ -103,7 +106,7 @@ class Stream(Closing):
 
 
 def open(
-    paths: Path | Sequence[Path],
+    paths: Data,
     *,
     format: str = "auto",  # noqa: A002 - what it is called everywhere
     compression: str = "auto",
@@ -117,6 +120,7 @@ def open(
     delimiter: str | None = None,
     header: bool | None = None,
     quote: Quote | None = None,
+    query: str | None = None,
     split_dates: bool = True,
     schema: Schema | None = None,
     labelled: bool = True,
@@ -129,9 +133,12 @@ def open(
     chunk_size: int = SIZE,
     max_line: int = LONGEST_LINE,
 ) -> Stream:
-    """Open files (a path, several, or globs; "-" is standard input) as one stream of events.
+    """Open files (a path, several, or globs; "-" is standard input), or a table in memory, as one stream of events.
 
-    format: "libsvm", "vw", "csv" (any delimiter), "jsonl", "arrow" or "parquet"; "auto" recognises it by the first file.
+    A data frame of pandas or polars, an Arrow table and a list of dictionaries are read like an Arrow file with these columns.
+
+    format: "libsvm", "vw", "csv" (any delimiter), "jsonl", "arff", "arrow" or "parquet"; "auto" recognises it by the first file. The
+        label of ARFF is the last attribute, unless another column is named.
     compression: "gzip", "zstd", "bz2", "xz" or "plain"; "auto" recognises it.
     label, weight, offset, time, group, tag: the columns of a table (by name, or by number if there is no header; -1 is the
         last) or the keys of JSON that hold these; the formats of libsvm and VW have fixed places for them.
@@ -139,6 +146,7 @@ def open(
     delimiter, header: of CSV; None detects them from the first lines. The kinds of columns are detected too, unless `features` has
         them.
     quote: "double" if fields of CSV may be in double quotes, as they usually are; "none" if quotes are ordinary characters.
+    query: the rows of a database, in SQL: `paths` is then the path of an SQLite or a DuckDB file, or a connection to one.
     split_dates: whether the month, weekday and hour of dates are features, or each date as a category.
     schema: the schema of an earlier stream, whose roles and kinds of columns are used.
     labelled: False for data to predict: columns with a role in `schema` may be missing, except the offset.
@@ -148,14 +156,15 @@ def open(
     start: the `position` of an earlier block, after which the stream starts.
     threads: the number of threads that parse (default: one per core). The result does not depend on it.
     """
-    if on_error not in {"stop", "skip"}:
-        raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
-    if quote not in {None, "double", "none"}:
-        raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
-    if format != "auto" and format not in FORMATS:
-        raise ValueError(f"format must be 'auto' or one of {', '.join(FORMATS)}; got {format!r}.")
-    found = expand(paths)
+    _require_options(on_error, quote, format)
     begin = start or Position()
+    origin = origin_of(paths, query, format, compression, begin.file)
+    found, format = origin.paths, origin.format
+    if origin.csv:
+        delimiter, header = origin.csv["delimiter"], origin.csv["header"]
+    if origin.attributes and schema is None:
+        features = features.of_kinds({each.name: each.kind for each in origin.attributes})
+        label = origin.attributes[-1].name if label is None else label
     roles = Roles(**{
         role: None if name is None else str(name)
         for role, name in {
@@ -169,12 +178,14 @@ def open(
     settled = schema if begin.offset else None
     wish = _Wish(features, roles, delimiter, header, quoted, split_dates, settled, schema, optional)
     chunks: Chunks | Tables
-    if tables := binary_format(found[begin.file], format):
-        if follow:
-            raise ValueError(f"a table of {tables} cannot be followed: it is complete when it is written.")
-        chunks = Tables(found, tables, start=begin)
+    tables = binary_format(found[begin.file], format)
+    if tables or origin.is_read_once:
+        _require_complete(tables or found[0], follow, begin if origin.is_read_once else None)
+    if tables:
+        chunks = Tables(found, tables, start=begin, relation=origin.relation)
     else:
-        chunks = Chunks(found, compression=compression, start=begin, follow=follow, size=chunk_size, max_line=max_line)
+        sizes: dict[str, Any] = {"size": chunk_size, "max_line": max_line}
+        chunks = Chunks(found, compression=compression, start=begin, follow=follow, **sizes, **origin.opening)
     try:
         looked = (
             _look_at_table(chunks, wish)
@@ -205,6 +216,24 @@ def open(
     stream.tallies = looked.tallies
     stream.absent, stream.shares_columns = _absent(wish.known, schema)
     return stream
+
+
+def _require_options(on_error: str, quote: str | None, format_: str) -> None:
+    """ValueError for a word that is none of those which an option can be."""
+    if on_error not in {"stop", "skip"}:
+        raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
+    if quote not in {None, "double", "none"}:
+        raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
+    if format_ not in {"auto", "arff", *FORMATS}:
+        raise ValueError(f"format must be 'auto', 'arff' or one of {', '.join(FORMATS)}; got {format_!r}.")
+
+
+def _require_complete(what: str, follow: bool, begin: Position | None) -> None:
+    """ValueError if a table that is complete should be followed or, if it can be read only once, begin in its middle."""
+    if follow:
+        raise ValueError(f"{what} cannot be followed: a table is complete when it is written.")
+    if begin is not None and begin != Position():
+        raise ValueError(f"{what} can only be read from its beginning: there is no way to resume.")
 
 
 @record
@@ -383,13 +412,13 @@ def _given(roles: Roles) -> dict[str, str]:
     return {role: name for role, name in asdict(roles).items() if name is not None}
 
 
-def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None) -> Block:
-    """Read dictionaries, or the rows of a data frame, as data of this schema. Unknown features are ignored."""
+def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None, *, grow: bool = False) -> Block:
+    """Read dictionaries, or the rows of a data frame, as data of this schema. Unknown features are ignored, unless the names `grow`."""
     if schema.has_indices:
         raise ValueError("the model's features are libsvm's indices, but features of events have names.")
     columns = {column.name: column.kind for column in schema.columns}
     features = schema.features.of_kinds(columns).native(nested=not columns, guessed=schema.guessed)
     rows = _core.read_events(as_events(events), schema.roles.native(schema.time_feature), features, vocabulary)
     if vocabulary is not None:
-        rows.resolve(vocabulary.absorb(rows, False), len(vocabulary))
+        rows.resolve(vocabulary.absorb(rows, grow), len(vocabulary))
     return Block(rows, Chunk(b"", "the events", 0, 0, first=True, last=True), 0)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from odca import _core
 from odca.errors import InputError, Remedy
 from odca.features.spec import FeatureParts, feature_parts
-from odca.stream.read.arrow import pyarrow
 from odca.stream.read.blocks import Block
+from odca.stream.read.relations import pyarrow
 from odca.stream.read.schema import Schema
 from odca.stream.write.text import (
     OPTIONAL_PARTS,

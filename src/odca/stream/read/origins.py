@@ -1,0 +1,50 @@
+"""Where data come from: files, a table in memory, a database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from odca.records import record
+from odca.stream.read.arff import Attribute, attributes_of, is_arff, open_arff
+from odca.stream.read.queries import SqliteSource, duckdb_relation, name_of, require_query
+from odca.stream.read.relations import Relation, relation_of
+from odca.stream.read.sources import expand
+
+
+@record
+class Origin:
+    """The paths of files, or the name of something else; and how that is opened."""
+
+    paths: tuple[str, ...]
+    format: str
+    """The format as the user named it, or what the data are translated to."""
+    relation: Relation | None = None
+    """The table in memory, or the result of a query."""
+    opening: Mapping[str, Any] = field(default_factory=dict)
+    """How `Chunks` opens it, if not as a file of text."""
+    attributes: Sequence[Attribute] = ()
+    """The columns that an ARFF file declares."""
+    is_read_once: bool = False
+    """Whether there is no way to go on in its middle."""
+
+    @property
+    def csv(self) -> dict[str, Any]:
+        """How the CSV is written that the data are translated to; nothing if they are not."""
+        return {"delimiter": ",", "header": True} if self.opening else {}
+
+
+def origin_of(data: Any, query: str | None, format_: str, compression: str, file: int) -> Origin:
+    """The origin of data: a path, several, or globs; a table in memory; a database with a query. `file` is the first to be read."""
+    database = require_query(data, query)
+    if database == "sqlite" and query is not None:
+        opening = {"open_source": lambda *_, **__: SqliteSource(data, query), "is_sized": False}
+        return Origin((name_of(data, query),), "csv", opening=opening, is_read_once=True)
+    relation = duckdb_relation(data, query) if database and query is not None else relation_of(data)
+    if relation is not None:
+        return Origin((relation.name,), "arrow", relation, is_read_once=True)
+    paths = expand(data)
+    if file < len(paths) and is_arff(paths[file], format_):
+        return Origin(
+            paths, "csv", opening={"open_source": open_arff}, attributes=attributes_of(paths[file], compression)
+        )
+    return Origin(paths, format_)
