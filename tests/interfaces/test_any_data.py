@@ -124,6 +124,14 @@ def test_explanations_sum_to_the_margins(model: StreamModel) -> None:
         assert ("area by city: lag 1" in names) == (model.past is not None)
 
 
+def test_explanations_of_a_frozen_model_sum_to_its_margins() -> None:
+    frozen = odca.train(rows(600), label="rent").freeze()
+    assert frozen.learner.products
+    table = rows(20)
+    sums = [sum(each.values()) for each in frozen.explain(table)]
+    np.testing.assert_allclose(sums, frozen.predict(table, "margins"), rtol=1e-9, atol=1e-9)
+
+
 def test_a_model_says_what_it_is(model: StreamModel, tmp_path: Path) -> None:
     model.save(tmp_path / "m.safetensors")
     again = odca.load(tmp_path / "m.safetensors")

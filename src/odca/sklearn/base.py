@@ -115,6 +115,8 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
             self._space = FrameSpace.beginning_with(())
         elif "_space" not in self.__dict__:
             self._space = self._space_of_numbers(X)
+        elif learning:
+            self._space = self._space.copy()  # if the call is refused, the model has the one of before
         return self._space.rows(X, learning=learning)
 
     def _space_of_numbers(self, X: Any) -> FrameSpace:
@@ -184,7 +186,8 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
         """Keep the columns and the type of the classes of the events that were learned."""
         if "_model" not in self.__dict__ or twin.__dict__.get("_model") is not self._model:
             return
-        if self.learner_.n_features > self.n_features_in_:
+        known = len(self._space.vocabulary) if "_space" in self.__dict__ else self.n_features_in_
+        if self.learner_.n_features > known:
             if "_space" in twin.__dict__:
                 self._space = twin._space  # noqa: SLF001 - of its own class
             self.n_features_in_ = twin.n_features_in_

@@ -32,6 +32,12 @@ class FrameSpace:
         vocabulary.restore(b"".join(keys), np.cumsum([len(key) for key in keys], dtype=np.int64))
         return cls(vocabulary)
 
+    def copy(self) -> Self:
+        """One that may grow while this one stays as it is."""
+        vocabulary = _core.Vocabulary()
+        vocabulary.restore(self.vocabulary.packed(), self.vocabulary.ends())
+        return type(self)(vocabulary, self.schema)
+
     def rows(self, X: Any, *, learning: bool) -> Any:
         """The features of each row of X, as a CSR array. Unless `learning`, those that are new are ignored."""
         table = _as_table(X)
@@ -114,4 +120,7 @@ def names_of_columns(X: Any) -> list[str]:
     """The names of the columns of X: x0, x1, ... if they have none."""
     if is_table(X):
         return [str(name) for name in X.columns]
-    return [f"x{place}" for place in range(np.asarray(X).shape[1])]
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {array.ndim}D array instead. Give a row for each event.")
+    return [f"x{place}" for place in range(array.shape[1])]

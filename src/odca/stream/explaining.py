@@ -56,28 +56,37 @@ def explain_linear(learner: Learner, rows: Rows, names: FeatureNames, outputs: i
         for index, value in zip(rows.indices[begin:end].tolist(), rows.data[begin:end].tolist(), strict=True):
             if first + index < len(weights):
                 found[names[index]] = _shown(weights[first + index] * value)
+        if learner.products:
+            row = _row(rows.indices[begin:end], rows.data[begin:end], len(weights) - first)
+            for each in learner.products:
+                part = each.values(row)[0] * np.array(each.weights[:outputs])
+                found[product_name(each.features, names.listed())] = _shown(part)
         yield found
 
 
 def explain_automatic(learner: AutoLearner, rows: Rows, names: FeatureNames, *, steady: bool) -> Iterator[Explanation]:
     """What the features of each row add to its prediction; of the live answer, by a linear approximation near the row."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import
-
     for begin, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
-        indices, values = rows.indices[begin:end], rows.data[begin:end]
-        known = indices < learner.n_features
-        row = csr_array((values[known], indices[known], [0, int(known.sum())]), shape=(1, learner.n_features))
+        row = _row(rows.indices[begin:end], rows.data[begin:end], learner.n_features)
         features, slopes, labels, rest, products, pairs = learner.native.explain(as_matrix(row)[0], steady=steady)
         of = {int(index): slope for index, slope in zip(features, slopes, strict=True)}
         found: Explanation = {INTERCEPT: _of_classes(learner, rest)}
-        for index, value in zip(indices[known].tolist(), values[known].tolist(), strict=True):
+        for index, value in zip(row.indices.tolist(), row.data.tolist(), strict=True):
             if index in of:
                 found[names[index]] = _of_classes(learner, of[index] * value)
+        for pair, part in zip(pairs.tolist(), products, strict=True):
+            found[product_name(pair, names.listed())] = _of_classes(learner, part)
         if not steady:
-            for pair, part in zip(pairs.tolist(), products, strict=True):
-                found[product_name(pair, names.listed())] = _of_classes(learner, part)
             found[PREVIOUS_LABELS] = _of_classes(learner, labels)
         yield found
+
+
+def _row(indices: npt.NDArray[Any], values: npt.NDArray[Any], width: int) -> Any:
+    """A row of the features that a model of this width knows."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import
+
+    known = indices < width
+    return csr_array((values[known], indices[known], [0, int(known.sum())]), shape=(1, width))
 
 
 def _of_classes(learner: AutoLearner, parts: Array) -> Any:
