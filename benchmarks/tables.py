@@ -41,6 +41,7 @@ RESULTS = (
     "forecasting",
     "before_after",
     "products",
+    "robust",
     "drift",
     "text",
 )
@@ -500,6 +501,22 @@ def share_explained(r2: float) -> str:
     return f"{round(r2, 3) + 0.0:.3f}" if r2 > -1.0 else "< -1"  # no -0.000
 
 
+def harmed(part: str, figures: str, *of: str) -> Callable[[list[dict[str, Any]]], str]:
+    """Return a part of what wild labels and generated streams cost, by method."""
+
+    def lines(rows: list[dict[str, Any]]) -> str:
+        some = [row for row in rows if row["part"] == part]
+        names = list(some[0][figures])
+        head = [*of, *names]
+        out = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+        for row in some:
+            cells = [*(row[name] for name in of), *(f"{row[figures][name]:.4g}" for name in names)]
+            out.append(f"| {' | '.join(cells)} |")
+        return "\n".join(out)
+
+    return lines
+
+
 KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "full": full,
     "beside_vw": beside_vw,
@@ -515,6 +532,8 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "one_step_ahead": one_step_ahead,
     "raw_text": raw_text,
     "by_products": by_products,
+    "wild_labels": harmed("wild", "ratios", "stream", "harm"),
+    "generated": harmed("generated", "losses", "stream"),
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),
     "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),

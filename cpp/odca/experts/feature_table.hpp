@@ -7,7 +7,7 @@
 //     sparse   h = x / sqrt(v + m^2)                                 zeros are ignored
 //     dense    h = (x - f m) / sqrt(f v + f (1 - f) m^2)             zeros are values like any other
 //
-// A value that is far off counts as ten deviations, see bound_values().
+// A value that is far off counts as ten deviations, see bound_value().
 //
 // A feature becomes dense when more than half of the events hold it, and sparse again when less than a quarter do. Its weights
 // and the constant's are then converted so that no margin changes. There are at most four times as many dense features as an
@@ -581,25 +581,25 @@ class FeatureTable {
 
   // A value counts as at most so many deviations from the mean of those before it (root mean squares, where it is sparse), for scale and
   // margin alike: a single one must not decide what all others are worth.
-  static void bound_values(ScaledRow& row) {
-    for (int i = 0; i < row.present; ++i) {
-      const double n = row.count[i], m = row.mean[i], d = row.x[i] - m;
-      const double squares = row.is_dense[i] > 0.0 ? row.square[i] : row.square[i] + n * m * m;
-      if (d * d * n > furthest_value * furthest_value * squares && squares > 0.0 && n >= few_values) [[unlikely]]
-        row.x[i] = m + std::copysign(furthest_value * std::sqrt(squares / n), d);
-    }
+  static void bound_value(ScaledRow& row, int i) {
+    const double n = row.count[i], m = row.mean[i], d = row.x[i] - m;
+    const double squares = row.is_dense[i] > 0.0 ? row.square[i] : row.square[i] + n * m * m;
+    if (n >= few_values && squares > 0.0 && d * d * n > furthest_value * furthest_value * squares)
+      row.x[i] = m + std::copysign(furthest_value * std::sqrt(squares / n), d);
   }
 
   // Counts the row's values and standardises them, in pairs.
   void scale_values(ScaledRow& out) const {
     const double events = mass_ + 1.0;
     const int n = out.present;
-    bound_values(out);
     for (auto* each : {&out.x, &out.count, &out.mean, &out.square, &out.is_dense}) (*each)[n] = 0.0;
     const Pack one{1.0, 1.0};
     for (int i = 0; i < n; i += 2) {
-      const Pack x = load(&out.x[i]), before = load(&out.mean[i]);
-      const Pack times = load(&out.count[i]) + 1.0, inverse = 1.0 / times, d = x - before;
+      const Pack before = load(&out.mean[i]), count = load(&out.count[i]), away = load(&out.x[i]) - before;
+      const auto is_far = away * away * count > furthest_value * furthest_value * load(&out.square[i]);
+      if (is_far[0] | is_far[1]) [[unlikely]]
+        bound_value(out, i), bound_value(out, i + 1);
+      const Pack x = load(&out.x[i]), times = count + 1.0, inverse = 1.0 / times, d = x - before;
       const Pack m = before + d * inverse, s = load(&out.square[i]) + d * (x - m), square_mean = m * m;
       const auto is_dense = load(&out.is_dense[i]) > 0.0;
       const Pack share = select(is_dense, Pack(times / events), one),

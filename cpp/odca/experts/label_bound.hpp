@@ -24,6 +24,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "odca/experts/scaled_row.hpp"
@@ -35,10 +36,11 @@ namespace odca::experts {
 
 class LabelBound {
  public:
-  // What is known of an event before its label is learned: the prediction, the distance of the label from the nearest expert's, and
-  // whether it lies among the labels so far. The row was standardised after events of this total weight, itself included.
+  // What is known of an event before its label is learned: the prediction, the margins of the experts, and whether the label lies among
+  // those so far. The row was standardised after events of this total weight, itself included.
   struct Event {
-    double prediction, nearest;
+    double prediction;
+    std::span<const double> margins;
     bool is_in_range;
     const ScaledRow& row;
     double mass;
@@ -54,7 +56,7 @@ class LabelBound {
       const double before = std::fabs(label_ - prediction_);
       levels_.learn(std::fabs(y - label_) < 0.5 * before, before);
     }
-    if (!is_far || event.is_in_range || event.nearest <= most) {
+    if (!is_far || event.is_in_range || some_expert_is_near(y, event, most)) {
       consecutive_ = 0;
       if (contrasts_ > 0) --contrasts_, learn_side(event, 0.0);
       return y;
@@ -118,6 +120,10 @@ class LabelBound {
     }
     bool is_sound() const { return trust >= least && trust <= most && reach >= 0.0 && reach <= largest; }
   };
+
+  static bool some_expert_is_near(double y, const Event& event, double most) {
+    return std::any_of(event.margins.begin(), event.margins.end(), [&](double z) { return std::fabs(y - z) <= most; });
+  }
 
   // The side that the row says, before it learns the true one: 0 for a label that is not wild. An implicit step, fast along features
   // that are rare. Features share places.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "odca/experts/log_loss_solve.hpp"
 #include "odca/math/widest.hpp"
@@ -336,10 +337,9 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
 // Before anything learns from it. How wrong the answers were is judged by the label itself.
 double Experts::label_to_learn(const Workspace& work, double y, double c) {
   if (number_labels_.empty()) return y;  // nothing was known before it
-  double nearest = infinity;
-  for (int k = 0; k < in_use(); ++k) nearest = std::min(nearest, std::fabs(y - work.margin[k]));
+  const std::span<const double> margins(work.margin.data(), static_cast<std::size_t>(in_use()));
   const bool is_in_range = number_labels_.within_range(y) == y;
-  return label_bound_.learn(y, {work.mixed[0], nearest, is_in_range, work.scaled, features_.mass() + 1.0}, c);
+  return label_bound_.learn(y, {work.mixed[0], margins, is_in_range, work.scaled, features_.mass() + 1.0}, c);
 }
 
 std::vector<double> Experts::bases() const {
