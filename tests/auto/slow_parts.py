@@ -111,9 +111,9 @@ class Feature:
         self.dense = dense
 
     def bounded(self, x: float) -> float:
-        """A value counts as at most 10 deviations from the mean of those before, or root mean squares where it is sparse."""
+        """A value counts as at most 30 deviations from the mean of those before, or root mean squares where it is sparse."""
         spread = self.square / self.n + (0.0 if self.dense else self.mean**2) if self.n >= 8.0 else 0.0
-        away = 10.0 * np.sqrt(spread)
+        away = 30.0 * np.sqrt(spread)
         return min(max(x, self.mean - away), self.mean + away) if spread > 0.0 else x
 
     def seen(self, x: float, c: float) -> tuple[float, float, float]:

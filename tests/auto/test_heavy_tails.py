@@ -34,7 +34,7 @@ def test_one_value_of_a_million_costs_little(at: int) -> None:
     wild[at, 2] = 1e6
     judged = np.arange(3000) > at
     errors = [np.mean((AutoLearner("numbers").learn(each, y) - y)[judged] ** 2) for each in (X, wild)]
-    assert errors[1] < 1.1 * errors[0]  # it was ten times as much
+    assert errors[1] < 1.25 * errors[0]  # without a bound it is ten times as much
 
 
 def test_a_feature_whose_unit_changes_is_followed() -> None:

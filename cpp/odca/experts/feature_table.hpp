@@ -7,7 +7,7 @@
 //     sparse   h = x / sqrt(v + m^2)                                 zeros are ignored
 //     dense    h = (x - f m) / sqrt(f v + f (1 - f) m^2)             zeros are values like any other
 //
-// A value that is far off counts as ten deviations, see bound_value().
+// A value that is far off counts as thirty deviations, see bound_value().
 //
 // A feature becomes dense when more than half of the events hold it, and sparse again when less than a quarter do. Its weights
 // and the constant's are then converted so that no margin changes. There are at most four times as many dense features as an
@@ -437,7 +437,7 @@ class FeatureTable {
  private:
   static constexpr int ahead = 8;                  // features
   static constexpr double least_variance = 1e-18;  // relative to the squared mean: below, it is rounding
-  static constexpr double furthest_value = 10.0, few_values = 8.0;
+  static constexpr double furthest_value = 30.0, few_values = 8.0;
   static constexpr double recency = 3.0, few_updates = 16.0, thinned = 4.0;  // of averages
 
   double* of(std::int64_t feature) { return table_[feature]; }
