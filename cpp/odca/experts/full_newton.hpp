@@ -110,7 +110,7 @@ class FullNewton {
       out.expert_[k].weight.assign(static_cast<std::size_t>(to.heads() * size()), 0.0);
       for (int n = 0; n < size(); ++n) {
         for (int c = 0; c < to.heads(); ++c)
-          if (to.source[c] >= 0) out.weights_of(k, c)[n] = to.factor[c] * weights_of(k, to.source[c])[n];
+          if (to.source[c] >= 0) out.weights_of(k, c)[n] = to.factor[c] * weights_of(k, to.source[c])[n] + 0.0;
         double sum = 0.0;
         for (const int c : to.averaged) sum += out.weights_of(k, c)[n];
         for (const int c : to.added) out.weights_of(k, c)[n] = sum / static_cast<double>(to.averaged.size());

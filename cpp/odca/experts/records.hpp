@@ -76,7 +76,8 @@ class Records {
       double* const groups = std::copy_n((*this)[j], shared_, out[j]);
       for (int c = 0; c < to.heads(); ++c)
         if (to.source[c] >= 0)
-          for (int k = 0; k < group_; ++k) groups[group_ * c + k] = to.factor[c] * from[group_ * to.source[c] + k];
+          for (int k = 0; k < group_; ++k)
+            groups[group_ * c + k] = to.factor[c] * from[group_ * to.source[c] + k] + 0.0;  // never -0
       begin_heads(groups, to);
     }
     return out;
