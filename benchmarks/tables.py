@@ -218,7 +218,8 @@ def beside_trees(rows: list[dict[str, Any]]) -> str:
         shown = ["" if value == math.inf else f"{value:,.4g}" for value in losses]
         shown[losses.index(min(losses))] = f"**{shown[losses.index(min(losses))]}**"
         shown += [f"{each:,.3g}" if is_number else f"{each:.2%}" for each in (errors[0], min(errors[1:]))]
-        shown += [f"{least(group, 'microseconds'):,.0f}" for group in ("Auto", "river ARF")]
+        times = (least(group, "microseconds") for group in ("Auto", "river ARF"))
+        shown += ["" if each == math.inf else f"{each:,.0f}" for each in times]
         lines.append(f"| {stream} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
