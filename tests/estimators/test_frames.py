@@ -167,3 +167,15 @@ def test_a_file_with_unsound_names_is_refused(tmp_path: Path) -> None:
     model.save(tmp_path / "m.safetensors")
     with pytest.raises(ValueError, match="number of features"):
         odca.load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("kind", [AutoClassifier, ODCAClassifier])
+def test_an_array_has_the_columns_of_the_frame_in_their_order(kind: Any) -> None:
+    X = pd.DataFrame({"city": ["Rome", "Paris", None, "Rome"] * 20, "area": [1.0, None, 3.0, 4.0] * 20})
+    model = kind().partial_fit(X, [0, 1, 1, 0] * 20, classes=[0, 1])
+    assert np.array_equal(model.predict_proba(X.to_numpy(dtype=object)), model.predict_proba(X))
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(X[:0])
+    with pytest.raises(ValueError, match="0 sample"):
+        kind().fit(X[:0], [])

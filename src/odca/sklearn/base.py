@@ -117,7 +117,9 @@ class Estimator(TakesTurns, BaseEstimator):  # type: ignore[misc] # scikit-learn
             self._space = self._space_of_numbers(X)
         elif learning:
             self._space = self._space.copy()  # if the call is refused, the model has the one of before
-        return self._space.rows(X, learning=learning)
+        known = [str(each) for each in getattr(self, "feature_names_in_", ())]
+        in_order = len(known) == len(names_of_columns(X))
+        return self._space.rows(X, known if in_order else None, learning=learning)
 
     def _space_of_numbers(self, X: Any) -> FrameSpace:
         """For a model that has learned numbers alone so far. ValueError if it cannot go on with other X."""

@@ -38,9 +38,14 @@ class FrameSpace:
         vocabulary.restore(self.vocabulary.packed(), self.vocabulary.ends())
         return type(self)(vocabulary, self.schema)
 
-    def rows(self, X: Any, *, learning: bool) -> Any:
-        """The features of each row of X, as a CSR array. Unless `learning`, those that are new are ignored."""
-        table = _as_table(X)
+    def rows(self, X: Any, columns: Sequence[str] | None, *, learning: bool) -> Any:
+        """The features of each row of X, as a CSR array. Unless `learning`, those that are new are ignored.
+
+        columns: the names of the columns of an array; None for x0, x1, ...
+        """
+        if len(X) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        table = _as_table(X, columns)
         _require_finite(X)
         if self.schema is not None:
             how: dict[str, Any] = {"schema": self.schema, "labelled": False}
@@ -102,11 +107,11 @@ def _are_numbers(array: npt.NDArray[Any]) -> bool:
     return array.dtype.kind == "f" and not np.isnan(array).any()
 
 
-def _as_table(X: Any) -> Any:
+def _as_table(X: Any, columns: Sequence[str] | None) -> Any:
     if is_table(X):
         return X
-    array = np.asarray(X)
-    return [{f"x{place}": value for place, value in enumerate(row)} for row in array.tolist()]
+    names = names_of_columns(X) if columns is None else columns
+    return [dict(zip(names, row, strict=True)) for row in np.asarray(X).tolist()]
 
 
 def _require_finite(X: Any) -> None:
