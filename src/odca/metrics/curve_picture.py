@@ -6,15 +6,10 @@ from typing import Any
 import numpy as np
 
 from odca.metrics.drift import Drift
+from odca.score_names import BASELINES, SCORES
 from odca.validation.arrays import Array
 
-NAMES = {"loss": "loss", "accuracy": "accuracy", "mae": "mean absolute error"}
-BASELINES = {
-    "no_change": ("no change (the previous label)", "#E69F00"),
-    "majority": ("majority class so far", "#009E73"),
-    "mean": ("mean so far", "#009E73"),
-    "best_constant": ("best constant in hindsight", "#999999"),
-}
+COLOURS = {"no_change": "#E69F00", "majority": "#009E73", "mean": "#009E73", "best_constant": "#999999"}
 MODEL, RISE = "#0072B2", "#D55E00"
 MOST_NAMED = 8
 
@@ -41,13 +36,13 @@ def picture(curve: Mapping[str, Array], drift: Drift, baselines: Mapping[str, Ma
 def _draw(axes: Any, score: str, curve: Mapping[str, Array], baselines: Mapping[str, Mapping[str, float]]) -> None:
     events = curve["events"]
     axes.plot(events, curve[score], color=MODEL, linewidth=1.6, label="model", zorder=3)
-    for name, (label, colour) in BASELINES.items():
-        reached = baselines.get(name, {}).get(score)
+    for name, colour in COLOURS.items():
+        reached, label = baselines.get(name, {}).get(score), BASELINES[name]
         if f"{name}_{score}" in curve and reached is not None:
             axes.plot(events, curve[f"{name}_{score}"], color=colour, linewidth=1.0, label=label, zorder=2)
         elif reached is not None:
             axes.axhline(reached, color=colour, linewidth=1.0, linestyle=":", label=label, zorder=2)
-    axes.set_ylabel(NAMES[score])
+    axes.set_ylabel(SCORES[score])
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(0.0, max(float(events[-1]) if len(events) else 0.0, 1.0))
     axes.set_ylim(bottom=min(0.0, float(np.nanmin(curve[score], initial=0.0))))

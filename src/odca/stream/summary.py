@@ -5,23 +5,19 @@ from math import isnan
 
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.records import record
+from odca.score_names import BASELINES, SCORES
 
 MOST_NAMES = 8
 LONGEST_NAME = 40
-SCORES = {
-    "accuracy": ("accuracy", "{:.1%}"),
-    "auc": ("AUC", "{:.4f}"),
-    "log_loss": ("log loss", "{:.4f}"),
-    "mae": ("mean absolute error", "{:.4g}"),
-    "rmse": ("root mean squared error", "{:.4g}"),
-    "r2": ("R²", "{:.4f}"),
+FORMATS = {
+    "accuracy": "{:.1%}",
+    "auc": "{:.4f}",
+    "log_loss": "{:.4f}",
+    "mae": "{:.4g}",
+    "rmse": "{:.4g}",
+    "r2": "{:.4f}",
 }
-BASELINES = {
-    "no_change": "the previous label",
-    "majority": "the majority class so far",
-    "mean": "the mean so far",
-    "best_constant": "the best constant in hindsight",
-}
+"""How the scores are shown that are."""
 JUDGED = {"classes": "accuracy", "numbers": "mae"}
 """The score by which the best baseline is chosen."""
 
@@ -71,15 +67,15 @@ def score_facts(
     """How well each event was predicted before it was learned, and the best of the baselines."""
     if not metrics.events:
         return {}
-    scores = {name: value for name, value in metrics.scores().items() if name in SCORES and not isnan(value)}
+    scores = {name: value for name, value in metrics.scores().items() if name in FORMATS and not isnan(value)}
     facts = {"progressive score": _scores(scores)}
     score, sign = JUDGED[task], -1.0 if task == "classes" else 1.0
     reached = {name: each[score] for name, each in baselines.items() if not isnan(each.get(score, float("nan")))}
     if reached:
         best = min(reached, key=lambda name: sign * reached[name])
-        facts["best baseline"] = f"{_scores({score: reached[best]})} ({BASELINES[best]})"
+        facts["best baseline"] = f"{_scores({score: reached[best]})}, by {BASELINES[best]}"
     return facts
 
 
 def _scores(scores: Mapping[str, float]) -> str:
-    return ", ".join(f"{SCORES[name][0]} {SCORES[name][1].format(value)}" for name, value in scores.items())
+    return ", ".join(f"{SCORES[name]} {FORMATS[name].format(value)}" for name, value in scores.items())

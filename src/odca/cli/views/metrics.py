@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, PrintedColumn
+from odca.score_names import BASELINES, SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from odca.metrics import ClassMetrics, NumberMetrics, ProgressRow
     from odca.models.options import Label
@@ -23,25 +24,9 @@ COLUMNS = (
     PrintedColumn("features", "current\nfeatures", 8, formatting.count),
 )
 
-SCORES = {
-    "loss": ("loss", formatting.decimal),
-    "accuracy": ("accuracy", formatting.percent),
-    "auc": ("AUC", formatting.decimal),
-    "log_loss": ("log loss of the probabilities", formatting.decimal),
-    "calibration_error": ("calibration error (ECE)", formatting.decimal),
-    "mae": ("mean absolute error", formatting.decimal),
-    "rmse": ("root mean squared error", formatting.decimal),
-    "r2": ("R²", formatting.decimal),
-}
 SHOWN_COVERAGE = 0.9
 BEFORE_LEARNING = "predictions, each made before learning from the event"
 WITHOUT_LEARNING = "predictions, without learning from these events"
-BASELINES = {
-    "no_change": "no change (the previous label)",
-    "majority": "majority class so far",
-    "mean": "mean so far",
-    "best_constant": "best constant in hindsight",
-}
 
 
 def row_values(classes: "Sequence[Label]", row: "ProgressRow") -> tuple[Any, ...]:
@@ -77,7 +62,7 @@ def metrics_facts(
     coverage: the share of the labels that the intervals or sets of SHOWN_COVERAGE held, if it is known.
     """
     scores = [
-        Fact(SCORES[name][0], value, SCORES[name][1], name)
+        Fact(SCORES[name], value, _shown_as(name), name)
         for name, value in metrics.scores().items()
         if value == value  # noqa: PLR0124 - not nan
     ]
@@ -87,7 +72,7 @@ def metrics_facts(
             Fact(f"labels in its {100.0 * SHOWN_COVERAGE:.0f} % {what}", coverage, formatting.percent, "coverage_90")
         )
     baselines = [
-        Fact(f"{BASELINES[name]}: {SCORES[score][0]}", value, SCORES[score][1], f"{name}_{score}")
+        Fact(f"{BASELINES[name]}: {SCORES[score]}", value, _shown_as(score), f"{name}_{score}")
         for name, reached in model.baselines(metrics).items()
         for score, value in reached.items()
         if value == value  # noqa: PLR0124 - not nan
@@ -111,12 +96,16 @@ def what_it_loses_to(
         )  # what was trained for, if known
         worse = [each for each in judged if _is_better(each, reached[each], scores.get(each, reached[each]))]
         if worse:
-            label, show = SCORES[worse[0]]
-            against = f"{label} {show(scores[worse[0]])} against {show(reached[worse[0]])}"
+            show = _shown_as(worse[0])
+            against = f"{SCORES[worse[0]]} {show(scores[worse[0]])} against {show(reached[worse[0]])}"
             only_unsure = worse == ["log_loss"] and "accuracy" in judged
             advice = TOO_SURE if only_unsure else _advice(model, name, is_live)
             return f"This is worse than the baseline {BASELINES[name]}: {against}. {advice}"
     return None
+
+
+def _shown_as(score: str) -> "Callable[[float], str]":
+    return formatting.percent if score == "accuracy" else formatting.decimal
 
 
 def _is_better(score: str, one: float, other: float) -> bool:
