@@ -147,7 +147,7 @@ async function start() {
     if (service.needs_token && !service.scopes.length) throw new Refused(401, "no-token", "");
   } catch (error) {
     tokenButton.hidden = false;
-    if (error.status !== 0) return refused(error);
+    if ([401, 403].includes(error.status)) return refused(error);
   }
   show(); // if the service does not answer, the view's stream says so and goes on trying
 }
