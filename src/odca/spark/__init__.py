@@ -19,6 +19,7 @@ from odca.spark.estimators import (
     ODCARegressor,
 )
 from odca.spark.predicting import predict_udf
+from odca.spark.streaming import BatchReport, Learning, learn_stream
 from odca.spark.training import train
 
 del _arrow_udf
@@ -28,10 +29,13 @@ __all__ = [
     "AutoClassifier",
     "AutoRegressionModel",
     "AutoRegressor",
+    "BatchReport",
+    "Learning",
     "ODCAClassificationModel",
     "ODCAClassifier",
     "ODCARegressionModel",
     "ODCARegressor",
+    "learn_stream",
     "predict_udf",
     "train",
 ]

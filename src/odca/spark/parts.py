@@ -47,7 +47,7 @@ def learn_partitions(df: DataFrame, model: StreamModel, *, parts: int = 1) -> Da
     def learned(batches: Iterable[pa.RecordBatch]) -> bytes:
         mine = from_bytes(held.value)
         if parts > 1:
-            mine = mine.split(parts)[place()]
+            mine = mine.part(place(), parts)
         events = as_table(batches)
         if events is not None:
             mine.learn(events, threads=1)

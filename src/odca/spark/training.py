@@ -146,17 +146,22 @@ def train(
         "task": task, "classes": tuple(classes), "auto": auto, "memory": memory, "products": products,
     }  # fmt: skip
     wish = wish_of(roles, linear, dict(features), **rest)
-    rows = df if partitions is None else df.repartition(partitions)
     if initial is None:
-        return one_pass(rows, wish.begin(df))
+        return one_pass(df if partitions is None else df.repartition(partitions), wish.begin(df))
     if set_here := [name for name, value in {**linear, **rest, **features}.items() if value and value != "auto"]:
         raise ValueError(f"{set_here[0]} is fixed by the initial model. Leave it out.")
-    return one_pass(rows, initial, parts=rows.rdd.getNumPartitions())
+    rows, parts = in_partitions(df, partitions)
+    return one_pass(rows, initial, parts=parts)
 
 
 def one_pass(df: DataFrame, model: StreamModel, *, parts: int = 1) -> StreamModel:
     """The model after one pass over the table; a model that has learned is split into as many parts as there are partitions."""
     return merged(learn_partitions(df.select(*used_columns(model, df.columns)), model, parts=parts))
+
+
+def in_partitions(df: DataFrame, partitions: int | None) -> tuple[DataFrame, int]:
+    """The table in so many partitions, or in those that it has; and their number."""
+    return (df, df.rdd.getNumPartitions()) if partitions is None else (df.repartition(partitions), partitions)
 
 
 def used_columns(model: StreamModel, there: Sequence[str]) -> list[str]:
