@@ -95,7 +95,7 @@ def draw(results: dict[str, Any]) -> None:
             linewidth=2.4 if is_ours else 1.4,
             label=f"{label}: {each['loss']:.3f}",
         )
-    axes.set(xlabel="events", ylabel="log loss, last 2,000 events", xlim=(WINDOW, results["events"]), ylim=(0.0, None))
+    axes.set(xlabel="events", ylabel="log loss, last 2,000 events", xlim=(WINDOW, results["events"]), ylim=(0.0, 0.82))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e6e6e6")
@@ -103,6 +103,7 @@ def draw(results: dict[str, Any]) -> None:
         "Electricity prices, up or down (elec2): predicted before each label was learned", loc="left", fontsize=10
     )
     axes.legend(
+        loc="upper left",
         ncols=2,
         frameon=False,
         fontsize=9,
