@@ -74,10 +74,9 @@ function refused(error) {
   connection.dataset.state = "refused";
   connection.textContent = "Not allowed";
   if (error.status === 401) askForToken(hasToken() ? "The service does not know this token. It may have been mistyped or revoked." : "This service needs a token.");
-  else if (error.status === 403) askForToken(`This token may not watch models: ${error.message}`);
   else {
-    connection.textContent = "Not found";
-    main.replaceChildren(h("section", { class: "panel" }, h("h1", {}, "There is nothing here"), h("p", {}, h("bdi", {}, error.message)), h("p", {}, h("a", { href: "#/" }, "All models"))));
+    connection.textContent = error.status === 404 ? "Not found" : "Not allowed";
+    main.replaceChildren(h("section", { class: "panel" }, h("h1", {}, error.status === 404 ? "There is nothing here" : "Not allowed"), h("p", {}, h("bdi", {}, error.message)), h("p", {}, h("a", { href: "#/" }, "All models"))));
   }
 }
 
@@ -144,12 +143,13 @@ async function start() {
   view = null;
   try {
     service = await get("v1/service");
-  } catch {
-    // The view's own stream reports what is wrong, and goes on trying.
+    tokenButton.hidden = !service.needs_token && !hasToken();
+    if (service.needs_token && !service.scopes.length) throw new Refused(401, "no-token", "");
+  } catch (error) {
+    tokenButton.hidden = false;
+    if ([401, 403].includes(error.status)) return refused(error);
   }
-  tokenButton.hidden = !service.needs_token && !hasToken();
-  if (service.needs_token && !service.scopes.length) refused(new Refused(401, "no-token", ""));
-  else show();
+  show(); // if the service does not answer, the view's stream says so and goes on trying
 }
 
 addEventListener("hashchange", async () => {

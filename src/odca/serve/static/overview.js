@@ -125,6 +125,6 @@ function firstSteps(needsToken) {
     copyable(`curl -X PUT ${url}/v1/models/shop${auth}${json} -d '{}'`),
     copyable(`curl ${url}/v1/models/shop/learn${auth}${json} -d '{"price": 3.2, "country": "NZ", "label": "yes"}'`),
     h("p", { class: "hint" }, "This page shows the model as soon as it is there. ",
-      needsToken ? "TOKEN is one with the scopes admin and learn, from odca serve token." : "The interface is described in openapi.json."),
+      needsToken ? "TOKEN is one with the scope admin, from odca serve token create." : "The interface is described in openapi.json."),
   ];
 }

@@ -149,8 +149,8 @@ function layout(model, needsToken) {
     why.hidden = text === "" || described.state === "collecting";
     why.className = `banner ${level}`;
     refresh(why, text, () => [alarmIsRecent(described) && level === "warn" ? h("b", {}, "Drift ") : null, text]);
-    const waits = described.state === "collecting" || described.state === "loading";
-    collecting.hidden = !waits;
+    const waits = described.state === "collecting" || !described.labels; // one that is loaded, or has failed, is known at a glance only
+    collecting.hidden = !described.collecting;
     if (described.collecting) refresh(collecting, described.collecting, () => collectingPanel(described.collecting, model, needsToken));
     live.hidden = numbers.hidden = waits;
     if (!waits) drawLive(described, history, measure);
