@@ -2,7 +2,7 @@
 
 The pages link to files outside of docs/ (`../cpp/odca/experts/experts.hpp`), as they must where they are read in the repository. On the site
 each such file has a page of its own under source/. `changes.md` and `contributing.md` are the files of the repository's root, and
-`reference/commands.md` is what `odca <command> --help` prints.
+`reference/commands.md` has what `odca <command> --help` prints.
 """
 
 import argparse
@@ -43,7 +43,6 @@ def on_files(files: Files, config: Any) -> Files:
         if files.get_file_from_path(page) is None:
             text = (ROOT / name).read_text(encoding="utf-8")
             files.append(File.generated(config, page, content=_from_root(text)))
-    files.append(File.generated(config, "reference/commands.md", content=_commands()))
     for path in sorted({found for each in pages for found in _linked(each)}):
         if not path.is_dir():
             files.append(File.generated(config, f"source/{path.relative_to(ROOT)}.md", content=_source(path)))
@@ -64,7 +63,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             return f"]({up}{ROOT_PAGES[name]}{match[3] or ''})"
         return f"]({up}source/{name}.md)"
 
-    return OUTSIDE.sub(replaced, markdown)
+    text = OUTSIDE.sub(replaced, markdown)
+    return text + _commands() if page.file.src_path == "reference/commands.md" else text
 
 
 def _linked(page: File) -> set[Path]:
@@ -93,8 +93,7 @@ def _from_root(text: str) -> str:
 
 
 def _commands() -> str:
-    parts = ["# The command line\n\n[The guide](../cli.md) shows every command with its output.\n"]
-    parts.append(f"```text\n{top_parser().format_help()}```\n")
+    parts = [f"\n```text\n{top_parser().format_help()}```\n"]
     for name in COMMANDS:
         parser = prepare(argparse.ArgumentParser(prog=f"odca {name}"), name)
         parts.append(f"## odca {name}\n\n```text\n{parser.format_help()}```\n")
