@@ -90,6 +90,9 @@ def body(rng: random.Random) -> bytes:
 
 
 def path(rng: random.Random) -> str:
+    if rng.random() < 0.6:  # a route that reads the body
+        query = rng.choice(["", "", "", "?partial=true", "?coverage=0.5"])
+        return f"/v1/models/m/{rng.choice(ROUTES[:4])}{query}"
     name = rng.choice(["m", "m", "m", "none", "..", "%2e%2e", "m%00", "M", "a" * 300, "%ff", "m;x", "m//"])
     query = rng.choice([
         "", "", "?answer=steady", "?answer=x", "?coverage=0.5", "?coverage=nan", "?partial=true", "?partial=maybe", "?x=1",
