@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, vstack
 
 from odca import Learner
 from odca.losses import as_loss
@@ -19,9 +20,10 @@ def test_the_solution_is_that_of_one_machine(table: Any, loss: str, partitions: 
     rows = table.select("size", "kind", "label").repartition(partitions)
     model = odca.spark.train(rows, label="label", loss=loss, rho=RHO, window="infinite", exact=True, tol=1e-4)
     alone = Learner(loss=as_loss(loss), rho=RHO, intercept=True, prior_strength=model.options.prior_strength)
-    (block,) = model.blocks_of(rows.toArrow())
-    codes = model.codes_of(block)[0]
-    alone.fit(block.X, np.where(codes == 1, 1.0, -1.0), tol=1e-6)
+    blocks = list(model.blocks_of(rows.toArrow()))
+    codes = np.concatenate([model.codes_of(block)[0] for block in blocks])
+    X = vstack([csr_array(block.X, shape=(len(block), len(model.names))) for block in blocks])
+    alone.fit(csr_array(X), np.where(codes == 1, 1.0, -1.0), tol=1e-6)
     assert np.isclose(float(np.ravel(model.learner.dual_objective())[0]), alone.dual_objective(), atol=2e-4)
     assert np.allclose(np.ravel(model.learner.coef), alone.coef, atol=0.05)
     assert model.learner.count == 2000
