@@ -1,16 +1,13 @@
 """`odca.spark.train`: the model of `odca.train`, learned by many machines."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-import numpy as np
 from pyspark.sql import DataFrame
 
 from odca.features.spec import FeatureOptions
 from odca.models.options import Label, Memory, OrAuto, Products, Task
 from odca.penalties import Penalty
-from odca.spark.exact import fit_exactly
 from odca.spark.passes import in_partitions, one_pass, wish_of
 from odca.stream.model import StreamModel
 from odca.windows import Window
@@ -37,9 +34,6 @@ def train(
     intercept: bool = True,
     initial: StreamModel | None = None,
     partitions: int | None = None,
-    exact: bool = False,
-    tol: float = 1e-4,
-    max_rounds: int = 1000,
     **features: Unpack[FeatureOptions],
 ) -> StreamModel:
     """Train a model on a Spark DataFrame, one pass over each partition at the same time; return the ordinary model of odca.
@@ -54,9 +48,6 @@ def train(
         model is automatic unless one of the options of a linear model is given. A linear model does not scale its features here.
     initial: a model that goes on learning; it stays as it is, and the new one is returned.
     partitions: how many partitions learn; None for those that the table has.
-    exact: for a linear model, whether to go on after the first pass, round by round, until the solution of the whole problem is found:
-        that of `Learner.fit`, whatever the partitions. tol: the duality gap to reach, as a share of the mean loss of the untrained
-        model; max_rounds: then a warning says how far it is. See docs/distributed.md.
     features: options of the features, as for `odca.train`.
     """
     roles = {"label": label, "weight": weight, "offset": offset, "time": time}
@@ -71,21 +62,6 @@ def train(
     if initial is not None:
         if set_here := [name for name, value in {**linear, **rest, **features}.items() if value and value != "auto"]:
             raise ValueError(f"{set_here[0]} is fixed by the initial model. Leave it out.")
-        if exact:
-            raise ValueError("exact=True solves the problem of this table alone. Leave out the initial model.")
         rows, parts = in_partitions(df, partitions)
         return one_pass(rows, initial, parts=parts)
-    if exact and not wish.given:
-        raise ValueError("exact=True is for one linear model: give its loss, as in loss='log_loss', rho=1e-4.")
-    rows = df if partitions is None else df.repartition(partitions)
-    model = one_pass(rows, wish.begin(df))
-    if exact:
-        report = fit_exactly(rows, model, tol=tol, max_rounds=max_rounds)
-        if not report.converged:
-            gap, rounds = float(np.max(report.gap)), len(report.rounds)
-            warnings.warn(
-                f"after {rounds} round{'s' * (rounds > 1)} the duality gap is {gap:.3g}, more than was asked for. Allow more rounds "
-                "(`max_rounds`), or a larger gap (`tol`).",
-                stacklevel=2,
-            )
-    return model
+    return one_pass(df if partitions is None else df.repartition(partitions), wish.begin(df))
