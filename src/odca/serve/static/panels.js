@@ -2,7 +2,7 @@
 
 import { h, name, refresh } from "./dom.js";
 import { ago, at, baselineTitle, bytes, count, duration, NONE, number, percent, rate, score, scoreTitle, signed } from "./format.js";
-import { beatsBaseline } from "./health.js";
+import { beatsBaseline, currentRate } from "./health.js";
 import { latest } from "./history.js";
 import { calibrationPicture, calibrationTable, calibrationText, shareBar, signedBar, sparkline } from "./marks.js";
 
@@ -15,17 +15,17 @@ export function figures(element, model) {
   const result = model.score;
   const lately = result && result.recent !== null;
   const loses = beatsBaseline(result) === false;
-  const difference = result && (lately ? result.recent - result.baseline_recent : result.value - result.baseline_value);
+  const difference = result && result.baseline !== null && (lately ? result.recent - result.baseline_recent : result.value - result.baseline_value);
   const items = [];
   if (result) {
     const gap = result.name === "accuracy" ? `${difference >= 0 ? "+" : "−"}${Math.abs(100 * difference).toFixed(1)} points` : signed(difference);
     items.push(figure(`${scoreTitle(result.name)}${lately ? ", lately" : ""}`, score(result.name, lately ? result.recent : result.value),
-      `${gap} against “${baselineTitle(result.baseline)}”`, loses ? "loses" : ""));
-    items.push(figure(`${scoreTitle(result.name)}, all events`, score(result.name, result.value), `${baselineTitle(result.baseline)} ${score(result.name, result.baseline_value)}`));
+      result.baseline === null ? "no baseline yet" : `${gap} against “${baselineTitle(result.baseline)}”`, loses ? "loses" : ""));
+    items.push(figure(`${scoreTitle(result.name)}, all events`, score(result.name, result.value), `${baselineTitle(result.baseline ?? "no baseline")} ${score(result.name, result.baseline_value)}`));
   }
   items.push(figure("Loss, lately", number(model.recent_loss), `all events ${number(model.loss)}`));
   items.push(figure("Events learned", count(model.events), `${count(model.features)} features`));
-  items.push(figure("Events per second", rate(model.events_per_second), `changed ${ago(model.changed)}`));
+  items.push(figure("Events per second", rate(currentRate(model)), `last event ${ago(model.changed)}`));
   items.push(figure("Labels awaited", count(model.pending), model.label_delay === null ? "no delayed labels lately" : `mean delay ${duration(model.label_delay)}`));
   items.push(figure("Drift alarms", count(model.alarms), model.last_alarm ? `last at event ${count(model.last_alarm.event)}` : "none so far", model.alarms ? "alarmed" : ""));
   refresh(element, items.map((item) => item.outerHTML), () => items);
