@@ -1,143 +1,153 @@
-"""Live services for tests: `odca serve` in a process of its own, and requests to it."""
+"""A service in a process of its own, and a client that talks to it."""
 
+import contextlib
+import http.client
 import json
+import os
+import random
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
 
-import numpy as np
-
-PATIENCE = 60.0
-Event = dict[str, Any]
+JSON, NDJSON, FILE = "application/json", "application/x-ndjson", "application/octet-stream"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+class Reply:
+    """An answer."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.body.splitlines()]
+
+    @property
+    def kind(self) -> str:
+        return str(self.json["type"]).rpartition(":")[2]
 
 
-class Served:
-    """A service on a port of its own. It can be stopped and started again: the folder stays."""
+class Client:
+    """One connection, which is opened again when it breaks."""
 
-    def __init__(self, folder: Path, *options: str, token: str | None = None) -> None:
-        self.folder, self.options, self.token = folder, options, token
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}/"
-        self.process: subprocess.Popen[bytes] | None = None
+    def __init__(self, port: int, token: str | None = None, timeout: float = 60.0) -> None:
+        self.port, self.token, self.timeout = port, token, timeout
+        self._connection: http.client.HTTPConnection | None = None
 
-    def __enter__(self) -> "Served":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.process is not None:
-            self.stop()
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "odca", "serve", str(self.folder), "--port", str(self.port), *self.options]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        end = time.monotonic() + PATIENCE
-        while not self._ready():
-            assert self.process.poll() is None, self.process.communicate()[1].decode()
-            assert time.monotonic() < end, f"odca serve is not ready after {PATIENCE:g} s"
-            time.sleep(0.05)
-
-    def _ready(self) -> bool:
-        try:
-            return bool(self.ask("GET", "v2/health/ready")["ready"])
-        except (URLError, OSError):
-            return False
-
-    def stop(self) -> None:
-        """As an operator does: SIGTERM, and wait."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        _, said = self.process.communicate(timeout=PATIENCE)
-        assert self.process.returncode == 0, said.decode()
-        self.process = None
-
-    # Requests
-
-    def ask(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> Any:
-        headers = {"Content-Type": kind} if body is not None else {}
+    def ask(
+        self, method: str, path: str, body: bytes | str | None = None, kind: str | None = None, **headers: str
+    ) -> Reply:
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if kind is not None:
+            sent["Content-Type"] = kind
         if self.token is not None:
-            headers["Authorization"] = f"Bearer {self.token}"
+            sent["Authorization"] = f"Bearer {self.token}"
         try:
-            with urlopen(Request(self.url + path, body, headers, method=method), timeout=PATIENCE) as answer:
-                return json.loads(answer.read() or b"null") if kind == "application/json" else answer.read()
-        except HTTPError as error:
-            error.add_note(error.read().decode())
+            self._connection.request(method, path, body, sent)
+            found = self._connection.getresponse()
+            return Reply(found.status, dict(found.headers.items()), found.read())
+        except BaseException:
+            self.close()
             raise
 
-    def create(self, model: str, **options: Any) -> Any:
-        return self.ask("PUT", f"v1/models/{model}", json.dumps(options).encode())
+    def get(self, path: str) -> Any:
+        reply = self.ask("GET", path)
+        assert reply.status == 200, reply.body
+        return reply.json
 
-    def learn(self, model: str, events: Sequence[Event]) -> None:
-        self._lines(f"v1/models/{model}/learn?predictions=false", events)
+    def post(self, path: str, event: Any, **headers: str) -> Reply:
+        return self.ask("POST", path, json.dumps(event), JSON, **headers)
 
-    def predict(self, model: str, events: Sequence[Event]) -> None:
-        self._lines(f"v1/models/{model}/predict", events)
+    def post_lines(self, path: str, events: list[Any], **headers: str) -> Reply:
+        return self.ask("POST", path, "\n".join(map(json.dumps, events)), NDJSON, **headers)
 
-    def label(self, model: str, events: Sequence[Event]) -> None:
-        self._lines(f"v1/models/{model}/label", events)
+    def put(self, name: str, **spec: Any) -> Reply:
+        return self.ask("PUT", f"/v1/models/{name}", json.dumps(spec), JSON)
 
-    def _lines(self, path: str, events: Iterable[Event]) -> None:
-        self.ask("POST", path, b"".join(json.dumps(each).encode() + b"\n" for each in events), "application/x-ndjson")
-
-
-def orders(count: int, *, seed: int, flipped: bool = False) -> list[Event]:
-    """Events of a shop: who returns what was bought? After a flip, everybody who did not."""
-    rng = np.random.default_rng(seed)
-    events = []
-    for price, hour, country, noise in zip(
-        rng.gamma(2.0, 15.0, count),
-        rng.integers(0, 24, count),
-        rng.choice(["NZ", "DE", "FR"], count, p=[0.5, 0.3, 0.2]),
-        rng.logistic(size=count),
-        strict=True,
-    ):
-        margin = 0.12 * (price - 25.0) + {"NZ": 1.0, "DE": -1.0, "FR": 0.0}[country] + 0.6 * noise
-        events.append(
-            {
-                "price": round(price, 2),
-                "hour": int(hour),
-                "country": str(country),
-                "label": "yes" if (margin > 0) != flipped else "no",
-            }
-        )
-    return events
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
-POINT = 10.0
-"""Seconds between two points of the history."""
+class Server:
+    """`odca serve` on a free port."""
+
+    def __init__(self, folder: Path, *options: str, port: int = 0, preexec: Any = None, env: Any = None) -> None:
+        self.folder = folder
+        self.errors = folder.parent / f"{folder.name}.stderr"
+        with self.errors.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "odca", "serve", str(folder), "--port", str(port), *options],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                preexec_fn=preexec,  # noqa: PLW1509 - it sets a limit, before any thread is there
+                env={**os.environ, **(env or {})},
+            )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline().decode()
+        assert "http" in line, self.errors.read_text()
+        self.address = line.split()[-1]
+        self.port = int(self.address.rpartition(":")[2])
+
+    def client(self, token: str | None = None) -> Client:
+        return Client(self.port, token)
+
+    def wait_until_ready(self, seconds: float = 60.0) -> None:
+        client, end = self.client(), time.monotonic() + seconds
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if client.ask("GET", "/v2/health/ready").status == 200:
+                    client.close()
+                    return
+            time.sleep(0.02)
+        raise AssertionError(self.errors.read_text())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, seconds: float = 60.0) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(seconds)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
 
 
-def fill_shop(service: Served) -> None:
-    """10,000 events in four stretches, each in another point of the history; the last 100 are predicted first and labelled later."""
-    service.create("shop", first_events=100)
-    events = orders(10_000, seed=1)
-    for start in range(0, 9_900, 3_300):
-        began = time.monotonic()
-        for first in range(start, start + 3_300, 660):
-            service.learn("shop", events[first : first + 660])
-        time.sleep(max(0.0, POINT + 1.0 - (time.monotonic() - began)))
-    late = [{**each, "id": f"order-{k}"} for k, each in enumerate(events[9_900:] + orders(12, seed=2))]
-    service.predict("shop", [{k: v for k, v in each.items() if k != "label"} for each in late])
-    service.label("shop", [{"id": each["id"], "label": each["label"]} for each in late[:100]])
+@contextlib.contextmanager
+def serving(folder: Path, *options: str, **how: Any) -> Iterator[Server]:
+    """A service that is stopped at the end, and must end well."""
+    server = Server(folder, *options, **how)
+    try:
+        server.wait_until_ready()
+        yield server
+    except BaseException:
+        server.kill()
+        raise
+    code = server.stop()
+    assert code == 0, server.errors.read_text()
+    assert "Traceback" not in server.errors.read_text(), server.errors.read_text()
 
 
-def make_token(folder: Path, scope: str) -> str:
-    """A new token for the service of this folder, as an operator makes one."""
-    command = [sys.executable, "-m", "odca", "serve", "token", "create", str(folder), "--name", scope, "--scope", scope]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.split()[-1]
+def events(n: int, seed: int = 0, flip: int | None = None) -> list[dict[str, Any]]:
+    """Events of a shop, whose rule is turned round at `flip`."""
+    rng = random.Random(seed)
+    found = []
+    for k in range(n):
+        price, country, hour = rng.gauss(0.0, 1.0), rng.choice("ABC"), rng.randrange(24)
+        buys = price + (country == "A") - 0.3 + 0.2 * rng.gauss(0.0, 1.0) > 0.0
+        label = "yes" if buys != (flip is not None and k >= flip) else "no"
+        found.append({"price": price, "country": country, "hour": hour, "label": label})
+    return found

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from browsing import Browser
-    from serving import Served
+    from watched import Watched
 
 
 @pytest.fixture(scope="session")
@@ -35,19 +35,19 @@ def browser(window: "Browser") -> "Iterator[Browser]":
 
 
 @pytest.fixture
-def served(window: "Browser", tmp_path: Path) -> "Iterator[Served]":
+def served(window: "Browser", tmp_path: Path) -> "Iterator[Watched]":
     """A service of its own, which has no models yet."""
-    from serving import Served
+    from watched import Watched
 
-    with Served(tmp_path / "models") as service:
+    with Watched(tmp_path / "models") as service:
         yield service
 
 
 @pytest.fixture(scope="session")
-def shop(window: "Browser", tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Served]":
+def shop(window: "Browser", tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Watched]":
     """A service that has been busy for half a minute: 10,000 events, of which some are labelled late. Tests look at it, and change nothing."""
-    from serving import Served, fill_shop
+    from watched import Watched, fill_shop
 
-    with Served(tmp_path_factory.mktemp("shop")) as service:
+    with Watched(tmp_path_factory.mktemp("shop")) as service:
         fill_shop(service)
         yield service

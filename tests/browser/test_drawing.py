@@ -8,12 +8,12 @@ pytest.importorskip("selenium", reason="selenium drives the browser: pip install
 
 if TYPE_CHECKING:
     from browsing import Browser
-    from serving import Served
+    from watched import Watched
 
 pytestmark = pytest.mark.browser
 
 
-def run(browser: "Browser", shop: "Served", module: str, body: str) -> Any:
+def run(browser: "Browser", shop: "Watched", module: str, body: str) -> Any:
     """What the body returns; the module's exports are in `m`."""
     browser.open(shop.url)
     opening, closing = (
@@ -23,7 +23,7 @@ def run(browser: "Browser", shop: "Served", module: str, body: str) -> Any:
     return browser.driver.execute_async_script(f"{opening}{body}{closing}", f"{shop.url}page/{module}")
 
 
-def test_a_history_in_pieces_is_the_whole_one(browser: "Browser", shop: "Served") -> None:
+def test_a_history_in_pieces_is_the_whole_one(browser: "Browser", shop: "Watched") -> None:
     assert run(
         browser,
         shop,
@@ -50,7 +50,7 @@ def test_a_history_in_pieces_is_the_whole_one(browser: "Browser", shop: "Served"
     ) == [[], 360, 140, 1]
 
 
-def test_ticks_are_round_numbers_that_enclose_the_values(browser: "Browser", shop: "Served") -> None:
+def test_ticks_are_round_numbers_that_enclose_the_values(browser: "Browser", shop: "Watched") -> None:
     wrong = run(
         browser,
         shop,
@@ -95,6 +95,6 @@ TEXTS = {
 }
 
 
-def test_numbers_read_as_people_write_them(browser: "Browser", shop: "Served") -> None:
+def test_numbers_read_as_people_write_them(browser: "Browser", shop: "Watched") -> None:
     calls = ", ".join(f"m.{call}" for call in TEXTS)
     assert dict(zip(TEXTS, run(browser, shop, "format.js", f"return [{calls}];"), strict=True)) == TEXTS

@@ -8,7 +8,7 @@ pytest.importorskip("selenium", reason="selenium drives the browser: pip install
 
 if TYPE_CHECKING:
     from browsing import Browser
-    from serving import Served
+    from watched import Watched
 
 pytestmark = pytest.mark.browser
 
@@ -37,13 +37,13 @@ CONTRAST = """
 """
 
 
-def opened(browser: "Browser", shop: "Served", view: str) -> None:
+def opened(browser: "Browser", shop: "Watched", view: str) -> None:
     browser.open(shop.url + view)
     browser.sees("10,000", "main")
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_phone_shows_everything_without_scrolling_sideways(browser: "Browser", shop: "Served", view: str) -> None:
+def test_a_phone_shows_everything_without_scrolling_sideways(browser: "Browser", shop: "Watched", view: str) -> None:
     browser.resize(360, 740, phone=True)
     with browser.quiet():
         opened(browser, shop, view)
@@ -57,7 +57,7 @@ def test_a_phone_shows_everything_without_scrolling_sideways(browser: "Browser",
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_has_the_contrast_of_aa(browser: "Browser", shop: "Served", view: str, scheme: str) -> None:
+def test_every_text_has_the_contrast_of_aa(browser: "Browser", shop: "Watched", view: str, scheme: str) -> None:
     browser.colours(scheme)
     opened(browser, shop, view)
     seen, bad = browser.run(CONTRAST)
@@ -65,7 +65,7 @@ def test_every_text_has_the_contrast_of_aa(browser: "Browser", shop: "Served", v
     assert seen > 20
 
 
-def test_the_switch_of_colours_wins_over_the_system_and_is_remembered(browser: "Browser", shop: "Served") -> None:
+def test_the_switch_of_colours_wins_over_the_system_and_is_remembered(browser: "Browser", shop: "Watched") -> None:
     def background() -> str:
         return str(browser.run("return getComputedStyle(document.body).backgroundColor"))
 
@@ -87,7 +87,7 @@ def test_the_switch_of_colours_wins_over_the_system_and_is_remembered(browser: "
     assert background() == light
 
 
-def test_a_person_with_a_keyboard_gets_everywhere(browser: "Browser", shop: "Served") -> None:
+def test_a_person_with_a_keyboard_gets_everywhere(browser: "Browser", shop: "Watched") -> None:
     from selenium.webdriver.common.keys import Keys
 
     with browser.quiet():
@@ -138,7 +138,7 @@ def test_a_person_with_a_keyboard_gets_everywhere(browser: "Browser", shop: "Ser
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_screen_reader_is_told_what_everything_is(browser: "Browser", shop: "Served", view: str) -> None:
+def test_a_screen_reader_is_told_what_everything_is(browser: "Browser", shop: "Watched", view: str) -> None:
     opened(browser, shop, view)
     nodes = browser.accessible()
     roles = [each["role"] for each in nodes]
@@ -163,7 +163,7 @@ def test_a_screen_reader_is_told_what_everything_is(browser: "Browser", shop: "S
     assert levels[0] == 1
 
 
-def test_nothing_moves_for_those_who_asked_for_that(browser: "Browser", served: "Served") -> None:
+def test_nothing_moves_for_those_who_asked_for_that(browser: "Browser", served: "Watched") -> None:
     browser.colours("light", reduced_motion=True)
     browser.open(served.url)
     browser.sees("No models yet", "main")

@@ -9,7 +9,7 @@ pytest.importorskip("selenium", reason="selenium drives the browser: pip install
 
 import numpy as np
 
-from serving import Served
+from watched import Watched
 
 if TYPE_CHECKING:
     from browsing import Browser
@@ -27,7 +27,7 @@ CLASSES = ["<b>no</b>", f"yes {QUOTES}"]
 
 
 @pytest.fixture
-def hostile(served: Served) -> Served:
+def hostile(served: Watched) -> Watched:
     rng = np.random.default_rng(0)
     served.create("hostile", first_events=50)
     lines = []
@@ -38,7 +38,7 @@ def hostile(served: Served) -> Served:
     return served
 
 
-def test_hostile_names_are_texts_and_nothing_else(browser: "Browser", hostile: Served) -> None:
+def test_hostile_names_are_texts_and_nothing_else(browser: "Browser", hostile: Watched) -> None:
     with browser.quiet():
         browser.open(f"{hostile.url}#/models/hostile")
         browser.sees("400", ".figures")
@@ -69,7 +69,7 @@ def test_hostile_names_are_texts_and_nothing_else(browser: "Browser", hostile: S
             )
 
 
-def test_an_address_cannot_inject_anything(browser: "Browser", served: Served) -> None:
+def test_an_address_cannot_inject_anything(browser: "Browser", served: Watched) -> None:
     with browser.quiet(allowed=("404", "400")):
         for name in (SCRIPT, IMAGE, "..%2f..%2fv1%2fservice", "%", "a/b"):
             browser.open(f"{served.url}#/models/{name}")
@@ -80,7 +80,7 @@ def test_an_address_cannot_inject_anything(browser: "Browser", served: Served) -
             assert browser.run("return document.querySelectorAll('main script, main img').length") == 0
 
 
-def test_the_policy_forbids_inline_scripts_styles_and_html(browser: "Browser", served: Served) -> None:
+def test_the_policy_forbids_inline_scripts_styles_and_html(browser: "Browser", served: Watched) -> None:
     browser.open(served.url)
     browser.sees("No models yet", "main")
     tried = browser.run("""

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("selenium", reason="selenium drives the browser: pip install 'odca[browser]'")
 
-from serving import POINT, Served, orders
+from watched import POINT, Watched, orders
 
 if TYPE_CHECKING:
     from browsing import Browser
@@ -22,7 +22,7 @@ def numbers(text: str) -> list[float]:
     return [float(each.replace(",", "")) for each in re.findall(r"[\d,]*\d(?:\.\d+)?", text)]
 
 
-def test_an_empty_service_shows_commands_that_make_the_first_model(browser: "Browser", served: Served) -> None:
+def test_an_empty_service_shows_commands_that_make_the_first_model(browser: "Browser", served: Watched) -> None:
     import subprocess
 
     with browser.quiet():
@@ -45,7 +45,7 @@ def test_an_empty_service_shows_commands_that_make_the_first_model(browser: "Bro
         browser.sees("1 of 100 labelled events", "main")
 
 
-def test_the_overview_shows_each_model_beside_its_baseline(browser: "Browser", shop: Served) -> None:
+def test_the_overview_shows_each_model_beside_its_baseline(browser: "Browser", shop: Watched) -> None:
     with browser.quiet():
         browser.open(shop.url)
         row = browser.until(lambda: browser.one(ROW), "no model")
@@ -60,7 +60,7 @@ def test_the_overview_shows_each_model_beside_its_baseline(browser: "Browser", s
         assert browser.driver.title == "Models · odca"
 
 
-def test_after_10_000_events_a_model_shows_how_it_went(browser: "Browser", shop: Served) -> None:
+def test_after_10_000_events_a_model_shows_how_it_went(browser: "Browser", shop: Watched) -> None:
     with browser.quiet():
         browser.open(f"{shop.url}#/models/shop")
         browser.sees("10,000", ".figures")
@@ -107,7 +107,7 @@ def test_after_10_000_events_a_model_shows_how_it_went(browser: "Browser", shop:
         assert sum(shares) == pytest.approx(100, abs=3)  # each is rounded
 
 
-def test_the_loss_and_longer_spans_can_be_chosen(browser: "Browser", shop: Served) -> None:
+def test_the_loss_and_longer_spans_can_be_chosen(browser: "Browser", shop: Watched) -> None:
     with browser.quiet():
         browser.open(f"{shop.url}#/models/shop")
         browser.click(".choice label:has(input[value=loss])")
@@ -117,7 +117,7 @@ def test_the_loss_and_longer_spans_can_be_chosen(browser: "Browser", shop: Serve
             browser.until(lambda: browser.all("figure.chart .s-model"), f"nothing drawn for {span}")
 
 
-def test_what_is_learned_appears_without_a_reload(browser: "Browser", served: Served) -> None:
+def test_what_is_learned_appears_without_a_reload(browser: "Browser", served: Watched) -> None:
     served.create("live", first_events=20)
     with browser.quiet():
         browser.open(f"{served.url}#/models/live")
@@ -128,7 +128,7 @@ def test_what_is_learned_appears_without_a_reload(browser: "Browser", served: Se
         browser.sees("750", ".figures")
 
 
-def test_a_prediction_can_be_tried_and_is_explained(browser: "Browser", shop: Served) -> None:
+def test_a_prediction_can_be_tried_and_is_explained(browser: "Browser", shop: Watched) -> None:
     with browser.quiet():
         browser.open(f"{shop.url}#/models/shop")
         fields = {}
@@ -145,11 +145,11 @@ def test_a_prediction_can_be_tried_and_is_explained(browser: "Browser", shop: Se
         assert "Prediction\nyes" in answer
         assert "price" in answer
         assert "constant" in answer
-        before = shop.ask("GET", "v1/models/shop")
+        before = shop.describe("shop")
         assert (before["events"], before["pending"]) == (10_000, 12)  # nothing was learned or stored
 
 
-def test_a_model_of_numbers_shows_its_mean_absolute_error(browser: "Browser", served: Served) -> None:
+def test_a_model_of_numbers_shows_its_mean_absolute_error(browser: "Browser", served: Watched) -> None:
     events = [{**each, "label": 2.0 * each["price"] + each["hour"]} for each in orders(2_000, seed=5)]
     served.create("demand", task="numbers")
     served.learn("demand", events[:1_000])
@@ -163,13 +163,11 @@ def test_a_model_of_numbers_shows_its_mean_absolute_error(browser: "Browser", se
         assert [each.text for each in legend[:3]] == ["model", "no change", "mean so far"]
 
 
-def test_refused_requests_are_listed_and_bad_numbers_are_not_sent(browser: "Browser", served: Served) -> None:
-    from urllib.error import HTTPError
-
+def test_refused_requests_are_listed_and_bad_numbers_are_not_sent(browser: "Browser", served: Watched) -> None:
     served.create("strict", task="classes", classes=["no", "yes"], columns={"price": "number"})
     served.learn("strict", [{"price": 1.0, "label": "no"}, {"price": 2.0, "label": "yes"}])
-    with pytest.raises(HTTPError):
-        served.learn("strict", [{"price": "cheap <b>", "label": "yes"}])
+    refused = served.client.post("/v1/models/strict/learn", {"price": "cheap <b>", "label": "yes"})
+    assert refused.status == 422
     with browser.quiet():
         browser.open(f"{served.url}#/models/strict")
         errors = "section[aria-labelledby=panel-last-errors]"
@@ -182,7 +180,7 @@ def test_refused_requests_are_listed_and_bad_numbers_are_not_sent(browser: "Brow
         assert browser.focused.get_attribute("aria-invalid") == "true"
 
 
-def test_an_unknown_model_says_so(browser: "Browser", served: Served) -> None:
+def test_an_unknown_model_says_so(browser: "Browser", served: Watched) -> None:
     with browser.quiet(allowed=("404",)):
         browser.open(f"{served.url}#/models/nobody")
         browser.sees("There is nothing here", "main")

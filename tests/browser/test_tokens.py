@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("selenium", reason="selenium drives the browser: pip install 'odca[browser]'")
 
-from serving import Served, make_token, orders
+from watched import Watched, make_token, orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,16 +18,16 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def guarded(window: "Browser", tmp_path: "Path") -> "Iterator[Served]":
+def guarded(window: "Browser", tmp_path: "Path") -> "Iterator[Watched]":
     """A service that needs tokens, with one model."""
     admin = make_token(tmp_path, "admin")
-    with Served(tmp_path, token=admin) as service:
+    with Watched(tmp_path, token=admin) as service:
         service.create("shop", first_events=20)
         service.learn("shop", orders(200, seed=1))
         yield service
 
 
-def test_a_wrong_token_is_refused_clearly_and_the_right_one_lets_in(browser: "Browser", guarded: Served) -> None:
+def test_a_wrong_token_is_refused_clearly_and_the_right_one_lets_in(browser: "Browser", guarded: Watched) -> None:
     from selenium.webdriver.common.keys import Keys
 
     assert guarded.token is not None
@@ -58,7 +58,7 @@ def test_a_wrong_token_is_refused_clearly_and_the_right_one_lets_in(browser: "Br
         assert browser.run("return sessionStorage.length") == 0
 
 
-def test_a_token_that_may_only_predict_sees_everything_but_the_errors(browser: "Browser", guarded: Served) -> None:
+def test_a_token_that_may_only_predict_sees_everything_but_the_errors(browser: "Browser", guarded: Watched) -> None:
     from selenium.webdriver.common.keys import Keys
 
     watcher = make_token(guarded.folder, "predict")

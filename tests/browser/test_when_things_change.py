@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("selenium", reason="selenium drives the browser: pip install 'odca[browser]'")
 
-from serving import POINT, Served, orders
+from watched import POINT, Watched, orders
 
 if TYPE_CHECKING:
     from browsing import Browser
@@ -24,7 +24,7 @@ OFFLINE = (
 )
 
 
-def learn_slowly(service: Served, *, seed: int, flipped: bool = False, stretches: int = 2) -> None:
+def learn_slowly(service: Watched, *, seed: int, flipped: bool = False, stretches: int = 2) -> None:
     for k in range(stretches):
         service.learn("shop", orders(1_500, seed=seed + k, flipped=flipped))
         time.sleep(POINT + 1.0)
@@ -40,7 +40,7 @@ def table_rows(browser: "Browser") -> list[str]:
     )
 
 
-def test_a_flip_is_seen_as_an_alarm_and_is_still_there_after_a_restart(browser: "Browser", served: Served) -> None:
+def test_a_flip_is_seen_as_an_alarm_and_is_still_there_after_a_restart(browser: "Browser", served: Watched) -> None:
     served.create("shop", first_events=100)
     learn_slowly(served, seed=10)
     with browser.quiet(allowed=OFFLINE):
@@ -80,19 +80,19 @@ def test_a_flip_is_seen_as_an_alarm_and_is_still_there_after_a_restart(browser: 
         browser.sees("drift", "table.models")
 
 
-def test_a_deleted_model_says_so_and_leads_back(browser: "Browser", served: Served) -> None:
+def test_a_deleted_model_says_so_and_leads_back(browser: "Browser", served: Watched) -> None:
     served.create("gone", first_events=20)
     served.learn("gone", orders(50, seed=1))
     with browser.quiet(allowed=("404",)):
         browser.open(f"{served.url}#/models/gone")
         browser.sees("50", ".figures")
-        served.ask("DELETE", "v1/models/gone")
+        served.delete("gone")
         browser.sees("There is nothing here", "main")
         browser.click("main a")
         browser.sees("No models yet", "main")
 
 
-def test_try_now_does_not_wait(browser: "Browser", served: Served) -> None:
+def test_try_now_does_not_wait(browser: "Browser", served: Watched) -> None:
     with browser.quiet(allowed=OFFLINE):
         browser.open(served.url)
         browser.sees("No models yet", "main")

@@ -5,6 +5,7 @@ import { ago, at, baselineTitle, bytes, count, duration, NONE, number, percent, 
 import { beatsBaseline, currentRate } from "./health.js";
 import { latest } from "./history.js";
 import { calibrationPicture, calibrationTable, calibrationText, shareBar, signedBar, sparkline } from "./marks.js";
+import { extent } from "./scales.js";
 
 const MEMBERS = 6;
 const WEIGHTS = 12;
@@ -79,8 +80,11 @@ export function weightTable(element, model, history) {
       .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).slice(0, WEIGHTS);
     if (!rows.length) return h("p", { class: "empty" }, "No weights yet.");
     const many = model.outputs.length > 1;
-    const most = Math.abs(rows[0].weight);
     const went = (row) => history.weights.get(many ? `${row.feature} · ${row.output}` : row.feature) ?? [];
+    // Bars are as long as weights were over the time shown, so that weights that have vanished look like it.
+    const [low, high] = extent(rows.map((row) => [row.weight, ...went(row)]));
+    const most = Math.max(high, -low);
+    const size = (weight) => (Math.abs(weight) < 1e-6 * most ? "≈ 0" : number(weight));
     return h("table", { class: "bars weights" }, h("caption", { class: "visually-hidden" }, "The largest weights of the steady answer"),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Feature"), many && h("th", { scope: "col" }, "Class"), h("th", { scope: "col", class: "n" }, "Weight"),
         h("th", { scope: "col", class: "bar-cell" }, h("span", { class: "visually-hidden" }, "Size")), h("th", { scope: "col" }, "How it moved"), h("th", { scope: "col", class: "n" }, "Change"))),
@@ -88,7 +92,7 @@ export function weightTable(element, model, history) {
         const values = went(row);
         const first = values.find((value) => value !== null) ?? null;
         const last = latest(values);
-        return h("tr", {}, h("th", { scope: "row" }, name(row.feature)), many && h("td", {}, name(String(row.output))), h("td", { class: "n" }, number(row.weight)),
+        return h("tr", {}, h("th", { scope: "row" }, name(row.feature)), many && h("td", {}, name(String(row.output))), h("td", { class: "n" }, size(row.weight)),
           h("td", { class: "bar-cell" }, signedBar(row.weight, most)), h("td", { class: "spark-cell" }, sparkline(values)),
           h("td", { class: "n" }, first === null ? NONE : signed(last - first)));
       })));
