@@ -96,7 +96,9 @@ class Server:
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
-        assert "http" in line, self.errors.read_text()
+        if "http" not in line:
+            self.kill()
+            raise AssertionError(self.errors.read_text())
         self.address = line.split()[-1]
         self.port = int(self.address.rpartition(":")[2])
 
@@ -115,15 +117,18 @@ class Server:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self._ended()
 
-    def stop(self, seconds: float = 60.0) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+    def _ended(self, seconds: float | None = None) -> int:
         code = self.process.wait(seconds)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
+
+    def stop(self, seconds: float = 60.0) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self._ended(seconds)
 
 
 @contextlib.contextmanager

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from odca.io.model_file import to_chunks
+from odca.serve.entries import Asking, Entry
 from odca.serve.log import Log
 from odca.serve.saved_state import SavedState
-from odca.serve.state import Entry, State
+from odca.serve.state import State
 from serving import Client, Server, events, serving
 
 KEEP = ("--keep-log-bytes", "1000000000")
@@ -80,9 +81,9 @@ class Sender(threading.Thread):
                 self._send("learn", [next(data) for _ in range(self._rng.randrange(2, 20))], f"{self.number}-{count}")
             else:
                 event = next(data)
-                label, id = event.pop("label"), f"c{self.number}-{count}"
-                self._send("predict", [{**event, "id": id}], f"{id}-p")
-                self._send("label", [{"id": id, "label": label}], f"{id}-l")
+                label, own = event.pop("label"), f"c{self.number}-{count}"
+                self._send("predict", [{**event, "id": own}], f"{own}-p")
+                self._send("label", [{"id": own, "label": label}], f"{own}-l")
         self._client.close()
 
     def _send(self, route: str, lines: list[dict], key: str) -> None:
@@ -197,7 +198,6 @@ def test_a_clock_that_is_set_back_expires_nothing_twice_and_replays_alike(
 ) -> None:
     from odca.serve.limits import Limits, ModelLimits
     from odca.serve.spec import Spec
-    from odca.serve.state import Asking
     from odca.serve.writer import Outcome, Request, Told, Writer, recovered, write_snapshot
 
     class Silent(Told):
@@ -278,7 +278,7 @@ def test_what_a_crash_leaves_half_written_is_ignored(damage: Callable[[Path], No
 
 def test_a_damaged_entry_is_reported_and_the_other_models_go_on(killed: Path) -> None:
     with contextlib.closing(sqlite3.connect(killed / "models" / "m" / "log.sqlite")) as log, log:
-        log.execute("UPDATE log SET body = body || 'x' WHERE position = (SELECT max(position) FROM log)")
+        log.execute("UPDATE log SET body = CAST(body || 'x' AS BLOB) WHERE position = (SELECT max(position) FROM log)")
     with serving(killed) as server:
         client = server.client()
         client.put("other", task="numbers", columns={"x": "number"})
@@ -291,6 +291,5 @@ def test_a_damaged_entry_is_reported_and_the_other_models_go_on(killed: Path) ->
 
 
 def test_a_folder_is_served_by_one_process(tmp_path: Path) -> None:
-    with serving(tmp_path / "models"):
-        with pytest.raises(AssertionError, match="another process"):
-            Server(tmp_path / "models")
+    with serving(tmp_path / "models"), pytest.raises(AssertionError, match="another process"):
+        Server(tmp_path / "models")

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from odca.serve.entries import JSON, PROBLEM
 from odca.serve.problems import Problem
-from odca.serve.state import JSON, PROBLEM
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from odca.serve.entries import Asking, Entry
 from odca.serve.limits import Limits
 from odca.serve.log import Log
 from odca.serve.problems import Problem, of_event
-from odca.serve.state import Asking, Entry, State
+from odca.serve.state import State
 from odca.serve.telemetry import Telemetry
 from odca.serve.writer import Control, Outcome, Request, Told, Writer, recovered
 

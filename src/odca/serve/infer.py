@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from odca.models.options import label_text
+from odca.serve.entries import Asking
 from odca.serve.hosted import Hosted
 from odca.serve.problems import Problem, of_event
-from odca.serve.state import Asking
 from odca.serve.views import fields_of
 
 MOST_INPUTS = 10_000

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from odca.serve.entries import Asking, Entry
 from odca.serve.problems import Problem
-from odca.serve.state import Asking, Entry
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS log (

@@ -7,12 +7,12 @@ import msgspec
 
 from odca import __version__
 from odca.serve import infer, views
+from odca.serve.entries import JSON, NDJSON, Asking, as_line
 from odca.serve.exchange import Exchange, Reply
 from odca.serve.history import SPANS
 from odca.serve.problems import Problem
 from odca.serve.service import Service
 from odca.serve.spec import Spec, require_name
-from odca.serve.state import JSON, NDJSON, Asking, as_line
 from odca.serve.writer import Outcome
 
 if TYPE_CHECKING:

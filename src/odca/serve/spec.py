@@ -25,6 +25,7 @@ AUTOMATIC = ("memory", "products")
 BY_COLUMNS = {"text", "categorical", "numeric", "dates", "booleans"}
 """Options of features that `columns` says."""
 OF_FEATURES = tuple(name for name in FeatureOptions.__annotations__ if name not in BY_COLUMNS)
+OF_LISTS = ("keep", "ignore", "interactions", "na_values", "history", "chars")
 FIRST_EVENTS, MOST_FIRST_EVENTS = 100, 1000
 MOST_COLUMNS, MOST_CLASSES, LONGEST_NAME = 10_000, 10_000, 1_000
 
@@ -121,6 +122,9 @@ class Spec(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, froze
             taken = sorted(set(self.columns) & set(self.roles().by_name()))
             if taken:
                 raise ValueError(f"{taken[0]!r} is a column of features, and the {self.roles().by_name()[taken[0]]}.")
+            unlisted = [name for name in OF_LISTS if not isinstance(self.options.get(name), list | None)]
+            if unlisted:
+                raise ValueError(f"{unlisted[0]} must be a list; got {self.options[unlisted[0]]!r}.")
             self.model_options()
             self.collecting_reader()
         except (ValueError, TypeError, OverflowError) as error:

@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 
 from odca.io import model_file
+from odca.serve.entries import PROBLEM, Asking, Entry, no_events, request_digest
 from odca.serve.limits import Limits
 from odca.serve.log import Log
 from odca.serve.problems import Problem, of_event
 from odca.serve.remembered import Answer
 from odca.serve.saved_state import SavedState
-from odca.serve.state import PROBLEM, Asking, Entry, State, no_events, request_digest
+from odca.serve.state import State
 from odca.stream.read.blocks import Block
 
 MOST_IN_GROUP, MOST_BYTES_IN_GROUP = 1000, 8 << 20
