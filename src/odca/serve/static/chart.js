@@ -50,8 +50,8 @@ export function timeChart({ title, hint, format, tick = tickNumber, stacked = fa
         svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: y(value), y2: y(value) }),
         svg("text", { class: "axis", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, texts[i]),
       ]),
-      ...timeTicks(...span, (width - left) / 70).map(({ time: t, text }) =>
-        svg("text", { class: "axis", x: Math.min(x(t), width - 16), y: height - 5, "text-anchor": x(t) < left + 14 ? "start" : "middle" }, text)),
+      ...timeTicks(...span, (width - left) / 70).filter(({ time: t }) => x(t) > left + 12).map(({ time: t, text }) =>
+        svg("text", { class: "axis", x: Math.min(x(t), width - 24), y: height - 5, "text-anchor": "middle" }, text)),
       ...(stacked ? areas(x, y) : lines(x, y)),
       ...alarmMarks(x, y, ticks),
     );
