@@ -43,6 +43,7 @@ RESULTS = (
     "products",
     "robust",
     "drift",
+    "auto_speed",
     "text",
 )
 # The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
