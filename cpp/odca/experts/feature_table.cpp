@@ -80,6 +80,7 @@ void FeatureTable::gather(const Row& row, ScaledRow& out) const {
 void FeatureTable::scale_values(ScaledRow& out, double*& constant) const {
   const Pack4 one = Pack4::all(1.0), zero{}, two = Pack4::all(2.0), events = Pack4::all(mass_ + 1.0);
   const Pack4 frequent = Pack4::all(mass_ >= 1.0 - 1e-9 ? (mass_ + 1.0) * (1.0 + 1e-9) : infinity);
+  Pack4 dense{};
   for (int i = 0; i < out.present; i += 4) {
     Statistics of = Statistics::of(&out.record[i]);
     if (any((two * (of.count + one) > frequent) & (of.density == zero))) [[unlikely]] {
@@ -101,7 +102,9 @@ void FeatureTable::scale_values(ScaledRow& out, double*& constant) const {
     times.to(&out.count[i]), m.to(&out.mean[i]), s.to(&out.square[i]), of.slopes.to(&out.slopes[i]);
     of.curvatures.to(&out.curvatures[i]), of.recent.to(&out.recent[i]);
     of.density.to(&out.density[i]), of.elsewhere.to(&out.elsewhere[i]);
+    dense += of.density;
   }
+  out.holds_all_dense = out.changed.empty() && sum(dense) == static_cast<double>(dense_.size());
 }
 
 // For those of four features that are to become dense.
@@ -128,6 +131,7 @@ void FeatureTable::append_absent(const Row& row, ScaledRow& out, double*& consta
   };
   RowCursor in_row(row);
   for (const std::int64_t j : dense_) {
+    if (out.holds_all_dense) break;
     if (in_row.holds(j)) continue;
     const double* f = of(j);
     if (is_rare(f)) [[unlikely]] {

@@ -24,6 +24,7 @@ struct ScaledRow {
   std::vector<int> averaged;  // features whose weights are averaged after this row
   std::array<double, 8 + row_slots> spare{};
   int size = 0, present = 0, averages = 0;  // the last: how many are averaged
+  bool holds_all_dense = false;             // every dense feature is in the row
   double norm = 0.0;                        // |h|^2
 
   // Calls visit(n, h) for those of these features, in increasing order, that the row has.
