@@ -14,6 +14,7 @@ from odca.errors import InputError
 from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
+from odca.lineage import MOST_PARTS
 from odca.losses import LOSSES, as_native
 from odca.metrics import ClassMetrics, Codes, ColumnChange, Drift, NumberMetrics, ProgressRow
 from odca.models.auto import AutoLearner
@@ -35,6 +36,7 @@ from odca.stream.read.refused_events import EventError, without_refused
 from odca.stream.read.schema import Schema
 from odca.stream.read.stream import MOST_SAMPLES, BadLines
 from odca.validation.arrays import Array
+from odca.validation.numbers import whole
 
 OPTIONS_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
 WITH_COLUMNS = ("csv", "jsonl", "arrow", "parquet")
@@ -352,7 +354,7 @@ class StreamModel(Described, TakesTurns):
         """Return a model with the events of both. They must have the same options and read data alike. See docs/merging.md.
 
         Features are matched by name and classes by label. A class that only one model knows is added to the other, if that is automatic
-        or has more than two classes. The strength of the prior, which the first events decide, is that of this model.
+        or has more than two classes.
         """
         if not isinstance(other, StreamModel):
             raise TypeError(f"merge needs another StreamModel; got {other!r}.")
@@ -382,6 +384,32 @@ class StreamModel(Described, TakesTurns):
             counts = merging.united_counts(self.past.state(), other.past.state(), places, merged.n_possible_features)
             merged.past.restore(counts, merged.n_possible_features)
         return merged
+
+    def split(self, parts: int) -> list[Self]:
+        """Return this many models, which merge to this one: each makes the same predictions and has a share of all sums.
+
+        Each may learn from other data, and they may be merged whenever you like. The progressive scores stay with the first.
+        """
+        with turn_of(self):
+            return self._split(whole(parts, "parts", least=1, most=MOST_PARTS))
+
+    def _split(self, parts: int) -> list[Self]:
+        if self.past is not None:
+            raise ValueError(
+                "models with history or tf-idf cannot be split: what they know of past events is not a sum that can be shared. Train one model "
+                "on all data, or leave history and tf-idf out."
+            )
+        shares = [type(self)(self.options, self.schema, each) for each in merging.split_model(self.model, parts)]
+        for share in shares:
+            share.options, share.frozen_after = replace(self.options, classes=self.classes), self.frozen_after
+            if self.vocabulary is not None and share.vocabulary is not None:
+                names = self.names
+                share.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
+                share.n_names = len(names)
+        shares[0].unlabelled = self.unlabelled
+        if self.columns is not None and shares[0].columns is not None:
+            shares[0].columns = shares[0].columns.joined(self.columns)
+        return shares
 
     # Files
 
