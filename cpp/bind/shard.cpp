@@ -14,6 +14,7 @@ namespace odca::bind {
 namespace {
 
 using Lanes = Vector<double>;
+using Reports = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
 Fields as_fields(Shard::Duals duals) {
   Fields out;
@@ -83,7 +84,7 @@ void bind_shard(nb::module_& m) {
       .def(
           "ascend",
           [](Shard& self, const Vector<double>& x, const Lanes& sigma, const Vector<double>& steps, std::int64_t passes,
-             std::uint64_t seed) {
+             std::uint64_t seed) -> Reports {
             Shard::Move move;
             const std::vector<double> at = to_vector(x), by = to_vector(sigma), to = to_vector(steps);
             {

@@ -439,12 +439,14 @@ class Learner(LearnerOptions, model_file.Savable):
         Each may then learn from different events, and they may be merged whenever you like: no interval makes the model diverge. The
         events of a sliding window are dealt out, so there the weights of the parts differ.
         """
-        count, name = whole(parts, "parts", least=1, most=lineage.MOST_PARTS), self.lineage.name
-        shares = [self.copy() for _ in range(count)]
-        for part, share in enumerate(shares):
-            share.native.become_part(part, count)
-            share._remember(lineage.part_of(name, part, count))  # noqa: SLF001 - of its own class
-        return shares
+        return [self.part(number, parts) for number in range(whole(parts, "parts", least=1, most=lineage.MOST_PARTS))]
+
+    def part(self, number: int, parts: int) -> Self:
+        """Return one of the learners of `split`, counted from 0, without making the others."""
+        share, name = self.copy(), self.lineage.name
+        share.native.become_part(number, parts)
+        share._remember(lineage.part_of(name, number, parts))  # noqa: SLF001 - of its own class
+        return share
 
     def delta(self, base: "Learner") -> Delta:
         """Return what this learner has learned since `base`, an earlier copy of it."""

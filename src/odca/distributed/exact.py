@@ -13,7 +13,7 @@ from odca.records import record
 from odca.validation.arrays import Array
 from odca.validation.numbers import real, whole
 
-LOCAL_PASSES = 4
+LOCAL_PASSES = 20
 """Over a shard's events in a round of dual ascent."""
 STEPS = np.linspace(0.0, 1.0, 5)[:, None]
 """The steps that are tried in a round are σ^-t for these t: from the whole way to the safe part of it."""
@@ -158,13 +158,15 @@ def fit(learner: Learner, ask: Ask, *, tol: float = 1e-4, max_rounds: int = 1000
     ascent(problem, exchange, tolerance, most, has_formula=begun["formula"] == survey["shards"])
     learner.become_solution(problem.learner)
     gap = exchange.rounds[-1][1] - exchange.rounds[-1][2]
-    shaped = [
-        Round(*(learner.per_model(each) for each in (primal, dual, np.maximum(primal - dual, 0.0))), sent)
-        for sent, primal, dual in exchange.rounds
-    ]
+    shaped = [_round(learner, sent, primal, dual) for sent, primal, dual in exchange.rounds]
     return DistributedReport(
         tuple(shaped), shaped[-1].gap, bool(np.all(gap <= tolerance)), "lbfgs" if is_smooth else "ascent"
     )
+
+
+def _round(learner: Learner, sent: int, primal: Array, dual: Array) -> Round:
+    gap = np.maximum(primal - dual, 0.0)  # below, it is rounding
+    return Round(learner.per_model(primal), learner.per_model(dual), learner.per_model(gap), sent)
 
 
 class Exchange:

@@ -87,13 +87,11 @@ class Calibration:
         merged._maps = [mine.merge(theirs) for mine, theirs in zip(self._maps, other._maps, strict=True)]  # noqa: SLF001 - of its own class
         return merged
 
-    def split(self, parts: int) -> list["Calibration"]:
-        """The reverse: this many, which merge to this one and make the same probabilities; see `Learner.split`."""
-        maps = [each.split(parts) for each in self._maps]
-        shares = [Calibration(0, self._window) for _ in range(parts)]
-        for part, share in enumerate(shares):
-            share._maps = [each[part] for each in maps]  # noqa: SLF001 - of its own class
-        return shares
+    def part(self, number: int, parts: int) -> "Calibration":
+        """The reverse: one of so many, which merge to this one and make the same probabilities; see `Learner.split`."""
+        share = Calibration(0, self._window)
+        share._maps = [each.part(number, parts) for each in self._maps]
+        return share
 
     def __len__(self) -> int:
         return len(self._maps)
@@ -147,9 +145,10 @@ class Softmax:
             raise TypeError("one model computes probabilities with a softmax, the other does not.")
         return self
 
-    def split(self, parts: int) -> list["Softmax"]:
-        """This one for every part."""
-        return [self] * parts
+    def part(self, number: int, parts: int) -> "Softmax":
+        """This one, for every part."""
+        del number, parts
+        return self
 
     def __len__(self) -> int:
         return self._lanes

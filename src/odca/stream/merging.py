@@ -78,8 +78,13 @@ def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.
     places = {key: place for place, key in enumerate(mine)}
     moved = np.array([places.setdefault(key, len(places)) for key in theirs], dtype=np.intp)
     vocabulary = _core.Vocabulary()
-    vocabulary.restore(b"".join(places), np.cumsum([len(key) for key in places], dtype=np.int64))
+    vocabulary.restore(*packed(list(places)))
     return vocabulary, moved
+
+
+def packed(names: Sequence[bytes]) -> tuple[bytes, npt.NDArray[np.int64]]:
+    """The names of features for a vocabulary: all in a row, and where each ends."""
+    return b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64)
 
 
 def united_counts(mine: State, theirs: State, places: Places | None, features: int) -> State:
@@ -146,27 +151,21 @@ def merged_experts(
     return classifier
 
 
-def split_model(model: Any, parts: int) -> list[Model]:
-    """Models that merge to this one: each predicts the same and has a share of all sums. Progressive scores stay with the first."""
-    learners = model.learner.split(parts)
-    shares: list[Model]
+def part_of_model(model: Model, number: int, parts: int) -> Model:
+    """One of so many models that merge to this one: it predicts the same and has a share of all sums, but no progressive scores."""
     if isinstance(model, ExpertRegressor):
-        shares = [ExpertRegressor(each) for each in learners]
-    elif isinstance(model, ExpertClassifier):
-        shares = [ExpertClassifier(each, list(model.classes)) for each in learners]
-    elif isinstance(model, LinearRegressor):
-        shares = [LinearRegressor(each) for each in learners]
-        for share in shares:
-            share.uncertainties = [each.share(parts) for each in model.uncertainties]
-    else:
-        shares = [LinearClassifier(each, list(model.classes), spare=model.layout.spare) for each in learners]
-        for share in shares:
-            share.uncertainty = model.uncertainty.share(parts)
-        if model.calibration is not None:
-            for share, calibration in zip(shares, model.calibration.split(parts), strict=True):
-                share.calibration = calibration
-    shares[0].metrics = model.metrics.restored(model.metrics.as_arrays())
-    return shares
+        return ExpertRegressor(model.learner.part(number, parts))
+    if isinstance(model, ExpertClassifier):
+        return ExpertClassifier(model.learner.part(number, parts), list(model.classes))
+    if isinstance(model, LinearRegressor):
+        regressor = LinearRegressor(model.learner.part(number, parts))
+        regressor.uncertainties = [each.share(parts) for each in model.uncertainties]
+        return regressor
+    classifier = LinearClassifier(model.learner.part(number, parts), list(model.classes), spare=model.layout.spare)
+    classifier.uncertainty = model.uncertainty.share(parts)
+    if model.calibration is not None:
+        classifier.calibration = model.calibration.part(number, parts)
+    return classifier
 
 
 def united_classes(mine: LinearClassifier, theirs: LinearClassifier) -> list[Any]:

@@ -137,9 +137,8 @@ class StreamModel(Described, TakesTurns):
         options = {name: model.learner.options[name] for name in OPTIONS_OF_LEARNER}
         frozen = type(self)(replace(self.options, auto=None, classes=self.classes, **options), self.schema, model)
         if frozen.vocabulary is not None:
-            names = self.names
-            frozen.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
-            frozen.n_names = len(names)
+            frozen.vocabulary.restore(*merging.packed(self.names))
+            frozen.n_names = self.n_names
         frozen.past = None if self.past is None else self.past.copy()
         frozen.frozen_after = self.learner.count
         return frozen
@@ -386,30 +385,35 @@ class StreamModel(Described, TakesTurns):
         return merged
 
     def split(self, parts: int) -> list[Self]:
-        """Return this many models, which merge to this one: each makes the same predictions and has a share of all sums.
+        """Return this many models, which merge to this one: each predicts alike, and has a share of what was learned.
 
-        Each may learn from other data, and they may be merged whenever you like. The progressive scores stay with the first.
+        Each may then learn from different events, and they may be merged whenever you like. Scores and counts are with the first. See
+        docs/merging.md.
         """
-        with turn_of(self):
-            return self._split(whole(parts, "parts", least=1, most=MOST_PARTS))
+        return [self.part(number, parts) for number in range(whole(parts, "parts", least=1, most=MOST_PARTS))]
 
-    def _split(self, parts: int) -> list[Self]:
+    def part(self, number: int, parts: int) -> Self:
+        """Return one of the models of `split`, counted from 0, without making the others."""
+        with turn_of(self):
+            return self._part(number, parts)
+
+    def _part(self, number: int, parts: int) -> Self:
         if self.past is not None:
             raise ValueError(
-                "models with history or tf-idf cannot be split: what they know of past events is not a sum that can be shared. Train one model "
-                "on all data, or leave history and tf-idf out."
+                "a model with history or tf_idf cannot be split: its parts would know other events. Leave these options out."
             )
-        shares = [type(self)(self.options, self.schema, each) for each in merging.split_model(self.model, parts)]
-        for share in shares:
-            share.options, share.frozen_after = replace(self.options, classes=self.classes), self.frozen_after
-            if self.vocabulary is not None and share.vocabulary is not None:
-                names = self.names
-                share.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
-                share.n_names = len(names)
-        shares[0].unlabelled = self.unlabelled
-        if self.columns is not None and shares[0].columns is not None:
-            shares[0].columns = shares[0].columns.joined(self.columns)
-        return shares
+        options = replace(self.options, classes=self.classes)
+        part = type(self)(options, self.schema, merging.part_of_model(self.model, number, parts))
+        part.frozen_after = self.frozen_after
+        if part.vocabulary is not None:
+            part.vocabulary.restore(*merging.packed(self.names))
+            part.n_names = self.n_names
+        if number == 0:
+            part.unlabelled = self.unlabelled
+            part.model.restore_metrics(self.model.saved_metrics())
+            if self.columns is not None:
+                part.columns = _core.ColumnWatch.restored(self.columns.names, self.columns.state())
+        return part
 
     # Files
 
