@@ -48,7 +48,8 @@ class NumberMetrics(Metrics):
         return self._seen
 
     @property
-    def _sums(self) -> list[float]:
+    def sums(self) -> list[float]:
+        """The sums of this moment, in the order of `CURVE`."""
         progress = self._progress
         return [
             float(progress.events),
@@ -195,7 +196,7 @@ class NumberMetrics(Metrics):
             sums = _joined(mine["sums"], self.weight, theirs["sums"], other.weight)
         sums[1] = (theirs if other.events else mine)["sums"][1]
         both["sums"] = sums
-        both |= self._seen.merge(other.watch, self._sums, other.events).as_arrays()
+        both |= self._seen.merge(other.watch, self.sums, other.events).as_arrays()
         return self.restored(both)
 
     def after(self, progress: Progress) -> "NumberMetrics":

@@ -13,6 +13,7 @@ from odca.learner import Learner
 from odca.lineage import MOST_PARTS
 from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
+from odca.models.calibration import sigmoid
 from odca.models.options import Answer, Products, is_steady, most_products
 from odca.models.uncertainty import Uncertainty, intervals, require_some
 from odca.products import Product, from_arrays
@@ -115,18 +116,20 @@ class AutoLearner(model_file.Savable):
         *,
         sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
-        asked: Asked | None = None,
+        asked: Asked | Sequence[Asked] | None = None,
     ) -> Array:
         """Learn from events in order; return the predictions, each from before its event was learned.
 
         With event times, memories are measured in time, in units of the mean time between two events. For labels that come later,
-        `asked` is what `ask` returned for these events.
+        `asked` is what `ask` returned for these events; or a list, if they were asked about at different moments.
         """
         matrix, rows, _ = as_matrix(X)
         weight = None if sample_weight is None else as_columns(sample_weight, "sample_weight", rows, 1)[:, 0].copy()
         moments = None if time is None else as_times(time, rows)
         labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
-        return self.shaped(self._core.learn(matrix, labels, weight, moments, None if asked is None else asked.native))
+        parts = [asked] if isinstance(asked, Asked) else asked
+        kept = None if parts is None else [each.native for each in parts]
+        return self.shaped(self._core.learn(matrix, labels, weight, moments, kept))
 
     def ask(self, X: Any) -> Asked:
         """The live answers for events whose labels come later, and what `learn` needs then.
@@ -235,14 +238,9 @@ class AutoLearner(model_file.Savable):
         if self.task == "numbers":
             raise ValueError("numbers have no probabilities.")
         if answers.ndim == 1:
-            with np.errstate(over="ignore"):
-                p = 1.0 / (1.0 + np.exp(-answers))
+            p = sigmoid(answers)
             return np.column_stack([1.0 - p, p])
-        high = answers.max(axis=1, keepdims=True)
-        p = np.exp(
-            answers - np.where(np.abs(high) > 100.0, high, 0.0)
-        )  # logits may be large, log probabilities are not
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        return _core.softmax(np.ascontiguousarray(answers))
 
     def declare(self, classes: int) -> None:
         """Declare this many classes, of which some may appear later. Other classes are added when they appear."""

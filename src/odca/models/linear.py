@@ -62,7 +62,7 @@ class LinearClassifier(Calibrated, Classifier):
         """Whether there is a spare lane. If it is set, it takes effect with the next call."""
         self.layout = OneAgainstRest(self.classes, spare)
         self._uncertainty = Uncertainty("classes")
-        self._notes: Notes[tuple[Any, int, bool, float, Any]] = (
+        self._notes: Notes[tuple[bytes, int, bool, float, Any]] = (
             Notes()
         )  # margins, code, whether the class is new, weight, time
         self._calibration: Calibration | Softmax | None = None
@@ -103,8 +103,11 @@ class LinearClassifier(Calibrated, Classifier):
         """Whether `note` must be called for events that are learned past this model: if there is more to it than log odds of one lane."""
         return len(self.layout.lanes) > 1 or self._calibration is not None
 
-    def note(self, margins: Any, code: int, weight: float, time: Any) -> None:
-        """Learn calibration and uncertainty from an event that the learner has learned by itself, with others like it."""
+    def note(self, margins: bytes, code: int, weight: float, time: Any) -> None:
+        """Learn calibration and uncertainty from an event that the learner has learned by itself, with others like it.
+
+        margins: the doubles of its lanes.
+        """
         is_new = self.classes[code] not in self._seen
         if is_new:
             self._seen = self._seen.union([self.classes[code]])
@@ -115,12 +118,11 @@ class LinearClassifier(Calibrated, Classifier):
         if self._notes:
             self._notes.settle(self._evaluate)
 
-    def _evaluate(self, noted: list[tuple[Any, int, bool, float, Any]]) -> None:
+    def _evaluate(self, noted: list[tuple[bytes, int, bool, float, Any]]) -> None:
         margins, given, are_new, weights, times = zip(*noted, strict=True)
         codes, weight = np.array(given), np.array(weights, dtype=float)
-        rows = np.concatenate(margins) if np.ndim(margins[0]) else np.array(margins)
         predictions = self._calibrated(
-            rows.reshape(len(codes), -1),
+            np.frombuffer(b"".join(margins)).reshape(len(codes), -1),
             codes,
             sample_weight=weight,
             time=None if times[0] is None else np.array(times),
@@ -173,8 +175,9 @@ class LinearClassifier(Calibrated, Classifier):
             raise ValueError("its classes are not those of its learner.")
 
     def _learn(
-        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
+        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Any, offset: Any, time: Any, asked: Any
     ) -> RawPredictions:
+        del asked  # a linear model learns the same, whenever it was asked
         self._notes.settle(self._evaluate)
         targets = self.layout.labels(codes)
         margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
@@ -378,9 +381,10 @@ class LinearRegressor(Regressor):
         return np.maximum(found, 0.0) if isinstance(self.learner.loss, Poisson) else found
 
     def learn_margins(
-        self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
+        self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None, asked: Any = None
     ) -> Array:
         """Learn from events in order; return the margins, each from before its event was learned."""
+        del asked  # a linear model learns the same, whenever it was asked
         return self.learner.learn(X, y, sample_weight=sample_weight, offset=offset, time=time)
 
     def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
