@@ -1,6 +1,7 @@
 """A delta is sent elsewhere as bytes: they hold all of it, and nothing in them is trusted."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ def test_a_delta_of_events_without_weight_is_applied() -> None:
         later.learn(np.zeros((n, 3)), np.zeros(n), sample_weight=np.zeros(n))
         updated.apply(Delta.from_bytes(later.delta(base).to_bytes()))
         assert updated.count == later.count == 3 + n
-        np.testing.assert_allclose(updated.mass, later.mass, rtol=1e-13)
+        # A delta is a difference: its rounding errors are relative to the base. Nothing else may be left of it.
+        np.testing.assert_allclose(updated.mass, later.mass, atol=1e-13 * base.mass)
+        np.testing.assert_allclose(updated.coef, later.coef if updated.mass > 0.0 else 0.0, rtol=1e-2)
 
 
 def test_damaged_bytes_are_refused() -> None:
@@ -78,7 +81,7 @@ def test_a_delta_of_another_problem_is_refused() -> None:
     with pytest.raises(ValueError, match=r"rho is 7\.0 here"):
         other.apply(Delta.from_bytes(later.delta(base).to_bytes()))
     with pytest.raises(ValueError, match="loss is"):
-        other.apply(Delta(later.delta(base).arrays, {}))
+        other.apply(replace(later.delta(base), options={}))
 
 
 @EACH_WINDOW
@@ -89,13 +92,13 @@ def test_arrays_that_do_not_fit_together_are_refused_and_change_nothing(window: 
     for name, array in delta.arrays.items():
         without = {each: other for each, other in delta.arrays.items() if each != name}
         with pytest.raises(ValueError, match=name):
-            base.apply(Delta(without, delta.options))
+            base.apply(replace(delta, arrays=without))
         for wrong in (np.append(array, array[:1] if len(array) else np.zeros(1, array.dtype)), array.astype("c16")):
             with pytest.raises(ValueError, match=r"state|fit|number|must"):
-                base.apply(Delta({**delta.arrays, name: wrong}, delta.options))
+                base.apply(replace(delta, arrays={**delta.arrays, name: wrong}))
         if array.dtype == np.float64 and len(array) and name != "clock":
             with pytest.raises(ValueError, match=r"state|fit|finite|must"):
-                base.apply(Delta({**delta.arrays, name: np.full_like(array, np.nan)}, delta.options))
+                base.apply(replace(delta, arrays={**delta.arrays, name: np.full_like(array, np.nan)}))
         assert bits(base) == before, name
 
 

@@ -297,28 +297,6 @@ def test_deltas_of_several_workers_combine_to_the_merge(penalty: Any, kappa: flo
         assert_same_model(server, merged)
 
 
-def test_deltas_of_several_workers_from_one_base_add_up() -> None:
-    keywords = options(loss=SquaredError(), penalty=L2(), window=Infinite())
-    stream = make_stream(SquaredError(), 300, seed=411)
-    base = Learner(**keywords)
-    stream.part(slice(0, 60)).into(base)
-    workers = []
-    for part in split(stream.part(slice(60, None)), 4):
-        worker = base.copy()
-        part.into(worker)
-        workers.append(worker)
-    server, mirrored = base.copy(), base.copy()
-    for worker in workers:
-        server.apply(worker.delta(base))
-    for worker in reversed(workers):
-        mirrored.apply(worker.delta(base))
-    assert_same_model(server, mirrored)
-    assert server.count == 300
-    np.testing.assert_allclose(server.mass, stream.sample_weight.sum(), rtol=1e-13)
-    S = base.dual_sum + sum(worker.dual_sum - base.dual_sum for worker in workers)
-    np.testing.assert_allclose(server.dual_sum, S, rtol=0.0, atol=1e-12 * np.abs(S).max())
-
-
 def test_half_life_windows_are_decayed_to_a_common_time_before_merging() -> None:
     window = HalfLife(10.0)
     old, new = (Learner(loss=SquaredError(), rho=0.1, window=window) for _ in range(2))

@@ -261,6 +261,7 @@ void bind_learner(nb::module_& m) {
           nb::arg("passes"), nb::arg("tolerance"), nb::arg("seed"))
       .def("unlearn", &Learner::unlearn, nb::arg("event"), Unlocked())
       .def("merge", &Learner::merge, nb::arg("other"), Unlocked())
+      .def("become_part", &Learner::become_part, nb::arg("part"), nb::arg("parts"), Unlocked())
       .def("delta", &delta, nb::arg("base"))
       .def("apply", &apply, nb::arg("delta"))
       .def("same_state", &Learner::same_state, nb::arg("other"), Unlocked())

@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   odca::bind::bind_windows(m);
   odca::bind::bind_matrices(m);
   odca::bind::bind_learner(m);
+  odca::bind::bind_shard(m);
   odca::bind::bind_uncertainty(m);
   odca::bind::bind_turns(m);
   odca::bind::bind_events(m);

@@ -96,35 +96,29 @@ Fields get_state(const Learner& learner) {
 
 void set_state(Learner& learner, const Fields& fields) {
   EventBuffer::Table table;
-  State state = read_state(learner, fields, table);
+  Fields complete(fields);
+  // States that were saved before learners could be split: the constant strength is that of the options.
+  if (!fields.contains("constant"))
+    complete["constant"] = to_numpy(std::vector<double>(learner.config().prior_strength));
+  State state = read_state(learner, complete, table);
   const nb::gil_scoped_release free_threads;
   learner.set_state(std::move(state), table);
 }
 
 Fields delta(const Learner& learner, const Learner& base) {
-  Delta delta;
+  State gain;
   {
     const nb::gil_scoped_release free_threads;
-    delta = learner.delta(base);
+    gain = learner.delta(base);
   }
-  const bool scored = delta.gain.lane.scored;
-  Fields out = fields_of(std::move(delta.gain));
-  const Store store{out};
-  store("factor", delta.factor);
-  store("smooth_factor", delta.smooth_factor);
-  if (scored) store("loss_factor", delta.loss_factor);
-  return out;
+  return fields_of(std::move(gain));
 }
 
 void apply(Learner& learner, const Fields& fields) {
   EventBuffer::Table table;
-  Delta delta{.gain = read_state(learner, fields, table), .factor = {}};
-  const Fetch fetch{fields};
-  fetch("factor", delta.factor);
-  fetch("smooth_factor", delta.smooth_factor);
-  if (delta.gain.lane.scored) fetch("loss_factor", delta.loss_factor);
+  State gain = read_state(learner, fields, table);
   const nb::gil_scoped_release free_threads;
-  learner.apply(learner.checked(std::move(delta), table));
+  learner.apply(std::move(gain), table);
 }
 
 }  // namespace odca::bind

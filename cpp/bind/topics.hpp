@@ -35,6 +35,7 @@ void bind_penalties(nanobind::module_& m);
 void bind_windows(nanobind::module_& m);
 void bind_matrices(nanobind::module_& m);
 void bind_learner(nanobind::module_& m);
+void bind_shard(nanobind::module_& m);
 void bind_events(nanobind::module_& m);
 void bind_auto_events(nanobind::module_& m);
 void bind_fast_models(nanobind::module_& m);

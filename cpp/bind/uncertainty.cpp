@@ -92,6 +92,7 @@ void bind_uncertainty(nb::module_& m) {
           nb::arg("steady"))
       .def("coverage_held", &coverage_held, nb::kw_only(), nb::arg("steady"))
       .def("merge", &Uncertainty::merge, nb::arg("other"))
+      .def("keep_share", &Uncertainty::keep_share, nb::arg("share"))
       .def("copy", [](const Uncertainty& self) { return self; })
       // Of a model that is from now on the steady answer: what is known of that counts for both.
       .def("frozen",

@@ -188,10 +188,29 @@ TEST_CASE("applying a delta to its base gives the later state") {
     learn(learner, stream, 0, 30);
     Learner base(learner);
     learn(learner, stream, 30, 60);
-    const odca::Delta delta = learner.delta(base);
-    CHECK(delta.gain.count == 30);
-    base.apply(delta);
+    const odca::State delta = learner.delta(base);
+    CHECK(delta.count == 30);
+    base.apply(delta, delta.buffer.table());
     same_model(base, learner, 1e-11);
+  });
+}
+
+TEST_CASE("the parts of a learner merge to it, and have its weights unless the events of a window were dealt out") {
+  for_every_mergeable([](const Config& config, const Stream& stream) {
+    Learner learner(config);
+    learn(learner, stream);
+    for (const int parts : {1, 3, 8}) {
+      Learner merged(learner);
+      merged.become_part(0, parts);
+      if (!config.window.keeps_events()) close_to(merged.weights(false), learner.weights(false), 1e-11);
+      for (int part = 1; part < parts; ++part) {
+        Learner other(learner);
+        other.become_part(part, parts);
+        merged.merge(other);
+      }
+      same_model(merged, learner, 1e-12);
+    }
+    CHECK_THROWS_AS(learner.become_part(3, 3), InputError);
   });
 }
 
@@ -200,7 +219,8 @@ TEST_CASE("a delta without events changes nothing but rounding") {
     Learner learner(config);
     learn(learner, stream, 0, 30);
     Learner copy(learner);
-    copy.apply(learner.delta(learner));
+    const odca::State delta = learner.delta(learner);
+    copy.apply(delta, delta.buffer.table());
     same_model(copy, learner, 1e-12);
   });
 }
@@ -214,7 +234,7 @@ TEST_CASE("learners that cannot be merged are refused, and nothing changes") {
   const odca::State before = a.state();
   CHECK_THROWS_AS(a.merge(b), InputError);
   CHECK_THROWS_AS(a.delta(b), InputError);
-  CHECK_THROWS_AS(a.apply(odca::Delta{}), InputError);
+  CHECK_THROWS_AS(a.apply(odca::State{}, {}), InputError);
   CHECK(first_difference(a.state(), before) == "");
 
   const Config infinite = make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {});
@@ -222,7 +242,7 @@ TEST_CASE("learners that cannot be merged are refused, and nothing changes") {
   learn(later, stream);
   CHECK_THROWS_AS(earlier.delta(later), InputError);  // the wrong way round
   Learner two_lanes(make_config(odca::named_loss("squared_error", 0.0), odca::L2{}, {}, 2));
-  CHECK_THROWS_AS(two_lanes.apply(later.delta(earlier)), InputError);
+  CHECK_THROWS_AS(two_lanes.apply(later.delta(earlier), {}), InputError);
 }
 
 TEST_CASE("a merge that would overflow is refused, and nothing changes") {

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from odca import _core
+from odca import _core, lineage
 from odca import products as product_terms
 from odca.errors import InputError
 from odca.io import model_file
@@ -40,6 +40,8 @@ PRIOR_MEAN = "prior_mean"
 """The array of a file that holds the option of this name. (Files of version 0.3 and before have it among the options.)"""
 PRODUCTS = ("product_pairs", "product_forms", "product_weights")
 """Those that hold the option products, as of `odca.products.as_arrays`."""
+LINEAGE = "lineage"
+"""The array of a file that holds what the learner is the sum of, if it is not just itself: see `odca.lineage`."""
 
 
 class Learner(LearnerOptions, model_file.Savable):
@@ -164,6 +166,7 @@ class Learner(LearnerOptions, model_file.Savable):
             products=self._native_products(),
         )
         self._fixed = fixed
+        self._lineage: lineage.Lineage | None = None  # as of when it was set: the learner may have changed since
 
     # Learning and predicting
 
@@ -184,7 +187,7 @@ class Learner(LearnerOptions, model_file.Savable):
         `offset` is b, `time` holds the event times that HalfLife and Sliding(duration=...) need (for other windows they are
         validated but otherwise ignored). With diagnostics=True, a `Diagnostics` is returned instead.
         """
-        arrays = self._core.learn(*self._events("learn", X, y, sample_weight, offset, time), bool(diagnostics))
+        arrays = self._core.learn(*self.as_events("learn", X, y, sample_weight, offset, time), bool(diagnostics))
         shaped = [self._per_event(array) for array in arrays]
         return Diagnostics(shaped[0], shaped[1], shaped[2], shaped[3].astype(bool)) if diagnostics else shaped[0]
 
@@ -213,8 +216,7 @@ class Learner(LearnerOptions, model_file.Savable):
         that of the infinite window; these are then the learner's own.
         """
         if isinstance(self.rho, str) or self.window.fixed != self.window:
-            rho = default_rho(scale=self.scale) if isinstance(self.rho, str) else self.rho
-            plain = type(self)(**self._options | {"rho": rho, "window": self.window.fixed})
+            plain = type(self)(**self.fitted_options())
             report = plain.fit(
                 X,
                 y,
@@ -230,14 +232,32 @@ class Learner(LearnerOptions, model_file.Savable):
             return report
         if not 0.0 < real(tol) < math.inf:
             raise ValueError(f"tol must be a number > 0, a share of the loss at the start; got {tol!r}. Try 1e-4.")
-        events = self._events("fit", X, y, sample_weight, offset, time)
+        events = self.as_events("fit", X, y, sample_weight, offset, time)
         if not len(events[1]):
             raise ValueError("fit needs events; X has no rows.")
         passes = whole(max_iter, "max_iter", least=1, most=MOST)
         margin, done, gap, converged = self._core.fit(
             *events, float(tol), passes, bool(shuffle), whole(seed, "seed", least=0) % 2**64
         )
-        return FitReport(self._per_event(margin), done, self._per_model(np.maximum(gap, 0.0)), converged)
+        return FitReport(self._per_event(margin), done, self.per_model(np.maximum(gap, 0.0)), converged)
+
+    def fitted_options(self) -> dict[str, Any]:
+        """The options of the one problem that `fit` solves, if this learner would choose a strength or a window itself."""
+        rho = default_rho(scale=self.scale) if isinstance(self.rho, str) else self.rho
+        return self._options | {"rho": rho, "window": self.window.fixed}
+
+    def become_solution(self, solved: "Learner") -> None:
+        """Hold the solution of `fitted_options` that another learner holds, which has no smoothing; as after `fit`."""
+        made, state = type(self)(**self.fitted_options()), solved.get_state()
+        if made.smoothing > 0.0:
+            count, kappa = solved.count, made.smoothing
+            mass = float(count) if kappa == 1.0 else -math.expm1(count * math.log(kappa)) / (1.0 - kappa)
+            weights = np.ascontiguousarray(solved.native.weights(False)).ravel()
+            timeline = {name: array for name, array in made.get_state().items() if name.startswith("timeline.")}
+            state |= {"smooth_mass": np.array([mass]), "smooth": mass * weights, **timeline}
+            state["seen"] = np.zeros(len(weights) // self._lanes, state["seen"].dtype)
+        made.set_state(state)
+        vars(self).update(vars(made))
 
     def predict(self, X: Any, *, offset: npt.ArrayLike | None = None, smoothed: bool | None = None) -> Array:
         """Return the margins b + hᵀw, by default with w̄ instead of w if smoothing is on."""
@@ -280,12 +300,12 @@ class Learner(LearnerOptions, model_file.Savable):
     @property
     def mass(self) -> float | Array:
         """Δ = Σ δ_n, the total weight of the events in the window."""
-        return self._per_model(self._core.scalars()["mass"])
+        return self.per_model(self._core.scalars()["mass"])
 
     @property
     def strength(self) -> float | Array:
         """A = ρΔ + a₀, by which the penalty is multiplied now. With rho="auto", a₀ is the one that predicts best lately."""
-        return self._per_model(self._core.scalars()["strength"])
+        return self.per_model(self._core.scalars()["strength"])
 
     @property
     def count(self) -> int:
@@ -304,7 +324,7 @@ class Learner(LearnerOptions, model_file.Savable):
         scalars = self._core.scalars()
         mass, squared = scalars["mass"], scalars["squared_mass"]
         per_mass = np.divide(squared, mass, out=np.zeros_like(mass), where=mass > 0.0)  # mass² may be below all numbers
-        return self._per_model(np.divide(mass, per_mass, out=np.zeros_like(mass), where=per_mass > 0.0))
+        return self.per_model(np.divide(mass, per_mass, out=np.zeros_like(mass), where=per_mass > 0.0))
 
     @property
     def saturation(self) -> float | Array:
@@ -312,7 +332,7 @@ class Learner(LearnerOptions, model_file.Savable):
         scalars = self._core.scalars()
         mass, saturated = scalars["mass"], scalars["saturated"]
         share = np.divide(saturated, mass, out=np.zeros_like(mass), where=mass > 0.0)
-        return self._per_model(np.clip(share, 0.0, 1.0))
+        return self.per_model(np.clip(share, 0.0, 1.0))
 
     @property
     def n_features(self) -> int:
@@ -343,15 +363,15 @@ class Learner(LearnerOptions, model_file.Savable):
 
     def dual_objective(self) -> float | Array:
         """D_N, a certified lower bound of the weighted objective for every w; 0 before the first event."""
-        return self._per_model(self._core.dual_objective())
+        return self.per_model(self._core.dual_objective())
 
     def primal_objective(self) -> float | Array:
         """The weighted objective of w over the events of a sliding window."""
-        return self._per_model(self._core.primal_objective())
+        return self.per_model(self._core.primal_objective())
 
     def duality_gap(self) -> float | Array:
         """Primal minus dual objective over the events of a sliding window: the objective of w is at most this far above the minimum."""
-        return self._per_model(np.maximum(self._core.duality_gap(), 0.0))  # below, it is rounding
+        return self.per_model(np.maximum(self._core.duality_gap(), 0.0))  # below, it is rounding
 
     def objective(
         self,
@@ -377,7 +397,7 @@ class Learner(LearnerOptions, model_file.Savable):
                 "objective needs rows of finite weights >= 0 that are not all zero; look at sample_weight and X."
             )
         losses = self._loss.value(z.ravel(), labels.ravel()).reshape(z.shape)
-        return self._per_model(np.average(losses, axis=0, weights=weights) + self._core.penalty_term(smoothed))
+        return self.per_model(np.average(losses, axis=0, weights=weights) + self._core.penalty_term(smoothed))
 
     def loss_of(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the loss Q(margin; y) of each pair, in the shape of `margins`."""
@@ -411,21 +431,53 @@ class Learner(LearnerOptions, model_file.Savable):
         self._require_same_problem(other.options, "merge")
         core = self._core.copy()
         core.merge(other.native)
-        return self._made_of({**vars(self), "_core": core})
+        return self._made_of({**vars(self), "_core": core, "_lineage": None})
+
+    def split(self, parts: int) -> list[Self]:
+        """Return this many learners, which merge to this one: each has the same weights and a share of all sums.
+
+        Each may then learn from different events, and they may be merged whenever you like: no interval makes the model diverge. The
+        events of a sliding window are dealt out, so there the weights of the parts differ.
+        """
+        return [self.part(number, parts) for number in range(whole(parts, "parts", least=1, most=lineage.MOST_PARTS))]
+
+    def part(self, number: int, parts: int) -> Self:
+        """Return one of the learners of `split`, counted from 0, without making the others."""
+        share, name = self.copy(), self.lineage.name
+        share.native.become_part(number, parts)
+        share._remember(lineage.part_of(name, number, parts))  # noqa: SLF001 - of its own class
+        return share
 
     def delta(self, base: "Learner") -> Delta:
         """Return what this learner has learned since `base`, an earlier copy of it."""
         if not isinstance(base, Learner):
             raise TypeError(f"delta needs the Learner that this one was; got {base!r}.")
         self._require_same_problem(base.options, "delta")
-        return Delta(dict(self._core.delta(base.native)), self.options)
+        nothing = base.count == 0 and not np.any(base.get_state()["constant"])
+        names = (lineage.NOTHING if nothing else base.lineage.name, self.lineage.name)
+        return Delta(dict(self._core.delta(base.native)), self.options, *names)
 
     def apply(self, delta: Delta) -> None:
-        """Add what another learner has learned, as if its events had come after this one's."""
+        """Add what another learner has learned since its base, which this learner must contain: it is the base, or was split into it.
+
+        So the deltas of all parts of a `split` can be added, one after another and in any order; a second delta from one base is refused,
+        because the steps of several learners from one base add up to more than is safe (docs/merging.md).
+        """
         if not isinstance(delta, Delta):
             raise TypeError(f"apply needs what Learner.delta returned; got {delta!r}.")
         self._require_same_problem(delta.options, "apply")
+        contents = self.lineage.replaced(delta.base, delta.later)
         self._core.apply(delta.arrays)
+        self._remember(*contents)
+
+    @property
+    def lineage(self) -> lineage.Lineage:
+        """Which states this learner is the sum of: itself, unless it is a part of a split or deltas were added to it."""
+        now, known = lineage.digest(self.get_state()), self._lineage
+        return known if known is not None and known.now == now else lineage.Lineage(now, (now,))
+
+    def _remember(self, *contents: str) -> None:
+        self._lineage = lineage.Lineage(lineage.digest(self.get_state()), contents)
 
     def with_lanes(self, sources: Sequence[int], mirrored: Sequence[bool] | None = None) -> "Learner":
         """Return a learner whose lane k is this one's lane `sources[k]`: lanes can be reordered, left out or duplicated.
@@ -494,7 +546,9 @@ class Learner(LearnerOptions, model_file.Savable):
 
     def saved(self) -> model_file.ModelFile:
         """The contents of the learner's model file."""
-        return model_file.ModelFile(self.kind, *filed(self._options, self.get_state()))
+        options, arrays = filed(self._options, self.get_state())
+        known = {} if self._lineage is None else {LINEAGE: self._lineage.as_array()}
+        return model_file.ModelFile(self.kind, options, arrays | known)
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
@@ -502,14 +556,17 @@ class Learner(LearnerOptions, model_file.Savable):
         options, state = saved_options(saved.options, saved.arrays, loss)
         learner = cls(**options)
         learner.set_state(state)
+        if LINEAGE in saved.arrays:
+            learner._lineage = lineage.Lineage.from_array(saved.arrays[LINEAGE])
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"options": self._options, "state": self.get_state()}
+        return {"options": self._options, "state": self.get_state(), LINEAGE: self._lineage}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__init__(**saved["options"])  # type: ignore[misc] # a learner is its options and its state
         self.set_state(saved["state"])
+        self._lineage = saved.get(LINEAGE)
 
     def __repr__(self) -> str:
         shown = ("loss", "penalty", "rho", "window")
@@ -525,10 +582,10 @@ class Learner(LearnerOptions, model_file.Savable):
                     f"{what} needs learners of one problem; {name} is {mine!r} here and {theirs.get(name)!r} there."
                 )
 
-    def _events(
+    def as_events(
         self, what: str, X: Any, y: Any, sample_weight: Any, offset: Any, time: Any
     ) -> tuple[_core.Matrix, Array, Array | None, Array | None, Array | None]:
-        """The arguments, validated and converted for the core."""
+        """The arguments of `learn` and `fit`, validated and converted for the core."""
         matrix, rows = self._matrix(X)
         labels = as_columns(y, "y", rows, self._lanes)
         if time is None and self.window.uses_time:
@@ -549,7 +606,8 @@ class Learner(LearnerOptions, model_file.Savable):
     def _per_event(self, array: Any) -> Any:
         return array[:, 0] if self._single else array
 
-    def _per_model(self, array: Array) -> float | Array:
+    def per_model(self, array: Array) -> float | Array:
+        """Numbers of all lanes in the form in which they are shown: one number, if there is one model."""
         return float(array[0]) if self._single else array
 
     def _features(self, array: Array) -> Array:
@@ -570,7 +628,7 @@ class Learner(LearnerOptions, model_file.Savable):
         if self.scale:
             centres, factors = self._core.units()
             constant -= (centres * factors) @ weights
-        return self._per_model(constant)
+        return self.per_model(constant)
 
 
 def _signs(sources: Sequence[int], mirrored: Sequence[bool]) -> list[tuple[float, int]]:
@@ -598,7 +656,7 @@ def saved_options(
 ) -> tuple[dict[str, Any], State]:
     """Options and state of a saved learner, with the user's own loss inserted. ValueError if they do not match."""
     given = dict(options) if loss is None else {**options, "loss": loss}
-    state = {name: array for name, array in arrays.items() if name not in (PRIOR_MEAN, *PRODUCTS)}
+    state = {name: array for name, array in arrays.items() if name not in (PRIOR_MEAN, LINEAGE, *PRODUCTS)}
     if PRIOR_MEAN in arrays:
         given["prior_mean"] = arrays[PRIOR_MEAN]
     if PRODUCTS[0] in arrays:

@@ -47,9 +47,13 @@ class Delta:
     """
 
     arrays: dict[str, npt.NDArray[Any]]
-    """What was added to the earlier state, and by how much that state has decayed."""
+    """What was added to the earlier state."""
     options: dict[str, Any]
     """The options of the learner."""
+    base: str
+    """The name of the earlier state (`Learner.lineage`), which a learner must contain for this delta to be added to it."""
+    later: str
+    """The name of the state that it became."""
 
     @property
     def count(self) -> int:
@@ -58,7 +62,8 @@ class Delta:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of a model file (safetensors). A loss of your own is code, which is left out."""
-        return b"".join(model_file.to_chunks(ModelFile("Delta", self.options, self.arrays)))
+        options = {"learner": self.options, "base": self.base, "later": self.later}
+        return b"".join(model_file.to_chunks(ModelFile("Delta", options, self.arrays)))
 
     @classmethod
     def from_bytes(cls, data: bytes, *, loss: object = None) -> "Delta":
@@ -68,7 +73,10 @@ class Delta:
         """
 
         def restored(saved: ModelFile) -> Delta:
-            found = cls(saved.arrays, saved.options if loss is None else {**saved.options, "loss": loss})
+            learner, base, later = (saved.options.get(name) for name in ("learner", "base", "later"))
+            if not (isinstance(learner, dict) and isinstance(base, str) and isinstance(later, str) and later):
+                raise ValueError("it does not say from which state it was made; make it again with this version.")
+            found = cls(saved.arrays, learner if loss is None else {**learner, "loss": loss}, base, later)
             if found.count < 0:
                 raise ValueError("its number of events is negative.")
             return found

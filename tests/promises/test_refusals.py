@@ -393,7 +393,8 @@ def test_an_inconsistent_state_is_refused(field: str) -> None:
     longer = state | {field: np.concatenate([state[field], np.ones(1, state[field].dtype)])}
     missing = {name: array for name, array in state.items() if name != field}
     words = state | {field: np.array(["a"] * len(state[field]), dtype="U1")}
-    for spoiled in (longer, missing, words):
+    old = field == "constant"  # files of version 0.1 have none: it is that of the options
+    for spoiled in (longer, words) if old else (longer, missing, words):
         with pytest.raises(ValueError, match="state"):
             learner.set_state(spoiled)
         assert bits(learner) == saved

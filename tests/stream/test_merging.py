@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import odca
 from odca import ElasticNet, Exponential, HalfLife, Hinge, Infinite, Learner, LogLoss, Sliding, SquaredError
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.options import ModelOptions
@@ -211,13 +212,44 @@ def test_models_that_read_data_differently_are_refused(tmp_path) -> None:
         plain.merge(other)
 
 
-def test_scaled_models_and_windows_counted_in_events_are_refused(tmp_path) -> None:
+def test_windows_counted_in_events_are_refused(tmp_path) -> None:
     path = write(tmp_path / "a.vw", [vw(each) for each in events(50)])
-    scaled, short = trained(path, ModelOptions(scale=True)), trained(path, ModelOptions(window=Sliding(10)))
-    with pytest.raises(ValueError, match="train with `scale=False`"):
-        scaled.merge(scaled)
-    with pytest.raises(ValueError, match=r"Sliding\(length\) window cannot be merged"):
-        short.merge(short)
+    short = trained(path, ModelOptions(window=Sliding(10)))
+    for refusal in (lambda: short.merge(short), lambda: short.split(2)):
+        with pytest.raises(ValueError, match=r"Sliding\(length\) window cannot be merged"):
+            refusal()
+
+
+@pytest.mark.parametrize("name", ["linear", "scaled", "hinge", "numbers"])
+def test_a_linear_model_splits_into_parts_that_predict_the_same_and_merge_to_it(tmp_path, name) -> None:
+    given = {
+        "linear": {"loss": "log_loss", "scale": False},
+        "scaled": {"loss": "log_loss", "scale": True},
+        "hinge": {"loss": "hinge"},
+        "numbers": {"loss": "huber:1", "task": "numbers"},
+    }[name]
+    rows = [{"a": each["a"], "country": each["country"], "label": float(each["label"])} for each in events(400)]
+    model = odca.train(rows, label="label", **given)
+    parts = model.split(3)
+    merged = parts[2].merge(parts[0]).merge(parts[1])
+    assert merged.learner.count == model.learner.count
+    assert merged.metrics.events == model.metrics.events
+    ask = model.predict if name == "numbers" else model.predict_proba
+    for each in (*parts, merged):
+        answer = each.predict if name == "numbers" else each.predict_proba
+        np.testing.assert_allclose(answer(rows), ask(rows), rtol=1e-7, atol=1e-9)
+        assert each.learner.n_features == model.learner.n_features
+    saved = tmp_path / "part.safetensors"
+    parts[1].save(saved)
+    loaded = odca.load(saved)
+    answer = loaded.predict if name == "numbers" else loaded.predict_proba
+    np.testing.assert_allclose(answer(rows), ask(rows), rtol=1e-7, atol=1e-9)
+
+
+def test_models_with_history_or_tf_idf_are_not_split() -> None:
+    rows = [{"text": ["a", "b", "c", "d"][n % 4] + " word", "label": float(n % 2)} for n in range(50)]
+    with pytest.raises(ValueError, match="cannot be split"):
+        odca.train(rows, label="label", text=["text"], tf_idf=True).split(2)
 
 
 # Metrics

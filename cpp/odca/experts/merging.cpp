@@ -294,7 +294,7 @@ void Experts::become_part(int part, int parts) {
   const std::vector<double> before = bases();
   class_labels_.keep_share(share), number_labels_.keep_share(share);
   features_.keep_share(share), products_.keep_share(share), pairs_.keep_share(share);
-  uncertainty_.live.keep_share(share), uncertainty_.steady.keep_share(share);
+  uncertainty_.keep_share(share);
   std::vector<double> moved = bases();  // of fewer events it is more cautious; the constants take over the difference
   for (std::size_t head = 0; head < moved.size(); ++head) moved[head] = before[head] - moved[head];
   features_.move_constants(moved);

@@ -13,14 +13,6 @@
 
 namespace odca {
 
-// The change between two states of one learner: the past decays by `factor`, then `gain` is added.
-struct Delta {
-  State gain;
-  std::vector<double> factor;  // [lane]
-  double smooth_factor = 1.0;
-  double loss_factor = 1.0;  // of the losses by which a lane is chosen
-};
-
 class Learner {
  public:
   explicit Learner(Config config);
@@ -82,10 +74,12 @@ class Learner {
 
   // This learner with the events of the other added: docs/merging.md says what that means for each window.
   void merge(const Learner& other);
-  Delta delta(const Learner& base) const;
-  void apply(const Delta& delta);
-  // A delta from arrays that may come from anyone; throws InputError unless they fit together, and this learner.
-  Delta checked(Delta delta, const EventBuffer::Table& events) const;
+  // The reverse: a share of all sums, hence the same weights. The parts 0, ..., parts - 1 merge to this learner.
+  void become_part(int part, int parts);
+  // The sums that were added since an earlier state, at one time and in the units of the original rows; and a learner to which they
+  // are added. A delta may come from anyone: InputError unless it fits this learner.
+  State delta(const Learner& base) const;
+  void apply(State delta, const EventBuffer::Table& events);
 
   bool same_state(const Learner& other) const;
   State state() const;
@@ -124,6 +118,7 @@ class Learner {
   double penalty_conjugate(int lane) const;
   void require_events(const char* what) const;
   void require_value() const;
+  friend class Shard;  // the same solver, on a part of the events
   struct Ascent;
   bool ascend(Ascent& ascent, std::int64_t passes, const std::vector<double>& tolerance, LongCall& call);
   FitReport solve(const Events& events, const FitOptions& options, double* margin, LongCall& call);
@@ -142,10 +137,11 @@ class Learner {
   State checked(State state, const EventBuffer::Table& events, Sums sums) const;
   void settle(State& state) const;
   void rebuild(State& state) const;
-  State level(State state, double clock) const;
+  bool is_fresh() const;
+  State as_sums(State state, double clock) const;
   void join_buffers(State& into, const State& other, std::uint64_t shift) const;
-  void finish_sums(State& state) const;
-  void absorb(const Delta& delta);
+  State of_sums(State sums) const;
+  void absorb(const State& gain);
 
   Config config_;
   State state_;

@@ -57,6 +57,10 @@ class Pass {
   virtual double cost_of_joint_step(const Ids& ids) const = 0;
   virtual int move_jointly(const Ids& ids, const std::vector<double>& tolerance, LongCall& call) = 0;
 
+  // Sets the dual of each event in the buffer to -Q'(z) at z = b + h'w; w is [feature][lane]. For smooth losses.
+  virtual void respond(const std::vector<double>& w) = 0;
+  virtual bool is_smooth() const = 0;
+
   virtual void settle() = 0;         // brings every smoothed sum up to date
   virtual void rebuild() = 0;        // recomputes all sums from the buffer
   virtual void restate_duals() = 0;  // recomputes what the buffer derives from them, after visits

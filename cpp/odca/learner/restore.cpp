@@ -28,11 +28,11 @@ void check_lanes(LaneState lane, int lanes, bool decays) {
   }
 }
 
-void check_scaling(const Scaling& scaling, std::int64_t features) {
+void check_scaling(const Scaling& scaling, std::int64_t features, bool of_events) {
   require(scaling.features() == (scaling.on ? features : 0) && scaling.sums.size() % Scaling::sums_per_feature == 0 &&
               all_finite(scaling.sums),
           "the scaling's sums have the wrong length or are not finite");
-  for (std::int64_t j = 0; j < scaling.features(); ++j) {
+  for (std::int64_t j = 0; of_events && j < scaling.features(); ++j) {
     for (const auto sum : {Scaling::mass, Scaling::second, Scaling::count, Scaling::unit})
       require(scaling.of(j)[sum] >= 0.0, "the scaling's sums must not be negative");
     require(scaling.is_up_to_date(j), "a feature's centre or unit is not that of the scaling's sums");
@@ -107,7 +107,7 @@ State Learner::checked(State state, const EventBuffer::Table& table, Sums sums) 
     require(!std::holds_alternative<KL>(config_.penalty) || state.timeline.now() == 0, "KL has no timeline");
     state.timeline.fit_tables();
   }
-  check_scaling(state.scaling, state.features);
+  check_scaling(state.scaling, state.features, sums == Sums::of_events);
   check_table(table, state);
   const Labels labels = labels_of(config_.loss);
   for (std::size_t at = 0; at < table.facts.size(); ++at) {  // label, weight, offset, dual, conjugate; by lane
@@ -119,16 +119,6 @@ State Learner::checked(State state, const EventBuffer::Table& table, Sums sums) 
   require(config_.window.keeps_events() || table.number.empty(), "only a sliding window holds events");
   state.buffer = EventBuffer::from_table(table, config_.lanes, config_.scale && config_.window.keeps_events());
   return state;
-}
-
-Delta Learner::checked(Delta delta, const EventBuffer::Table& table) const {
-  delta.gain = checked(std::move(delta.gain), table, Sums::of_a_delta);
-  const auto is_factor = [](double factor) { return factor >= 0.0 && factor <= 1.0; };
-  require(delta.factor.size() == static_cast<std::size_t>(config_.lanes), "there must be a factor for each lane");
-  require(std::all_of(delta.factor.begin(), delta.factor.end(), is_factor) && is_factor(delta.smooth_factor) &&
-              is_factor(delta.loss_factor),
-          "a factor must lie between 0 and 1");
-  return delta;
 }
 
 void Learner::set_state(State given, const EventBuffer::Table& table) {

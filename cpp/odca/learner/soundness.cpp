@@ -17,11 +17,11 @@ constexpr double slack = 1e-6;  // sums of many terms are rounded, above all whe
 
 bool is_at_most(double a, double b, double rounded) { return a <= b * (1.0 + slack) + slack * rounded; }
 
-// delta_n are N numbers >= 0 with these sums. Squares of small ones underflow.
-bool are_sums_of_weights(double mass, double squared_mass, double count, double peak) {
-  const double root = std::sqrt(std::max(squared_mass, 0.0));
-  return squared_mass >= -slack * peak * peak && is_at_most(root, mass, peak) &&
-         (mass < 1e-150 || is_at_most(mass, std::sqrt(count) * root, peak));
+// delta_n are numbers >= 0 with these sums, or a share of such sums: a learner that was split has a share of the number of events,
+// which is rounded, so that number bounds nothing. Squares of small weights underflow.
+bool are_sums_of_weights(double mass, double squared_mass, double peak) {
+  return squared_mass >= -slack * peak * peak &&
+         (mass > 0.0 ? mass < 1e-150 || squared_mass > 0.0 : is_at_most(squared_mass, 0.0, peak * peak));
 }
 
 bool all_below_largest(std::span<const double> values) {
@@ -37,10 +37,10 @@ const char* Learner::fault_of_sums(const std::vector<double>& largest) const {
       return "a sum is not finite";
     const double strength = config_.strength(static_cast<int>(l), lane);
     if (!(strength >= 0.0 && std::isfinite(strength))) return "the strength is out of range";
-    if (lane.scored && lane.constant[l] < (config_.is_average(static_cast<int>(l)) ? 0.0 : config_.prior_strength[l]))
-      return "a strength is less than that of the options";
+    const bool has_prior = !config_.is_average(static_cast<int>(l)) && config_.prior_strength[l] > 0.0;
+    if (has_prior ? !(lane.constant[l] > 0.0) : lane.constant[l] < 0.0) return "a constant strength is lost";
     const double peak = lane.peak_mass[l];
-    if (!are_sums_of_weights(lane.mass[l], lane.squared_mass[l], static_cast<double>(state_.count), peak) ||
+    if (!are_sums_of_weights(lane.mass[l], lane.squared_mass[l], peak) ||
         !is_at_most(lane.saturated[l], lane.mass[l], peak) || !is_at_most(-lane.saturated[l], 0.0, peak))
       return "its masses do not go together";
     if (!is_at_most(largest[l], lane.bound[l], lane.peak_bound[l])) return "the dual sum is larger than its bound";

@@ -76,7 +76,7 @@ struct Config {
 
   State empty_state() const {
     State state(lanes, candidates > 1, kappa, std::holds_alternative<Separable>(penalty), window.keeps_events(), scale);
-    if (state.lane.scored) state.lane.constant = prior_strength;
+    state.lane.constant = prior_strength;
     return state;
   }
 
@@ -98,10 +98,10 @@ struct Config {
     return mass < tiny || (!is_average(lane) && rho[l] * mass + prior_strength[l] < least_strength());
   }
 
-  // A. Candidates keep their constant part in the state, because it adds when learners are merged.
+  // A. Its constant part is in the state: a part of a split learner has its share of it.
   double strength(int lane, const LaneState& state) const {
     const auto l = static_cast<std::size_t>(lane);
-    return rho[l] * state.mass[l] + (state.scored ? state.constant[l] : prior_strength[l]);
+    return rho[l] * state.mass[l] + state.constant[l];
   }
 };
 

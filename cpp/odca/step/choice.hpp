@@ -46,13 +46,6 @@ inline double averaging_at(std::uint64_t count) {
   return count < counted ? static_cast<double>(count) / static_cast<double>(count + 1) : averaging;
 }
 
-// The product of k_N for first < N <= last.
-inline double averaging_between(std::uint64_t first, std::uint64_t last) {
-  const std::uint64_t early = std::min(last, counted), from = std::min(first, early);
-  return static_cast<double>(from + 1) / static_cast<double>(early + 1) *
-         power(averaging, last - std::max(first, early));
-}
-
 // The lane that answers for a model: of several that are as good, the first.
 inline int lane_of(const Config& config, const LaneState& state, int model) {
   const int first = model * config.candidates;

@@ -93,6 +93,40 @@ struct Scaling {
     return (x - s[centre]) * s[unit];
   }
 
+  // Every sum times `factor`; the common scale is multiplied in. Centres and units stay as they are.
+  void multiply(double factor) {
+    for (std::int64_t j = 0; j < features(); ++j)
+      for (const Sum sum : {mass, first, second}) of(j)[sum] *= factor * scale;
+    scale = 1.0;
+  }
+
+  // Adds sign times the sums of another one, about the pivots of this one; both have the scale 1. Call `refresh_all` afterwards.
+  void add_sums(const Scaling& other, double sign) {
+    for (std::int64_t j = 0; j < other.features(); ++j) {
+      double* const s = of(j);
+      const double* const t = other.of(j);
+      if (s[mass] == 0.0 && s[second] == 0.0) s[pivot] = t[pivot], s[first] = 0.0;
+      const double d = t[pivot] - s[pivot];  // x - pivot here is x - pivot there + d
+      s[second] += sign * (t[second] + d * (2.0 * t[first] + d * t[mass]));
+      s[first] += sign * (t[first] + d * t[mass]);
+      s[mass] += sign * t[mass];
+      s[count] += t[count];
+    }
+  }
+
+  // Centres and units from the sums. What rounding has left of a feature without events is removed.
+  void refresh_all() {
+    for (std::int64_t j = 0; j < features(); ++j) {
+      double* const s = of(j);
+      s[second] = std::fmax(s[second], 0.0);
+      if (!(s[mass] > 0.0))
+        s[mass] = s[first] = s[second] = s[count] = 0.0;
+      else if (kind == centred)
+        follow(s);
+      refresh(s);
+    }
+  }
+
   // Whether centre and unit follow from the sums, but for rounding: the sums may have decayed since.
   bool is_up_to_date(std::int64_t j) const {
     double due[sums_per_feature];

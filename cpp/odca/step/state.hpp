@@ -24,9 +24,9 @@ struct LaneState {
   std::vector<double> peak_bound;    // the largest `bound` and `mass` since the sums were last rebuilt: show when
   std::vector<double> peak_mass;     // so much has left a sliding window that rounding errors matter
   std::vector<double> q;             // scale / A, and 0 if A = 0: x_j = q v_j / a_j
-  bool scored = false;               // whether what follows is kept: for lanes of which one is chosen (choice.hpp)
+  std::vector<double> constant;      // the part of A that does not depend on the mass: it adds when learners are merged
+  bool scored = false;               // whether the loss is kept: for lanes of which one is chosen (choice.hpp)
   std::vector<double> loss;          // of its predictions, the recent ones counting more
-  std::vector<double> constant;      // the part of A that does not depend on the mass
 
   explicit LaneState(int lanes = 1, bool scores = false) : scored(scores) {
     each_field([lanes](auto, auto& field) { field.assign(static_cast<std::size_t>(lanes), 0.0); });
@@ -38,15 +38,16 @@ struct LaneState {
     visit("scale", scale), visit("mass", mass), visit("squared_mass", squared_mass);
     visit("conjugate", conjugate), visit("saturated", saturated);
     visit("bound", bound), visit("peak_bound", peak_bound), visit("peak_mass", peak_mass), visit("q", q);
-    if (scored) visit("loss", loss), visit("constant", constant);
+    visit("constant", constant);
+    if (scored) visit("loss", loss);
   }
 
   void forget(int lane) {
     const auto l = static_cast<std::size_t>(lane);
-    const double strength = scored ? constant[l] : 0.0;
+    const double strength = constant[l];
     each_field([l](auto, auto& field) { field[l] = 0.0; });
     scale[l] = 1.0;
-    if (scored) constant[l] = strength;
+    constant[l] = strength;
   }
 
   bool operator==(const LaneState&) const = default;

@@ -109,6 +109,7 @@ struct Uncertainty {
   // For a model whose answer is the same in both cases. From 2,048 events on, `steady` takes about 1,024 while their number doubles.
   void add(double score, double weight);
   void merge(const Uncertainty& other) { live.merge(other.live), steady.merge(other.steady); }
+  void keep_share(double share) { live.keep_share(share), steady.keep_share(share); }
 };
 
 }  // namespace odca::uncertainty

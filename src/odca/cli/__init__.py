@@ -32,6 +32,7 @@ COMMANDS = {
     "evaluate": "measure how well a model predicts labelled data, compared with baselines",
     "inspect": "show a model's settings, its history, and its weights by feature name",
     "merge": "merge models that were trained on different data into one",
+    "split": "split a model into parts that learn from different data and merge again",
     "freeze": "save the steady answer of an automatic model as one small linear model",
     "serve": "keep models live behind HTTP: predict, learn, late labels, exactly once",
     "convert": "convert data to another format, or a model to JSON or ONNX",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from odca import _core
 from odca.io import model_file
 from odca.learner import Learner
+from odca.lineage import MOST_PARTS
 from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
 from odca.models.calibration import sigmoid
@@ -23,7 +24,7 @@ from odca.validation.numbers import whole
 Task: TypeAlias = Literal["classes", "numbers"]
 
 
-MOST_CLASSES, MOST_PARTS = 2**20, 2**16
+MOST_CLASSES = 2**20
 STEADY = -1
 """The position of the steady answer among the predictions of an event."""
 

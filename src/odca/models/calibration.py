@@ -88,6 +88,12 @@ class Calibration:
         merged._maps = [mine.merge(theirs) for mine, theirs in zip(self._maps, other._maps, strict=True)]  # noqa: SLF001 - of its own class
         return merged
 
+    def part(self, number: int, parts: int) -> "Calibration":
+        """The reverse: one of so many, which merge to this one and make the same probabilities; see `Learner.split`."""
+        share = Calibration(0, self._window)
+        share._maps = [each.part(number, parts) for each in self._maps]
+        return share
+
     def __len__(self) -> int:
         return len(self._maps)
 
@@ -138,6 +144,11 @@ class Softmax:
         """Return this one. TypeError if the other is not a softmax."""
         if not isinstance(other, Softmax):
             raise TypeError("one model computes probabilities with a softmax, the other does not.")
+        return self
+
+    def part(self, number: int, parts: int) -> "Softmax":
+        """This one, for every part."""
+        del number, parts
         return self
 
     def __len__(self) -> int:

@@ -62,6 +62,12 @@ class Uncertainty:
         merged.merge(other.native)
         return Uncertainty(self.task, merged)
 
+    def share(self, parts: int) -> "Uncertainty":
+        """Of a part of a model that is split into this many: the same intervals, from a share of the predictions."""
+        share = self.native.copy()
+        share.keep_share(1.0 / parts)
+        return Uncertainty(self.task, share)
+
     def as_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The state, for a file."""
         return {name: self.native.numbers(steady=is_steady(name)) for name in ("live", "steady")}

@@ -1,4 +1,4 @@
-"""Merging models that learned from different events.
+"""Merging models that learned from different events, and splitting them.
 
 The state of a learner consists of sums over its events, and merging adds them (see docs/merging.md). Before that, features are
 renumbered so that the same feature has the same number in both models, and lanes are rearranged so that the same class has the same lane.
@@ -39,7 +39,7 @@ class DifferenceError(InputError):
 def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
     """ValueError, which names the difference, for models that cannot be merged.
 
-    They may differ in what their first events decided (the strength of the prior): that of the first model is used.
+    They may differ in what their first events decided, the strength of the prior: the strengths add, as all sums do.
     """
     if (mine.auto is None) != (theirs.auto is None):
         kinds = ("one linear model", "automatic")
@@ -53,11 +53,6 @@ def require_one_problem(mine: ModelOptions, theirs: ModelOptions) -> None:
             raise DifferenceError(
                 "merge needs models of one problem", each.name, (repr(here), repr(there)), remedy=remedy
             )
-    if mine.scale and mine.auto is None:
-        raise InputError(
-            "models that scale their features cannot be merged, because each has its own units.",
-            remedy=Remedy("Scale the data beforehand, in the same way for all, and train with {scale}.", scale=False),
-        )
 
 
 def united_schema(mine: Schema, theirs: Schema) -> Schema:
@@ -156,6 +151,23 @@ def merged_experts(
     return classifier
 
 
+def part_of_model(model: Model, number: int, parts: int) -> Model:
+    """One of so many models that merge to this one: it predicts the same and has a share of all sums, but no progressive scores."""
+    if isinstance(model, ExpertRegressor):
+        return ExpertRegressor(model.learner.part(number, parts))
+    if isinstance(model, ExpertClassifier):
+        return ExpertClassifier(model.learner.part(number, parts), list(model.classes))
+    if isinstance(model, LinearRegressor):
+        regressor = LinearRegressor(model.learner.part(number, parts))
+        regressor.uncertainties = [each.share(parts) for each in model.uncertainties]
+        return regressor
+    classifier = LinearClassifier(model.learner.part(number, parts), list(model.classes), spare=model.layout.spare)
+    classifier.uncertainty = model.uncertainty.share(parts)
+    if model.calibration is not None:
+        classifier.calibration = model.calibration.part(number, parts)
+    return classifier
+
+
 def united_classes(mine: LinearClassifier, theirs: LinearClassifier) -> list[Any]:
     """The classes of both, beginning with those of the first. ValueError if one model cannot add those of the other."""
     classes = [*mine.classes, *(each for each in theirs.classes if each not in mine.classes)]
@@ -193,11 +205,18 @@ def renumbered(state: State, rows: Places) -> State:
     if len(state["seen"]):
         moved["seen"] = np.full(count, state["timeline.now"][0])
         moved["seen"][rows] = state["seen"]
+    if "scaling.sums" in state:
+        sums = state["scaling.sums"].reshape(-1, len(state["scaling.sums"]) // max(len(state["dual"]) // lanes, 1) or 1)
+        moved["scaling.sums"] = np.zeros((count, sums.shape[1]))
+        moved["scaling.sums"][rows] = sums
+        moved["scaling.sums"] = moved["scaling.sums"].ravel()
     index = rows[state["window.index"].astype(np.intp)]
     if len(index) != len(state["window.value"]):
         raise ValueError("the window holds dense rows, whose features cannot be renumbered.")
     sparse = np.where(state["window.dense"], 0, state["window.size"]).astype(np.intp)
     order = np.lexsort((index, np.repeat(np.arange(len(sparse)), sparse)))  # within each row
     moved["window.index"] = index[order].astype(np.int32)
-    moved["window.value"] = state["window.value"][order]
+    for name in ("window.value", "window.raw"):
+        if len(state.get(name, ())):
+            moved[name] = state[name][order]
     return moved

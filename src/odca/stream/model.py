@@ -14,6 +14,7 @@ from odca.errors import InputError
 from odca.io.container import vector
 from odca.io.model_file import ModelFile
 from odca.learner import Learner
+from odca.lineage import MOST_PARTS
 from odca.losses import LOSSES, as_native
 from odca.metrics import ClassMetrics, Codes, ColumnChange, Drift, NumberMetrics, ProgressRow
 from odca.models.auto import Asked, AutoLearner
@@ -35,6 +36,7 @@ from odca.stream.read.refused_events import EventError, without_refused
 from odca.stream.read.schema import Schema
 from odca.stream.read.stream import MOST_SAMPLES, BadLines
 from odca.validation.arrays import Array
+from odca.validation.numbers import whole
 
 OPTIONS_OF_LEARNER = ("loss", "penalty", "rho", "window", "smoothing", "prior_strength", "intercept", "scale")
 WITH_COLUMNS = ("csv", "jsonl", "arrow", "parquet")
@@ -374,7 +376,7 @@ class StreamModel(Described, TakesTurns):
         """Return a model with the events of both. They must have the same options and read data alike. See docs/merging.md.
 
         Features are matched by name and classes by label. A class that only one model knows is added to the other, if that is automatic
-        or has more than two classes. The strength of the prior, which the first events decide, is that of this model.
+        or has more than two classes.
         """
         if not isinstance(other, StreamModel):
             raise TypeError(f"merge needs another StreamModel; got {other!r}.")
@@ -408,9 +410,10 @@ class StreamModel(Described, TakesTurns):
     def split(self, parts: int) -> list[Self]:
         """Return this many models, which merge to this one: each predicts alike, and has a share of what was learned.
 
-        Each may then learn from different events. Scores and counts are with the first. See docs/merging.md.
+        Each may then learn from different events, and they may be merged whenever you like. Scores and counts are with the first. See
+        docs/merging.md.
         """
-        return [self.part(number, parts) for number in range(parts)]
+        return [self.part(number, parts) for number in range(whole(parts, "parts", least=1, most=MOST_PARTS))]
 
     def part(self, number: int, parts: int) -> Self:
         """Return one of the models of `split`, counted from 0, without making the others."""
@@ -422,11 +425,8 @@ class StreamModel(Described, TakesTurns):
             raise ValueError(
                 "a model with history or tf_idf cannot be split: its parts would know other events. Leave these options out."
             )
-        if not isinstance(self.learner, AutoLearner):
-            if parts > 1:
-                raise ValueError("a linear model cannot be split: an automatic one can be.")
-            return type(self).restored(self.saved())
-        part = type(self)(self.options, self.schema, _model_of(self.learner.part(number, parts), self.classes))
+        options = replace(self.options, classes=self.classes)
+        part = type(self)(options, self.schema, merging.part_of_model(self.model, number, parts))
         part.frozen_after = self.frozen_after
         if part.vocabulary is not None:
             part.vocabulary.restore(*merging.packed(self.names))
@@ -434,7 +434,6 @@ class StreamModel(Described, TakesTurns):
         if number == 0:
             part.unlabelled = self.unlabelled
             part.model.restore_metrics(self.model.saved_metrics())
-            part.model.restore_uncertainty(self.model.saved_uncertainty())
             if self.columns is not None:
                 part.columns = _core.ColumnWatch.restored(self.columns.names, self.columns.state())
         return part

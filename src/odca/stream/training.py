@@ -126,6 +126,13 @@ class Training:
         if self._saving is not None and block is not None and self.events:
             self._save(self._saving, block.position)
 
+    def learn_share(self, number: int, shards: int) -> None:
+        """Learn one of so many equal parts of every block; others learn the rest. Nothing is shown or saved."""
+        for block in self.stream:
+            first, last = (len(block) * part // shards for part in (number, number + 1))
+            if last > first:
+                self._learn(block.part(first, last))
+
     def _learned(self, block: Block) -> list[ProgressRow]:
         if self._predictions is None:
             return self._learn(block)

@@ -98,6 +98,22 @@ class TypedPass final : public Pass {
     return 0;
   }
 
+  void respond(const std::vector<double>& w) override {
+    EventBuffer& buffer = state_.buffer;
+    std::vector<double> z(static_cast<std::size_t>(config_.lanes));
+    for (std::size_t id = 0; id < buffer.size(); ++id) {
+      dot<0>(buffer.row(id), w.data(), config_.lanes, z.data());
+      for (int l = 0; l < config_.lanes; ++l)
+        buffer.duals(id)[l] = -loss_.subgradient(z[l] + buffer.offsets(id)[l], buffer.labels(id)[l]).lo;
+    }
+  }
+  bool is_smooth() const override {
+    if constexpr (std::is_same_v<Loss, Custom>)
+      return false;
+    else
+      return loss_.is_smooth();
+  }
+
   void settle() override { step_.settle(); }
   void rebuild() override { step_.rebuild(); }
   void restate_duals() override { step_.restate_duals(); }

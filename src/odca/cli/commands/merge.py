@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 The models must have the same settings: loss, penalty, window and so on. Features are matched by name and classes by label, so the
 data may differ in order and format. Each event keeps the weight it has in its own model; docs/merging.md explains what that means
-for each window. Models that scale their features (the default for CSV and JSON; --no-scale turns it off) each have their own units
-and cannot be merged.
+for each window. Models with history cannot be merged.
 
 examples:
   odca merge monday.safetensors tuesday.safetensors -o week.safetensors

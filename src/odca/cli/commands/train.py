@@ -23,8 +23,9 @@ from odca.cli.files import open_output
 from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
 from odca.cli.learning_options import add_learning_options, given_options, learning_options
-from odca.cli.option_types import reads_file, writes_file
+from odca.cli.option_types import reads_file, whole_number, writes_file
 from odca.cli.prediction_file import PredictionFile
+from odca.cli.shard_processes import learn_in_shards
 from odca.cli.shared_options import (
     STANDARD_STREAM,
     add_model_output_option,
@@ -61,6 +62,7 @@ examples:
   odca train houses.csv --label price -o model.safetensors --loss huber:10
   odca train 'logs/*.jsonl.zst' --label click --bits 22 --interact user ad --window half-life:7d --time at -o m.safetensors
   odca train clicks.vw -o model.safetensors --predictions clicks.predictions --proba
+  odca train 'days/*.csv' --label click -o model.safetensors --shards 8
   zcat big.svm.gz | odca train - -o model.safetensors --checkpoint state.safetensors --every 1000000 --resume
 """
 FINISHES = True
@@ -92,6 +94,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--follow", action="store_true", help="wait for more data at the end of the last file, until Ctrl-C"
+    )
+    parser.add_argument(
+        "--shards",
+        type=whole_number(least=1),
+        default=1,
+        metavar="N",
+        help="learn in N processes, each a part of the data, and merge their models (docs/merging.md says what that costs)",
     )
     group = parser.add_argument_group("predictions")
     writes_file(
@@ -185,6 +194,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
     _check_saving(arguments)
     _check_predictions(arguments)
+    _check_shards(arguments)
     files = {f"--{name}": getattr(arguments, name) for name in ("output", "checkpoint", "plot")}
     for name in ("predictions", "curve"):
         if getattr(arguments, name) != STANDARD_STREAM:
@@ -218,6 +228,24 @@ def _check_predictions(arguments: argparse.Namespace) -> None:
             f"argument --predictions: is written line by line while the model learns, so it is not compressed by {packed}. Name a "
             "plain file, or write to - and compress what comes out"
         )
+
+
+def _check_shards(arguments: argparse.Namespace) -> None:
+    if arguments.shards == 1:
+        return
+    one_stream = {
+        "--checkpoint": arguments.checkpoint is not None,
+        "--follow": arguments.follow,
+        "--predictions": arguments.predictions is not None,
+        "--query": arguments.query is not None,
+        "--on-error skip": arguments.on_error == "skip",
+        "- (standard input)": STANDARD_STREAM in arguments.data,
+    }
+    for option, given in one_stream.items():
+        if given:
+            raise argparse.ArgumentTypeError(
+                f"argument --shards: several processes read the data, which does not go with {option}. Leave out one of the two"
+            )
 
 
 def _check_saving(arguments: argparse.Namespace) -> None:
@@ -315,7 +343,11 @@ class _Training:
 
     def run(self) -> int:
         """Learn until the data end or a signal arrives."""
-        if self._stream is not None:
+        if self._arguments.shards > 1:
+            if self._stream is not None:
+                self._stream.close()
+            self.model = learn_in_shards(self.model, self._arguments, self._arguments.shards)
+        elif self._stream is not None:
             with self._stream as stream, INTERRUPTS.answered(stream.stop):
                 self._learn(stream)
         return INTERRUPTED if INTERRUPTS.arrived and not self._arguments.follow else 0
@@ -362,6 +394,7 @@ class _Training:
             *unlabelled_facts(self.model.unlabelled),
             Fact("features", self.model.learner.n_features, formatting.count),
             Fact("mode", self._mode),
+            *([Fact("shards", self._arguments.shards, formatting.count)] if self._arguments.shards > 1 else []),
             Fact("loss", repr(self.model.options.loss), name="loss_name"),
             Fact("time", seconds, formatting.duration, "seconds"),
             Fact("rate", learned / max(seconds, 1e-9), formatting.rate, "events_per_second"),
@@ -388,6 +421,11 @@ class _Training:
         ]
 
     def _notes(self) -> Iterator[str]:
+        if self._arguments.shards > 1:
+            yield (
+                f"The model is the merge of {self._arguments.shards} models. Each event was predicted by the model of its own shard, so the "
+                "scores below are those of one pass over a part of the data; `odca evaluate` measures the merged model."
+            )
         if self.model.options.auto is not None:
             yield self.model.report().in_words()
         if self.model.drift:

@@ -1,0 +1,270 @@
+"""The exact fit: questions to all shards until the duality gap of the whole problem is small. docs/distributed.md derives it."""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from odca.distributed.shard import Answer, Ask, problem_of
+from odca.learner import Learner
+from odca.penalties import L2
+from odca.records import record
+from odca.validation.arrays import Array
+from odca.validation.numbers import real, whole
+
+LOCAL_PASSES = 20
+"""Over a shard's events in a round of dual ascent."""
+STEPS = np.linspace(0.0, 1.0, 5)[:, None]
+"""The steps that are tried in a round are σ^-t for these t: from the whole way to the safe part of it."""
+MEMORY = 10
+"""The number of pairs that L-BFGS keeps."""
+
+
+@record
+class Round:
+    """One exchange: the objective at its beginning, and what was sent."""
+
+    primal: float | Array
+    """The weighted objective of w: one number, or one per lane."""
+    dual: float | Array
+    """A lower bound of the objective of every w."""
+    gap: float | Array
+    """Their difference: the objective of w is at most this far above the minimum."""
+    bytes: int
+    """Sent to each shard, and returned by it."""
+
+
+@record
+class DistributedReport:
+    """How `fit` went."""
+
+    rounds: tuple[Round, ...]
+    gap: float | Array
+    """Of the learner as it is now."""
+    converged: bool
+    """Whether every gap is within the tolerance."""
+    method: str
+    """"lbfgs" or "ascent"."""
+
+    @property
+    def bytes(self) -> int:
+        """Exchanged with each shard, in all rounds."""
+        return sum(each.bytes for each in self.rounds)
+
+
+class Problem:
+    """The sums of all shards, and the objectives that follow from them. Lanes are separate problems."""
+
+    def __init__(self, learner: Learner, survey: Answer, sums: Answer) -> None:
+        self.learner = learner.copy()
+        self.survey, self.mass = survey, sums["mass"]
+        self._state = self.learner.get_state()
+        self._state |= {name: sums[name] for name in ("mass", "squared_mass")}
+        self._state["count"] = np.array([survey["count"]], np.uint64)
+        self._state["clock"] = np.array([survey["clock"]])
+        self.put(sums["dual"], sums["conjugate"], sums["saturated"])
+
+    def put(self, dual: Array, conjugate: Array, saturated: Array | None = None) -> None:
+        """Set S and the sum of the conjugates."""
+        lanes = len(self.mass)
+        bound = np.abs(dual.reshape(-1, lanes)).max(axis=0, initial=0.0)
+        self._state |= {"dual": dual, "conjugate": conjugate, "bound": bound}
+        if saturated is not None:
+            self._state["saturated"] = saturated
+        self.learner.set_state(self._state)
+
+    def move(self, steps: Array, gain: Array, conjugates: Array) -> tuple[Array, npt.NDArray[np.intp]]:
+        """Go the best of these steps [step, lane] towards S + gain, lane by lane; return the steps, and which they were."""
+        lanes, dual = len(self.mass), self._state["dual"].reshape(-1, len(self.mass))
+        ways = gain.reshape(-1, lanes)
+        values = []
+        for step, conjugate in zip(steps, conjugates, strict=True):
+            self.put((dual + step * ways).ravel(), conjugate)
+            values.append(self.dual())
+        chosen = np.argmax(values, axis=0)
+        best = steps[chosen, np.arange(lanes)]
+        self.put((dual + best * ways).ravel(), conjugates[chosen, np.arange(lanes)])
+        return best, chosen
+
+    def per_strength(self) -> Array:
+        """S/A."""
+        strength = self.strength()
+        per_strength = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0.0)
+        return np.ascontiguousarray((self._state["dual"].reshape(-1, len(strength)) * per_strength).ravel())
+
+    def strength(self) -> Array:
+        """A of each lane."""
+        return np.asarray(self.learner.native.scalars()["strength"])
+
+    def stiffness(self) -> Array:
+        """Under L2: A a_j, by which the penalty pulls each weight to its origin; flat, [feature][lane]."""
+        lanes, dual = len(self.mass), self._state["dual"]
+        origin = self.origin()
+        self.learner.set_state({**self._state, "dual": np.ones_like(dual), "bound": np.ones(lanes)})
+        pulled = self.weights() - origin  # 1 / (A a_j)
+        self.learner.set_state(self._state)
+        return 1.0 / pulled
+
+    def origin(self) -> Array:
+        """Under L2: w₀, flat, [feature][lane]: the weights of S = 0."""
+        dual = self._state["dual"]
+        self.learner.set_state({**self._state, "dual": np.zeros_like(dual)})
+        origin = self.weights()
+        self.learner.set_state(self._state)
+        return origin
+
+    def dual(self) -> Array:
+        """The dual objective of each lane."""
+        return np.asarray(self.learner.native.dual_objective())
+
+    def weights(self) -> Array:
+        """w = ∇R*(S/A), flat, [feature][lane]."""
+        return np.ascontiguousarray(self.learner.native.weights(False)).ravel()
+
+    def primal(self, losses: Array) -> Array:
+        """The objective of w, whose losses add up to these."""
+        return per(losses, self.mass) + self.learner.native.penalty_term(False)
+
+
+def per(sums: Array, mass: Array) -> Array:
+    """Sums by mass; 0 where there is none."""
+    return np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0.0)
+
+
+def fit(learner: Learner, ask: Ask, *, tol: float = 1e-4, max_rounds: int = 1000, seed: int = 0) -> DistributedReport:
+    """Solve the weighted problem of all shards' events, to a certified duality gap, and let the learner be its solution.
+
+    ask: puts a question to every shard and returns the combined answers (`asking` for shards of this process).
+    tol: the gap that is wanted, as a share of the mean loss of the untrained model.
+
+    The first round is one pass of O-DCA in each shard, merged. Smooth losses under L2 continue with L-BFGS, everything else with dual ascent in
+    the shards and a line search over their common step; the dual objective of the latter never falls.
+    """
+    if not real(tol) > 0.0:
+        raise ValueError(f"tol must be a number > 0, a share of the loss at the start; got {tol!r}. Try 1e-4.")
+    most = whole(max_rounds, "max_rounds", least=1)
+    plain = problem_of(learner)
+    survey = ask({"kind": "survey"})
+    if not survey["count"]:
+        raise ValueError("fit needs events; the shards have none.")
+    exchange = Exchange(ask, survey, whole(seed, "seed", least=0))
+    begun = exchange.put("begin")
+    problem = Problem(plain, survey, begun)
+    tolerance = tol * per(begun["sizes"], problem.mass)
+    is_smooth = begun["smooth"] == survey["shards"] and isinstance(plain.penalty, L2)
+    if is_smooth:
+        lbfgs(problem, exchange, tolerance, most, begun["squares"])
+    ascent(problem, exchange, tolerance, most, has_formula=begun["formula"] == survey["shards"])
+    learner.become_solution(problem.learner)
+    gap = exchange.rounds[-1][1] - exchange.rounds[-1][2]
+    shaped = [_round(learner, sent, primal, dual) for sent, primal, dual in exchange.rounds]
+    return DistributedReport(
+        tuple(shaped), shaped[-1].gap, bool(np.all(gap <= tolerance)), "lbfgs" if is_smooth else "ascent"
+    )
+
+
+def _round(learner: Learner, sent: int, primal: Array, dual: Array) -> Round:
+    gap = np.maximum(primal - dual, 0.0)  # below, it is rounding
+    return Round(learner.per_model(primal), learner.per_model(dual), learner.per_model(gap), sent)
+
+
+class Exchange:
+    """Puts questions, and keeps the record of the rounds: bytes, primal and dual objective."""
+
+    def __init__(self, ask: Ask, survey: Answer, seed: int) -> None:
+        self._ask = ask
+        self._together = (int(survey["features"]), float(survey["clock"]), int(survey["count"]))
+        self.shards = int(survey["shards"])
+        self._seed, self._questions, self._bytes = seed, 0, 0
+        self.rounds: list[tuple[int, Array, Array]] = []
+
+    def put(self, kind: str, **more: Any) -> Answer:
+        """Ask, and count the bytes."""
+        self._questions += 1
+        seed = (self._seed + 1_000_003 * self._questions) % 2**63
+        answer = self._ask({"kind": kind, "together": self._together, "seed": seed, **more})
+        arrays = [each for each in (*more.values(), *answer.values()) if isinstance(each, np.ndarray)]
+        self._bytes += sum(each.nbytes for each in arrays)
+        return answer
+
+    def report(self, primal: Array, dual: Array) -> Array:
+        """The round is over; return its gap."""
+        self.rounds.append((self._bytes, primal, dual))
+        self._bytes = 0
+        return primal - dual
+
+
+def ascent(problem: Problem, exchange: Exchange, tolerance: Array, rounds: int, *, has_formula: bool) -> None:
+    """Dual ascent in the shards, at σ times their share of the strength, and the best of a few common steps.
+
+    A step of 1/σ never lowers the dual, so the best does not either. σ grows as long as the whole way is best, and falls if the safe step is.
+    """
+    lanes, most = len(problem.mass), float(exchange.shards)
+    sigma = np.full(lanes, np.sqrt(most) if has_formula else 1.0)
+    step = np.zeros(lanes)
+    while True:
+        steps = sigma ** -(STEPS if has_formula else STEPS[:1])
+        x = problem.per_strength()
+        answer = exchange.put("ascend", x=x, step=step, sigma=sigma, steps=steps.ravel(), passes=LOCAL_PASSES)
+        gap = exchange.report(problem.primal(answer["losses"]), problem.dual())
+        if np.all(gap <= tolerance) or len(exchange.rounds) >= rounds:
+            break
+        step, chosen = problem.move(steps, answer["gain"], answer["conjugate"].reshape(len(steps), lanes))
+        if has_formula:
+            factor = np.where(chosen == 0, np.sqrt(2.0), np.where(chosen == len(steps) - 1, np.sqrt(0.5), 1.0))
+            sigma = np.clip(sigma * factor, 1.0, most)
+    sums = exchange.put("finish", step=np.zeros(lanes))
+    problem.put(sums["dual"], sums["conjugate"], sums["saturated"])
+
+
+def lbfgs(problem: Problem, exchange: Exchange, tolerance: Array, rounds: int, squares: Array) -> None:
+    """L-BFGS on the primal, from the merged model; the lanes are one separable problem. It leaves the duals -Q'(z) in the shards.
+
+    At w, these duals give S and a lower bound. What a learner holds is not w but S/A, which is further from the minimum: `ascent` follows.
+    """
+    lanes = len(problem.mass)
+    stiffness, origin = problem.stiffness(), problem.origin()
+    scale = 1.0 / (stiffness + np.repeat(squares, lanes))
+
+    def evaluate(w: Array) -> tuple[float, Array, Array]:
+        """The sum of the objectives, its gradient, and the gap of each lane."""
+        answer = exchange.put("respond", w=w)
+        pull = (w - origin) * stiffness
+        sums = answer["losses"] + 0.5 * (pull * (w - origin)).reshape(-1, lanes).sum(axis=0)
+        problem.put(answer["dual"], answer["conjugate"], answer["saturated"])
+        return float(sums.sum()), pull - answer["dual"], exchange.report(per(sums, problem.mass), problem.dual())
+
+    pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
+    w = problem.weights()
+    value, gradient, gap = evaluate(w)
+    while np.any(gap > tolerance) and len(exchange.rounds) < rounds:
+        direction = -two_loops(gradient, pairs, scale)
+        descent, step = float(gradient @ direction), 1.0
+        while len(exchange.rounds) < rounds:
+            moved = w + step * direction
+            new_value, new_gradient, gap = evaluate(moved)
+            if new_value <= value + 1e-4 * step * descent or np.all(gap <= tolerance):
+                break
+            if step < 1e-10:  # rounding: no better w can be told apart
+                return
+            step *= 0.25 if not np.isfinite(new_value) else 0.5
+        change = new_gradient - gradient
+        if (moved - w) @ change > 1e-12 * float(np.linalg.norm(moved - w) * np.linalg.norm(change)):
+            pairs.append((moved - w, change))
+        w, value, gradient = moved, new_value, new_gradient
+
+
+def two_loops(gradient: Array, pairs: "deque[tuple[Array, Array]]", scale: Array) -> Array:
+    """The inverse Hessian of L-BFGS times the gradient; `scale` is its diagonal where there are no pairs."""
+    q, factors = gradient.copy(), []
+    for s, y in reversed(pairs):
+        factors.append(float(s @ q) / float(s @ y))
+        q -= factors[-1] * y
+    if pairs:
+        s, y = pairs[-1]
+        scale = scale * (float(s @ y) / float(y @ (scale * y)))
+    q *= scale
+    for (s, y), factor in zip(pairs, reversed(factors), strict=True):
+        q += (factor - float(y @ q) / float(s @ y)) * s
+    return q
