@@ -75,7 +75,7 @@ def by_odca(train: list[Text], test: list[Text], **options: Any) -> Scores:
         path = Path(folder) / "train.tsv"
         path.write_text("group\ttext\n" + "".join(f"{each.group}\t{each.text}\n" for each in train), encoding="utf-8")
         model = odca.train(path, label="group", text=["text"], quote="none", progress=False, **options)
-    found = model.predict_events([{"text": each.text} for each in test], "probabilities")
+    found = model.predict([{"text": each.text} for each in test], "probabilities")
     held_out = scored(found, [model.classes.index(each.group) for each in test])
     return Scores(float(model.metrics.accuracy), float(model.metrics.log_loss), *held_out)
 

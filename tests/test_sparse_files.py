@@ -26,7 +26,7 @@ def test_a_file_is_as_large_as_what_is_not_zero(problem: ModelOptions, tmp_path:
         sizes.append((tmp_path / "model").stat().st_size)
         loaded = StreamModel.load(tmp_path / "model")
         assert loaded.learner == model.learner
-        assert loaded.predict_file(data, "margins").tolist() == model.predict_file(data, "margins").tolist()
+        assert loaded.predict(data, "margins").tolist() == model.predict(data, "margins").tolist()
     assert sizes[1] < 60_000, "bytes, of 10 to 50 million"
     assert container_of(tmp_path / "model")["version"] == "3"
 

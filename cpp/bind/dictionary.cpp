@@ -116,6 +116,16 @@ nb::dict parts_of(text::Moment moment, bool trend) {
   return out;
 }
 
+// Whether text in ISO 8601 is a date there.
+bool holds_dates(const std::string& path, const text::FeatureOptions& options) {
+  const auto names = [&](const text::FieldNames& fields) {
+    return fields.find(path, FeatureHash().add(path)) >= 0 || (options.nested && fields.find_above(path) >= 0);
+  };
+  if (names(options.dates)) return true;
+  return options.find_dates && !names(options.numeric) && !names(options.categorical) && !names(options.text) &&
+         !names(options.booleans);
+}
+
 nb::object plain_scalar(const std::string& path, nb::handle item, const text::FeatureOptions& options) {
   if (path.empty()) throw InputError("an event has a feature without a name. Give it a name, or ignore it");
   nb::object kept;
@@ -125,7 +135,9 @@ nb::object plain_scalar(const std::string& path, nb::handle item, const text::Fe
   switch (value.type) {
     case text::Value::Type::text: return kept;
     case text::Value::Type::boolean: return nb::bool_(value.number != 0.0);
-    case text::Value::Type::date: return parts_of(value.moment, options.trend);
+    case text::Value::Type::date:
+      return holds_dates(path, options) ? nb::str(text::iso_text(value.moment).c_str())
+                                        : nb::object(parts_of(value.moment, options.trend));
     default: break;
   }
   if (std::isinf(value.number)) throw InputError(text::shown(path) + " must be finite; got " + show(value.number));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bind/arrays.hpp"
+#include "bind/date_spans.hpp"
 #include "bind/dictionary.hpp"
 #include "bind/history.hpp"
 #include "bind/signals.hpp"
@@ -90,11 +91,20 @@ class EventReading {
     builder.finish_row({});
     return to_numpy(model_.history()->values(block, {.time = std::isnan(time) ? nullptr : &time}));
   }
-  Arrays history() const { return model_.history() ? history_arrays(model_.history()->saved()) : Arrays(); }
-  void restore_history(const Arrays& arrays) {
+  // What the features of further events depend on: the history, and the days of the dates that were learned.
+  Arrays past() const {
+    Arrays out = model_.history() ? history_arrays(model_.history()->saved()) : Arrays();
+    add_date_arrays(model_.space().options().date_spans, out);
+    return out;
+  }
+  void restore_past(const Arrays& arrays) {
     const Turn turn(model_.turn());
-    const text::EventSpace& space = model_.space();
-    model_.history()->restore(history_from(arrays), space.width() - space.first_index());
+    text::EventSpace& space = model_.space();
+    text::DateSpans dates = spans_from(arrays);
+    if (!model_.history() && nb::len(nb::handle(arrays)) > (dates.empty() ? 0 : std::size(date_arrays)))
+      throw InputError("it has the state of a history, but no option that makes one");
+    if (model_.history()) model_.history()->restore(history_from(arrays), space.width() - space.first_index());
+    space.restore_dates(std::move(dates));
   }
   bool has_history() const { return model_.history() != nullptr; }
 
@@ -122,7 +132,7 @@ class EventReading {
     text::EventReader reader;
     DictionaryVisitor visitor;
 
-    explicit Reading(const text::EventSpace& space) : reader(space), visitor(reader.builder()) {}
+    Reading(const text::EventSpace& space, bool predicts) : reader(space, predicts), visitor(reader.builder()) {}
 
     void learned(nb::handle event) {
       reader.begin_event();
@@ -148,7 +158,7 @@ class EventReading {
   template <class Read, class Learn>
   void learn_events(const text::KnownOfEvents& known, Read&& read, Learn&& learn) {
     const Turn turn(model_.turn());
-    begin(learning_);
+    begin(learning_, false);
     try {
       read(*learning_);
       model_.learn(learning_->reader, known, learn);
@@ -163,7 +173,7 @@ class EventReading {
   template <class Read, class Use>
   void with_known(const double* time, Read&& read, Use&& use) {
     std::unique_ptr<Reading> reading = std::move(spare_);
-    begin(reading);
+    begin(reading, true);
     reading->visitor.remember_below(model_.space().width());
     read(*reading);
     if (model_.history()) model_.history()->extend_for_now(reading->reader.block(), {.time = time}, reading->extended);
@@ -177,9 +187,9 @@ class EventReading {
   // A reading keeps some fields; so that a stream of ever new names does not fill the memory, it begins anew from time to time.
   static constexpr std::size_t most_fields = 4096;
 
-  void begin(std::unique_ptr<Reading>& reading) {
+  void begin(std::unique_ptr<Reading>& reading, bool predicts) {
     if (!reading || reading->reader.builder().named_fields() > most_fields)
-      reading = std::make_unique<Reading>(model_.space());
+      reading = std::make_unique<Reading>(model_.space(), predicts);
     reading->reader.begin_call();
   }
 
@@ -196,8 +206,8 @@ inline void bind_reading(nb::module_& m) {
       .def_prop_ro("has_history", &EventReading::has_history)
       .def("require_given", &EventReading::require_given, nb::arg("given").none(), nb::arg("rows"))
       .def("history_values", &EventReading::history_values, nb::arg("event"), nb::arg("time"))
-      .def("history", &EventReading::history)
-      .def("restore_history", &EventReading::restore_history, nb::arg("arrays"));
+      .def("past", &EventReading::past)
+      .def("restore_past", &EventReading::restore_past, nb::arg("arrays"));
 }
 
 }  // namespace odca::bind

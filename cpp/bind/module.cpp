@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   odca::bind::bind_probabilities(m);
   odca::bind::bind_text(m);
   odca::bind::bind_history(m);
+  odca::bind::bind_date_spans(m);
   odca::bind::bind_tables(m);
   odca::bind::bind_metrics(m);
   odca::bind::bind_baselines(m);

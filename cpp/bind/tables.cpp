@@ -65,15 +65,15 @@ struct TableColumns {
   }
 };
 
-text::CsvForm form_of(const std::string& delimiter, bool quoted) {
+text::CsvForm form_of(const std::string& delimiter, bool quoted, bool decimal_comma = false) {
   if (delimiter.size() != 1) throw InputError("the delimiter must be one character of ASCII; got '" + delimiter + "'");
-  return {delimiter[0], quoted};
+  return {delimiter[0], quoted, decimal_comma};
 }
 
 std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, const std::string& delimiter, bool quoted,
-                                bool header, const FeatureOptions& features, bool skip_bad,
+                                bool decimal_comma, bool header, const FeatureOptions& features, bool skip_bad,
                                 const text::Vocabulary* vocabulary) {
-  const text::CsvForm form = form_of(delimiter, quoted);
+  const text::CsvForm form = form_of(delimiter, quoted, decimal_comma);
   return with_block(data, vocabulary, [&](std::string_view text, Block& block) {
     text::read_csv(text, columns.all, form, header, features, skip_bad, block);
   });
@@ -146,9 +146,9 @@ const Kind& kind_of(const std::string& name) {
   throw InputError("there is no kind " + name);
 }
 
-std::vector<text::Tally> tally_csv(nb::handle sample, const std::string& delimiter, bool quoted, std::size_t columns,
-                                   bool header, const FeatureOptions& features) {
-  return text::tally_columns(Bytes(sample).text(), form_of(delimiter, quoted), columns, header,
+std::vector<text::Tally> tally_csv(nb::handle sample, const std::string& delimiter, bool quoted, bool decimal_comma,
+                                   std::size_t columns, bool header, const FeatureOptions& features) {
+  return text::tally_columns(Bytes(sample).text(), form_of(delimiter, quoted, decimal_comma), columns, header,
                              features.missing_values);
 }
 
@@ -196,8 +196,8 @@ void bind_tally(nb::module_& m) {
         const Tally::Orders& orders = self.orders();
         return std::make_tuple(orders.day_first, orders.month_first, orders.either);
       });
-  m.def("tally_csv", &tally_csv, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("columns"),
-        nb::arg("header"), nb::arg("features"));
+  m.def("tally_csv", &tally_csv, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("decimal_comma"),
+        nb::arg("columns"), nb::arg("header"), nb::arg("features"));
   m.def("tally_json", &tally_json, nb::arg("sample"), nb::arg("features"));
 }
 
@@ -231,7 +231,8 @@ std::size_t last_line_end(nb::handle data, std::size_t begin, const std::string&
 void bind_tables(nb::module_& m) {
   nb::class_<TableColumns>(m, "TableColumns").def(nb::init<const std::vector<PyColumn>&>(), nb::arg("columns"));
   m.def("read_csv", &read_csv, nb::arg("data"), nb::arg("columns"), nb::arg("delimiter"), nb::arg("quoted"),
-        nb::arg("header"), nb::arg("features"), nb::arg("skip_bad"), nb::arg("vocabulary").none());
+        nb::arg("decimal_comma"), nb::arg("header"), nb::arg("features"), nb::arg("skip_bad"),
+        nb::arg("vocabulary").none());
   m.def("read_table", &read_table, nb::arg("columns"), nb::arg("values"), nb::arg("rows"), nb::arg("features"),
         nb::arg("skip_bad"), nb::arg("vocabulary").none());
   m.def(
@@ -243,10 +244,19 @@ void bind_tables(nb::module_& m) {
   m.def("csv_fields", &csv_fields, nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"));
   m.def(
       "guess_header",
-      [](nb::handle sample, const std::string& delimiter, bool quoted, const FeatureOptions& features) {
-        return text::guess_header(Bytes(sample).text(), form_of(delimiter, quoted), features.missing_values);
+      [](nb::handle sample, const std::string& delimiter, bool quoted, bool decimal_comma,
+         const FeatureOptions& features) {
+        return text::guess_header(Bytes(sample).text(), form_of(delimiter, quoted, decimal_comma),
+                                  features.missing_values);
       },
-      nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("features"));
+      nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"), nb::arg("decimal_comma"), nb::arg("features"));
+  m.def(
+      "guess_decimal",
+      [](nb::handle sample, const std::string& delimiter, bool quoted) {
+        const char found = text::guess_decimal(Bytes(sample).text(), form_of(delimiter, quoted));
+        return found ? std::string(1, found) : std::string();
+      },
+      nb::arg("sample"), nb::arg("delimiter"), nb::arg("quoted"));
   m.def("whole_lines", &whole_lines, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"), nb::arg("most"),
         "How many lines are whole, from `begin` on and up to `most`, and where the last of them ends.");
   m.def("last_line_end", &last_line_end, nb::arg("data"), nb::arg("begin"), nb::arg("delimiters"),

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "bind/arrays.hpp"
+#include "bind/date_spans.hpp"
 #include "bind/dictionary.hpp"
 #include "bind/text.hpp"
 #include "bind/topics.hpp"
@@ -220,6 +221,7 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("group", optional_array(&Block::group))
       .def_prop_ro("line", array(&Block::line))
       .def_prop_ro("tag", &tags_of)
+      .def_prop_ro("dates", [](const Block& b) { return saved(b.date_spans(b.size())); })
       .def_prop_ro("bad", &bad_lines_of)
       .def_prop_ro("misfits", &misfits_of)
       .def_prop_ro("bad_count", [](const Block& b) { return b.bad_count; })
@@ -280,7 +282,7 @@ void bind_text(nb::module_& m) {
                        bool find_dates, const std::optional<Fields>& na_values,
                        const std::vector<PyHistoryLine>& history, std::int64_t history_keys,
                        const std::optional<std::pair<int, int>>& chars, bool sublinear, bool tf_idf, bool unit_norm,
-                       const std::optional<std::int64_t>& text_length) {
+                       const std::optional<std::int64_t>& text_length, const SavedDates& date_spans, bool predicts) {
              FeatureOptions options;
              options.space = chosen<text::Space>(
                  "space", space,
@@ -296,6 +298,7 @@ void bind_text(nb::module_& m) {
              options.texts.unit_norm = unit_norm, options.texts.length = text_length.value_or(0);
              options.guessed = guessed, options.day_first = day_first, options.trend = trend;
              options.find_dates = find_dates;
+             options.date_spans = spans_from(date_spans), options.predicts = predicts;
              options.history = history_of(history, history_keys);
              if (na_values) options.missing_values = text::MissingValues(*na_values);
              options.missing = chosen<text::Missing>("missing", missing,
@@ -309,7 +312,8 @@ void bind_text(nb::module_& m) {
            nb::arg("booleans"), nb::arg("ngrams"), nb::arg("missing"), nb::arg("nested"), nb::arg("guessed"),
            nb::arg("day_first"), nb::arg("trend"), nb::arg("find_dates"), nb::arg("na_values").none(),
            nb::arg("history"), nb::arg("history_keys"), nb::arg("chars").none(), nb::arg("sublinear"),
-           nb::arg("tf_idf"), nb::arg("unit_norm"), nb::arg("text_length").none())
+           nb::arg("tf_idf"), nb::arg("unit_norm"), nb::arg("text_length").none(), nb::arg("date_spans"),
+           nb::arg("predicts"))
       .def("first_names", [](const FeatureOptions& self) -> Names {
         nb::list out;
         for (const std::string& name : text::history_names(self)) out.append(to_bytes(name));

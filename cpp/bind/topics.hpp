@@ -40,6 +40,7 @@ void bind_auto_events(nanobind::module_& m);
 void bind_fast_models(nanobind::module_& m);
 void bind_probabilities(nanobind::module_& m);
 void bind_history(nanobind::module_& m);
+void bind_date_spans(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tables(nanobind::module_& m);
 void bind_metrics(nanobind::module_& m);

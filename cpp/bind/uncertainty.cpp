@@ -62,6 +62,32 @@ std::pair<double, double> bounds(const Uncertainty& self, double coverage, bool 
   return {found.lower, found.upper};
 }
 
+// The live bounds for each of several events, from before it and after those before it; (events, 2).
+template <class ScoreAt>
+nb::ndarray<nb::numpy, double> bounds_before_each(Uncertainty then, std::size_t events, const Weights& weight,
+                                                  double coverage, ScoreAt score) {
+  if (weight && weight->shape(0) != events) throw InputError("there must be a weight for every event");
+  std::vector<double> out;
+  for (std::size_t k = 0; k < events; ++k) {
+    const uncertainty::Bounds found = then.live.bounds(coverage);
+    out.push_back(found.lower), out.push_back(found.upper);
+    then.live.add(score(k), weight ? weight->data()[k] : 1.0);
+  }
+  return to_numpy(std::move(out), {events, 2});
+}
+
+auto bounds_before_numbers(const Uncertainty& self, const Vector<double>& y, const Vector<double>& predicted,
+                           const Weights& weight, double coverage) {
+  if (predicted.shape(0) != y.shape(0)) throw InputError("there must be a prediction for every number");
+  return bounds_before_each(self, y.shape(0), weight, coverage,
+                            [&](std::size_t k) { return y.data()[k] - predicted.data()[k]; });
+}
+
+auto bounds_before_classes(const Uncertainty& self, const Vector<double>& p, const Weights& weight, double coverage) {
+  return bounds_before_each(self, p.shape(0), weight, coverage,
+                            [&](std::size_t k) { return uncertainty::score_of_probability(p.data()[k]); });
+}
+
 // Pairs of the coverage that was asked for and the one that was held.
 nb::ndarray<nb::numpy, double> coverage_held(const Uncertainty& self, bool steady) {
   const uncertainty::PerLevel held = of(self, steady).coverage_held();
@@ -85,6 +111,9 @@ void bind_uncertainty(nb::module_& m) {
       .def("add_numbers", &add_numbers, nb::arg("y"), nb::arg("predicted"), nb::arg("weight").none())
       .def("add_log_odds", &add_log_odds, nb::arg("log_odds"), nb::arg("weight").none())
       .def("add_probabilities", &add_probabilities, nb::arg("p"), nb::arg("weight").none())
+      .def("bounds_before_numbers", &bounds_before_numbers, nb::arg("y"), nb::arg("predicted"),
+           nb::arg("weight").none(), nb::arg("coverage"))
+      .def("bounds_before_classes", &bounds_before_classes, nb::arg("p"), nb::arg("weight").none(), nb::arg("coverage"))
       .def("bounds", &bounds, nb::arg("coverage"), nb::kw_only(), nb::arg("steady"))
       .def("least_probability", &least_probability, nb::arg("coverage"), nb::kw_only(), nb::arg("steady"))
       .def(

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (given.more & 32) columns.push_back({"b", Role::feature, Kind::date, !(given.more & 16)});
   if (given.more & 64) columns.push_back({"id", Role::tag, Kind::any, false});
   if (given.more & 128) columns.push_back({"w", Role::weight, Kind::any, false});
-  const odca::text::CsvForm form{',', given.text.size() % 5 != 0};
+  const odca::text::CsvForm form{given.text.size() % 3 ? ',' : ';', given.text.size() % 5 != 0,
+                                 given.text.size() % 7 == 0};
   return run(given, form.quoting(),
              [&](std::string_view text, const FeatureOptions& options, bool skip_bad, Block& block) {
                odca::text::read_csv(text, columns, form, false, options, skip_bad, block);

@@ -19,7 +19,8 @@ std::vector<std::string> fields_of(std::string_view text, odca::text::CsvForm fo
 
 void check_sample(const Case& given) {
   const bool quoted = given.text.size() % 5 != 0;
-  const odca::text::CsvForm form{odca::text::guess_delimiter(given.text, quoted), quoted};
+  odca::text::CsvForm form{odca::text::guess_delimiter(given.text, quoted), quoted};
+  form.decimal_comma = odca::text::guess_decimal(given.text, form) == ',';
   const std::vector<std::string> fields = fields_of(given.text, form);
   const odca::text::MissingValues& missing = given.options.missing_values;
   const bool header = odca::text::guess_header(given.text, form, missing);

@@ -1,4 +1,5 @@
 #include "odca/ingest/csv/guess.hpp"
+#include "odca/ingest/csv/decimal_comma.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,6 +29,8 @@ TEST_CASE("the delimiter is the one that gives all lines the same number of cell
   CHECK(guess_delimiter("a;b\n\"x,y\";1\n\"z,w\";2\n", true) == ';');
   CHECK(guess_delimiter("tags,n,m\na;b,1,2\n", true) == ',');
   CHECK(guess_delimiter("one\n1\n", true) == ',');
+  CHECK(guess_delimiter("3,14;2,5;1,0\n4,14;3,5;2,0\n", true) == ';');
+  CHECK(guess_delimiter("1,2\t3,4\n1,5\t3,6\n", true) == '\t');
   CHECK(guess_delimiter("", true) == ',');
   CHECK(guess_delimiter("ham\tsay \"hi\"\nham\t\"well, ok\nspam\twin, now\n", true) == '\t');
   CHECK(guess_delimiter("\"a;\"b\n\"a,b;\"c\n", false) == ';');
@@ -45,6 +48,29 @@ TEST_CASE("a header is a line of words above a column of numbers or dates") {
   CHECK_FALSE(guess_header("", {','}, {}));
   CHECK_FALSE(guess_header(",\n1,2\n", {','}, {}));
   CHECK(guess_header("a\"b,c\n1,2\n", {','}, {}));
+}
+
+TEST_CASE("a decimal comma is found by majority, and not where commas separate cells") {
+  CHECK(guess_decimal("a;b\n1,5;x\n2,25;y\n", {';'}) == ',');
+  CHECK(guess_decimal("a\tb\n1.234,50\t1\n", {'\t'}) == ',');
+  CHECK(guess_decimal("a;b\n0,125;1\n0,250;2\n", {';'}) == ',');
+  CHECK(guess_decimal("a;b\n1.5;x\n2,25;y\n2.5;y\n", {';'}) != ',');
+  CHECK(guess_decimal("a;b\n1,234;1\n5,678;2\n", {';'}) != ',');  // thousands, perhaps
+  CHECK(guess_decimal("a,b\n1,5\n2,25\n", {','}) != ',');
+  CHECK(guess_decimal("a;b\n1;x, y\n", {';'}) != ',');
+}
+
+TEST_CASE("numbers with a decimal comma have a point afterwards, and nothing else changes") {
+  std::string buffer;
+  const auto made = [&](std::string_view cell) { return std::string(with_point(cell, buffer)); };
+  CHECK(made("3,14") == "3.14");
+  CHECK(made("-1.234,56") == "-1234.56");
+  CHECK(made("1.234.567") == "1234567");
+  CHECK(made("+12345,5") == "+12345.5");
+  CHECK(made("1,5e-3") == "1.5e-3");
+  for (const char* const other :
+       {"3.14", "1.2345", "12.34.567", "1,2,3", ",5", "5,", "1.234,", "31.7.2024", "a,b", "", "-", "1,5e"})
+    CHECK(made(other) == other);
 }
 
 TEST_CASE("a header with an empty or a repeated name is an error") {

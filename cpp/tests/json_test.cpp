@@ -129,7 +129,9 @@ TEST_CASE("json: a line is one object and nothing else") {
     fault(line);
   CHECK(has(fault("{\"a\": 1"), "0:8 expected ',' or '}'; the line ends here"));
   CHECK(has(fault("{\"a\": 1} x"), "0:10 expected nothing behind the object; got 'x'"));
-  CHECK(has(fault("[1]"), "0:1 expected an object in braces on each line, not a list of them; got '[1]'"));
+  CHECK(has(fault("[1]"),
+            "0:1 expected an object in braces on each line, not a list of them (jq -c '.[]' makes lines of a list); "
+            "got '[1]'"));
   CHECK(has(fault(std::string_view("{\"a\0\": 1}", 9)), "NUL"));
 }
 

@@ -10,7 +10,7 @@ Every one is a ValueError whose text says it all. The attributes are for program
 1 Hinge needs y in {-1, +1}; row 1 of y is 7. Map {0, 1} with 2*y - 1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copyreg import __newobj__  # type: ignore[attr-defined] # what pickle calls for objects without arguments of their own
 from typing import Any
 
@@ -43,6 +43,20 @@ class Remedy:
     def spelled(self, spell: SpellOption = as_keyword) -> str:
         """The sentence, its options written by `spell`."""
         return self.sentence.format(**{name: spell(name, value) for name, value in self.options.items()})
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A question about the known name that is most like one which is not known; nothing if none is like it.
+
+    >>> did_you_mean("prise", ["area", "price"]), did_you_mean("x", ["area", "price"])
+    ("Did you mean 'price'?", '')
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+
+    lower, wanted = {each.lower(): each for each in known}, name.lower()
+    close = get_close_matches(wanted, lower)
+    close.sort(key=lambda each: sorted(each) != sorted(wanted))  # letters in the wrong order are the most common slip
+    return f"Did you mean {lower[close[0]]!r}?" if close else ""
 
 
 class InputError(ValueError):

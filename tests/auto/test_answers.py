@@ -105,8 +105,8 @@ def test_every_interface_gives_the_same_answer(task: str, answer: Any, tmp_path:
         expected = estimator.predict(sp.csr_array(X[500:]), answer=answer)
         np.testing.assert_allclose(river.predict_many(events[500:], answer=answer), expected, rtol=1e-9)
         assert river.predict_one(events[500], answer=answer) == pytest.approx(expected[0], rel=1e-9)
-        np.testing.assert_allclose(model.predict_file(rest, answer=answer), expected, rtol=1e-9)
-        np.testing.assert_allclose(model.predict_events(events[500:], answer=answer), expected, rtol=1e-9)
+        np.testing.assert_allclose(model.predict(rest, answer=answer), expected, rtol=1e-9)
+        np.testing.assert_allclose(model.predict(events[500:], answer=answer), expected, rtol=1e-9)
         return
     estimator.partial_fit(sp.csr_array(X[:500]), y[:500], classes=list(model.classes))
     expected = estimator.predict_proba(sp.csr_array(X[500:]), answer=answer)
@@ -114,8 +114,8 @@ def test_every_interface_gives_the_same_answer(task: str, answer: Any, tmp_path:
         np.exp(estimator.predict_log_proba(sp.csr_array(X[500:]), answer=answer)), expected, rtol=1e-9
     )
     columns = [model.classes.index(label) for label in estimator.classes_.tolist()]
-    for found in (model.predict_file(rest, "probabilities", answer=answer),
-                  model.predict_events(events[500:], "probabilities", answer=answer)):  # fmt: skip
+    for found in (model.predict(rest, "probabilities", answer=answer),
+                  model.predict(events[500:], "probabilities", answer=answer)):  # fmt: skip
         np.testing.assert_allclose(found[:, columns], expected, rtol=1e-6, atol=1e-9)
     p = river.predict_proba_many(events[500:], answer=answer)
     assert p.iloc[3].to_dict() == pytest.approx(river.predict_proba_one(events[503], answer=answer), rel=1e-12)
@@ -133,7 +133,7 @@ def test_the_answer_without_a_word_is_steady_except_where_events_come_one_by_one
     assert estimator.score(X[500:], y[500:]) == estimator.score(X[500:], y[500:], answer="steady")
     assert estimator.score(X[500:], y[500:]) != estimator.score(X[500:], y[500:], answer="live")
     model, rest = trained(tmp_path, task)
-    assert np.array_equal(model.predict_file(rest), model.predict_file(rest, answer="steady"))
+    assert np.array_equal(model.predict(rest), model.predict(rest, answer="steady"))
     events = [dict(zip(NAMES, row, strict=True)) for row in X.tolist()]
     river: Any = (odca.river.AutoRegressor if task == "numbers" else odca.river.AutoClassifier)()
     river.learn_many(events[:500], y[:500].tolist())
@@ -164,7 +164,7 @@ def test_the_command_line_predicts_by_the_answer_that_is_asked_for(
     model, rest = trained(tmp_path, "several")
     assert cli.main(["predict", str(tmp_path / "m.safetensors"), str(rest), "--answer", answer, "--raw"]) == 0
     printed = capsys.readouterr().out.splitlines()[1:]
-    expected = model.predict_file(rest, "margins", answer=answer)
+    expected = model.predict(rest, "margins", answer=answer)
     assert np.array_equal([[float(x) for x in line.split("\t")] for line in printed], expected)
 
 
@@ -178,7 +178,7 @@ def test_a_linear_model_has_no_live_answer(tmp_path: Path, capsys: pytest.Captur
     said = capsys.readouterr().err
     assert "only automatic models have a live answer. Leave out --answer live." in said
     with pytest.raises(ValueError, match="Leave out `answer='live'`"):
-        odca.load(path).predict_file(data, answer="live")
+        odca.load(path).predict(data, answer="live")
 
 
 def test_an_answer_that_does_not_exist_is_refused() -> None:

@@ -124,7 +124,7 @@ def test_a_frozen_model_of_files_is_small_and_agrees(task: str, tmp_path: Path) 
     for model in (frozen, reloaded(frozen, tmp_path)):
         assert isinstance(model.learner, Learner)
         for what in wanted:
-            found, expected = model.predict_file(rest, what), auto.predict_file(rest, what)
+            found, expected = model.predict(rest, what), auto.predict(rest, what)
             if found.dtype == object:
                 assert np.array_equal(found, expected)
             else:
@@ -150,7 +150,7 @@ def test_the_command_line_freezes_a_model(tmp_path: Path, capsys: pytest.Capture
     assert cli.main(["freeze", big, "-o", small]) == 0
     assert "size before" in capsys.readouterr().out
     np.testing.assert_allclose(
-        odca.load(small).predict_file(rest, "probabilities"), auto.predict_file(rest, "probabilities"), **CLOSE
+        odca.load(small).predict(rest, "probabilities"), auto.predict(rest, "probabilities"), **CLOSE
     )
     assert cli.main(["freeze", small, "-o", str(tmp_path / "x")]) == 1
     assert "a linear model already" in capsys.readouterr().err
@@ -167,7 +167,7 @@ def test_a_frozen_model_goes_on_learning_from_where_it_is(task: str, tmp_path: P
     assert cli.main(["train", str(rest), "-i", str(path), "-o", str(tmp_path / "on.safetensors"), "--quiet"]) == 0
     on = odca.load(tmp_path / "on.safetensors")
     assert on.learner.count == on.metrics.events == 200
-    before, after = frozen.predict_file(rest, "margins"), on.predict_file(rest, "margins")
+    before, after = frozen.predict(rest, "margins"), on.predict(rest, "margins")
     assert 0.0 < np.abs(after - before).mean() < 0.5 * before.std()
 
 

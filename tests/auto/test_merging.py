@@ -232,7 +232,7 @@ def test_files_of_automatic_models_are_merged_by_names_and_labels(tmp_path: Path
     model = odca.load(tmp_path / "both")
     assert set(model.classes) == {"yes", "no", "maybe"}
     assert model.metrics.events == 1800
-    chances = model.predict_events([{"price": -2.0, "country": "FR"}, {"price": 2.0, "country": "NZ"}], "probabilities")
+    chances = model.predict([{"price": -2.0, "country": "FR"}, {"price": 2.0, "country": "NZ"}], "probabilities")
     no = model.classes.index("no")
     assert np.isfinite(chances).all()
     assert 0.1 < chances[0, no] < 0.9  # one of the two models said yes, the other no

@@ -42,9 +42,9 @@ def test_automatic_training_reports_what_counts(tmp_path: Path, capsys: pytest.C
     predicted = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(predicted) == 3000
     labels = [line.rsplit(",", 1)[1] for line in data.read_text(encoding="utf-8").splitlines()[1:]]
-    right = np.mean([loaded.predict_file(data) == np.array(labels)])
+    right = np.mean([loaded.predict(data) == np.array(labels)])
     assert right > 0.93
-    p = loaded.predict_file(data, "probabilities")
+    p = loaded.predict(data, "probabilities")
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
@@ -61,7 +61,7 @@ def test_a_third_class_may_appear_in_a_file_after_the_first_thousand_events(tmp_
     assert set(loaded.classes) == {"low", "middle", "high"}
     labels = np.array([line.rsplit(",", 1)[1] for line in late])
     is_middle = labels == "middle"
-    predicted = loaded.predict_file(data)
+    predicted = loaded.predict(data)
     assert np.mean(predicted[is_middle] == "middle") > 0.8
     assert np.mean(predicted == labels) > 0.8
 

@@ -131,7 +131,7 @@ def test_regression_reports_errors_beside_those_of_the_mean(evaluate, tmp_path: 
     model = trained(data, ModelOptions(task="numbers"))
     model.save(tmp_path / "model.safetensors")
     _, summary, _, _ = evaluate(tmp_path / "model.safetensors", data)
-    labels, predicted = np.array([each["score"] for each in rows]), model.predict_file(data)
+    labels, predicted = np.array([each["score"] for each in rows]), model.predict(data)
     assert summary["predictions"]["rmse"] == pytest.approx(np.sqrt(np.mean((labels - predicted) ** 2)), rel=1e-9)
     assert summary["predictions"]["r2"] == pytest.approx(
         1 - np.mean((labels - predicted) ** 2) / np.var(labels), rel=1e-9

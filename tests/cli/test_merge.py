@@ -45,7 +45,7 @@ def test_models_of_train_are_merged_in_order(merge, tmp_path: Path) -> None:
     assert (summary["merged"]["models"], summary["merged"]["events"]) == (3, 300)
     a, b, c = (odca.load(path) for path in paths)
     expected, found, data = a.merge(b).merge(c), odca.load(out), tmp_path / "part0.vw"
-    assert np.array_equal(found.predict_file(data, "margins"), expected.predict_file(data, "margins"))
+    assert np.array_equal(found.predict(data, "margins"), expected.predict(data, "margins"))
     assert summary["predictions"]["accuracy"] == pytest.approx(
         np.mean([odca.load(path).metrics.accuracy for path in paths])
     )
@@ -59,7 +59,7 @@ def test_a_merge_predicts_as_well_as_its_parts(merge, tmp_path: Path) -> None:
     data = write(tmp_path / "test.vw", [vw(each) for each in rows])
 
     def accuracy(path: Path) -> float:
-        predicted = odca.load(path).predict_file(data)
+        predicted = odca.load(path).predict(data)
         return float(np.mean([label == float(each["label"]) for label, each in zip(predicted, rows, strict=True)]))
 
     assert accuracy(out) >= np.mean([accuracy(path) for path in paths]) - 0.01

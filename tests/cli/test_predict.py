@@ -58,7 +58,7 @@ def test_written_numbers_are_read_back_unchanged(predict, path: Path, tmp_path: 
     model = trained(data, ModelOptions(task="numbers"))
     model.save(path)
     _, lines, _ = predict(path, data)
-    assert np.array_equal([float(line.split()[0]) for line in lines], model.predict_file(data))
+    assert np.array_equal([float(line.split()[0]) for line in lines], model.predict(data))
     with pytest.raises(SystemExit):
         predict(path, data, "--proba")
 
@@ -82,7 +82,7 @@ def test_three_classes_have_three_columns_of_probabilities_and_of_margins(predic
         _, lines, _ = predict(path, data, option)
         assert lines[0].split("\t") == ["1", "2", "3", "tag"]
         written = [[float(each) for each in line.split("\t")[:3]] for line in lines[1:]]
-        assert np.array_equal(written, model.predict_file(data, wanted))
+        assert np.array_equal(written, model.predict(data, wanted))
 
 
 def test_the_margin_of_two_classes_is_one_number(predict, path: Path) -> None:
@@ -180,7 +180,7 @@ def test_events_too_large_to_be_predicted_follow_on_error(predict, path: Path, t
 def test_an_unknown_kind_of_prediction_is_refused(path: Path) -> None:
     _, data = two_classes(path)
     with pytest.raises(ValueError, match="wanted must be one of label, probabilities, margins; got 'proba'"):
-        StreamModel.load(path).predict_file(data, "proba")
+        StreamModel.load(path).predict(data, "proba")
 
 
 # Files
@@ -283,7 +283,7 @@ def test_a_model_trained_on_a_table_reads_json_and_dictionaries(predict, path: P
     _, expected, _ = predict(path, tmp_path / "data.csv")
     data = write(tmp_path / "data.jsonl", [json.dumps(each) + "\n" for each in bare])
     assert predict(path, data)[1] == expected
-    assert model.predict_events(bare).tolist() == expected
+    assert model.predict(bare).tolist() == expected
 
 
 def test_dictionaries_get_the_same_predictions_as_json_lines(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_dictionaries_get_the_same_predictions_as_json_lines(tmp_path: Path) -> 
     data = write(tmp_path / "data.jsonl", [json.dumps(each) + "\n" for each in rows])
     model = trained(data, label="label")
     for wanted in ("label", "probabilities", "margins"):
-        assert np.array_equal(model.predict_events(rows, wanted), model.predict_file(data, wanted))
-    assert len(model.predict_events([])) == 0
+        assert np.array_equal(model.predict(rows, wanted), model.predict(data, wanted))
+    assert len(model.predict([])) == 0
     with pytest.raises(ValueError, match="event 1 is at fault: 'a' must be finite; got inf"):
-        model.predict_events([{"a": float("nan")}, {"a": float("inf")}])
+        model.predict([{"a": float("nan")}, {"a": float("inf")}])

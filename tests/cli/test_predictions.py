@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import odca
 from odca import cli, stream
+from odca.cli import main
 from odca.cli.views.predictions import PredictionLines
 from odca.losses import Hinge
 from odca.models.options import ModelOptions
@@ -25,7 +27,7 @@ from odca.stream.training import begin
 from stream_files import events, vw, write
 
 FORMS: tuple[dict[str, bool], ...] = ({}, {"proba": True}, {"json": True})
-FORM = {"proba": False, "raw": False, "names": True, "json": False}
+FORM = {"proba": False, "raw": False, "names": True, "json": False, "interval": None, "set": None}
 
 
 def some_without_labels(rows: list[dict[str, Any]]) -> list[str]:
@@ -170,7 +172,7 @@ def test_a_reader_that_leaves_costs_no_model(tmp_path: Path) -> None:
         (["--no-names"], "argument --no-names: is about predictions"),
         (["-p", "nowhere/p"], "there is no directory 'nowhere'"),
         (["-p", "data.vw"], "is an input file. Name another file"),
-        (["-p", "p", "--proba", "--task", "numbers"], "the labels are numbers, which have no probabilities"),
+        (["-p", "p", "--proba", "--task", "numbers"], "the model predicts numbers, which have no probabilities"),
     ],
 )
 def test_wrong_options_are_refused(
@@ -249,3 +251,76 @@ def test_following_a_named_pipe_waits_for_the_next_writer(model: Path, tmp_path:
         process.terminate()
         assert process.wait(30) == 0
     assert (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--loss", "squared_error"]])
+def test_intervals_while_training_are_from_before_each_label(tmp_path: Path, options: list[str]) -> None:
+    """They are those of a model that learns event by event and is asked before each; and they hold what they promise."""
+    random = np.random.default_rng(5)
+    x = random.normal(size=400)
+    y = 3.0 * x + random.normal(size=400)
+    data = tmp_path / "a.csv"
+    data.write_text("x,y\n" + "".join(f"{a!r},{b!r}\n" for a, b in zip(x.tolist(), y.tolist(), strict=True)))
+    words = [str(data), "--label", "y", "-o", str(tmp_path / "m"), "-p", str(tmp_path / "p"), "--quiet", *options]
+    assert main(["train", *words, "--interval", "0.8"]) == 0
+    header, *lines = (tmp_path / "p").read_text().splitlines()
+    assert header == "prediction\tlower\tupper"
+    found = np.array([[float(part) for part in line.split("\t")] for line in lines])
+    assert found.shape == (400, 3)
+    inside = (found[:, 1] <= y) & (y <= found[:, 2])
+    assert 0.7 < inside[50:].mean() < 0.9
+    assert np.all(np.isinf(found[0, 1:]))
+    whole = odca.load(tmp_path / "m")
+    assert inside.mean() == pytest.approx(whole.uncertainty.coverage_held(0.8), abs=0.02)
+    rest = tmp_path / "rest.csv"
+    for cut in (17, 200):
+        rest.write_text(
+            "x,y\n" + "".join(f"{a!r},{b!r}\n" for a, b in zip(x[:cut].tolist(), y[:cut].tolist(), strict=True))
+        )
+        assert main(["train", str(rest), "--label", "y", "-o", str(tmp_path / "n"), "--quiet", *options]) == 0
+        model = odca.load(tmp_path / "n")
+        expected = model.predict_interval([{"x": float(x[cut])}], 0.8, answer="live")[0]
+        assert found[cut, 1:] - found[cut, 0] == pytest.approx(
+            expected - model.predict({"x": float(x[cut])}, answer=model.answer_while_learning), rel=1e-9
+        )
+
+
+@pytest.mark.parametrize("options", [[], ["--loss", "log_loss"]])
+def test_sets_while_training_are_from_before_each_label(tmp_path: Path, options: list[str]) -> None:
+    random = np.random.default_rng(6)
+    x = random.normal(size=600)
+    labels = np.where(x + random.normal(size=600) > 0.0, "up", "down")
+    data = tmp_path / "a.csv"
+    data.write_text("x,y\n" + "".join(f"{a!r},{b}\n" for a, b in zip(x.tolist(), labels, strict=True)))
+    words = [str(data), "--label", "y", "-o", str(tmp_path / "m"), "-p", str(tmp_path / "p"), "--quiet", *options]
+    assert main(["train", *words, "--set", "0.9", "--json"]) == 0
+    sets = [json.loads(line)["set"] for line in (tmp_path / "p").read_text().splitlines()]
+    held = np.array([label in each for label, each in zip(labels, sets, strict=True)])
+    assert 0.84 < held[50:].mean() < 0.96
+    assert held.mean() == pytest.approx(odca.load(tmp_path / "m").uncertainty.coverage_held(0.9), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--interval", "0.9"], "argument --interval: is about predictions"),
+        (
+            ["-p", "p", "--interval", "0.9", "--task", "classes"],
+            "argument --interval: the model predicts classes. Use --set",
+        ),
+        (
+            ["-p", "p", "--set", "0.9", "--task", "numbers"],
+            "argument --set: the model predicts numbers. Use --interval",
+        ),
+        (["--intervall", "0.9"], "Did you mean '--interval'?"),
+        (["--lable", "y"], "Did you mean '--label'?"),
+    ],
+)
+def test_intervals_and_sets_that_cannot_be_are_refused(
+    tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{k},{k % 2}\n" for k in range(50)))
+    with pytest.raises(SystemExit):
+        main(["train", "a.csv", "--label", "y", "-o", "m", *words])
+    assert said in capsys.readouterr().err

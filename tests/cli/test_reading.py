@@ -157,7 +157,7 @@ def test_a_schema_that_was_edited_is_kept_to(ending: str, train, tmp_path: Path)
     plain = StreamModel.load(tmp_path / "model")
     assert edited.learner == plain.learner
     assert edited.names == plain.names
-    assert edited.predict_file(data, "margins").tolist() == plain.predict_file(data, "margins").tolist()
+    assert edited.predict(data, "margins").tolist() == plain.predict(data, "margins").tolist()
 
 
 INVALID = {

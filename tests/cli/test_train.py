@@ -307,7 +307,7 @@ def test_a_fourth_class_that_appears_late_is_learned(model_of, tmp_path: Path) -
     assert model.classes == (1.0, 2.0, 3.0, 4.0)
     named = model_of(data, *options, "--classes", "1,2,3,4")
     assert np.array_equal(model.learner.coef, named.learner.coef)
-    assert set(model.predict_file(data)[1100::2]) == {4.0}
+    assert set(model.predict(data)[1100::2]) == {4.0}
 
 
 def test_a_third_class_that_appears_late_is_learned_with_a_warning(train, tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_third_class_that_appears_late_is_learned_with_a_warning(train, tmp_pa
     assert "--task numbers" in told
     model = StreamModel.load(tmp_path / "model.safetensors")
     assert model.classes == (1.0, 2.0, 3.0)
-    assert set(model.predict_file(data)[1200::2]) == {3.0}
+    assert set(model.predict(data)[1200::2]) == {3.0}
     assert model.freeze().classes == model.classes
 
 

@@ -150,10 +150,14 @@ FILES = [
     File("title.csv", b"Sales of 2024\n\n" + rows("y;x", lambda k: f"{k % 2};{k}"), {}, 0, error="Line 3 has it: remove the lines before it"),
     File("separator_is_said.csv", b"sep=;\n" + rows("y;x", lambda k: f"{k % 2};{k}"), {}, 0, error="Line 2 has it: remove the lines before it"),
     # Numbers and dates as people write them
+    *(File(f"{name}.csv", rows("y;price", lambda k, form=form: f"{k % 2};{form(k)}", 120), {"y": "number", "price": "number"}, 120)
+      for name, form in (("decimal_commas", lambda k: f"{k % 50},5"), ("thousands_with_points", lambda k: f"{1 + k % 9}.{100 + k},00"),
+                         ("exponents_with_commas", lambda k: f"{k % 50},25E-03"), ("losses_with_commas", lambda k: f"-{k % 50},5"))),
+    File("decimal_commas_without_header.csv", rows("7,25;1,5", lambda k: f"{k % 9},25;{k % 50},5", 120), {"1": "number", "2": "number"}, 121, label="1"),
     *(File(f"{name}.csv", rows("y;price", lambda k, form=form: f"{k % 2};{form(k)}", 120), {"y": "number", "price": "category"}, 120,
            concerns={"price": "form"})
-      for name, form in (("decimal_commas", lambda k: f"{k % 50},5"), ("thousands", lambda k: f"{1 + k % 9},{100 + k}.50"),
-                         ("thousands_with_points", lambda k: f"{1 + k % 9}.{100 + k},00"), ("thousands_with_apostrophes", lambda k: f"{1 + k % 9}'{100 + k}"),
+      for name, form in (("thousands", lambda k: f"{1 + k % 9},{100 + k}.50"), ("thousands_or_decimals", lambda k: f"{1 + k % 9},{100 + k}"),
+                         ("thousands_with_apostrophes", lambda k: f"{1 + k % 9}'{100 + k}"),
                          ("dollars", lambda k: f"${k % 50}.99"), ("euros", lambda k: f"{k % 50}.99 €"), ("percent", lambda k: f"{k % 50}.5%"),
                          ("kilograms", lambda k: f"{k % 50} kg"), ("losses_in_brackets", lambda k: f"({k})"), ("months", lambda k: f"20{10 + k // 12}-{1 + k % 12:02}"),
                          ("american_dates", lambda k: f"Jan {1 + k % 28}, 2024"), ("mail_dates", lambda k: f"Mon, {1 + k % 28:02} Jan 2024 10:00:00 +0000"))),

@@ -210,7 +210,7 @@ def test_memory_is_bounded_however_long_the_stream_is() -> None:
     for k in range(3):
         many = [{"shop": int(each), "x": 1.0} for each in rng.integers(1000, size=20_000)]
         model.learn_many(many, rng.normal(size=20_000), time=np.arange(20_000) * 1e-3 + 20.0 * k)
-    state = model.native.history()
+    state = model.native.past()
     assert state["series_of_lines"].tolist() == [5, 1]
     assert state["count"].max() == 10_000  # of the hour that held 60,000 events
     assert len(state["value"]) <= 5 * 10 + 10_000

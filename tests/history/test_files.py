@@ -53,11 +53,11 @@ def test_all_formats_give_the_same_model_to_the_bit(tmp_path: Path) -> None:
     assert state_of(models[0]) == state_of(models[1]) == state_of(models[2])
     more = rows(50, seed=1)
     doors = [
-        *(model.predict_file(written_csv(more, tmp_path / "more.csv")).tolist() for model in models),
-        models[0].predict_file(written_json(more, tmp_path / "more.jsonl")).tolist(),
-        models[0].predict_file(written_parquet(more, tmp_path / "more.parquet")).tolist(),
-        models[0].predict_events(more).tolist(),
-        models[0].predict_events(pd.DataFrame(more)).tolist(),
+        *(model.predict(written_csv(more, tmp_path / "more.csv")).tolist() for model in models),
+        models[0].predict(written_json(more, tmp_path / "more.jsonl")).tolist(),
+        models[0].predict(written_parquet(more, tmp_path / "more.parquet")).tolist(),
+        models[0].predict(more).tolist(),
+        models[0].predict(pd.DataFrame(more)).tolist(),
     ]
     assert all(each == doors[0] for each in doors)
 
@@ -70,10 +70,10 @@ def test_dictionaries_give_the_model_of_files_to_the_bit(tmp_path: Path) -> None
     said = events.learn_many(seen, [row["sold"] for row in table], time=[row["at"] for row in table])
     errors = np.abs(said - [row["sold"] for row in table])
     assert float(errors.mean()) == pytest.approx(from_file.metrics.mae, rel=1e-12)
-    assert {name: array.tolist() for name, array in events._core.history().items()} == state_of(from_file)
+    assert {name: array.tolist() for name, array in events._core.past().items()} == state_of(from_file)
     some = seen[:20]
     times = [row["at"] for row in table[:20]]
-    expected = from_file.predict_events([row | {"sold": None} for row in table[:20]], answer="live")
+    expected = from_file.predict([row | {"sold": None} for row in table[:20]], answer="live")
     assert events.predict_many(some, time=times).tolist() == pytest.approx(expected.tolist(), rel=1e-12)
 
 
@@ -140,8 +140,8 @@ def test_predictions_of_a_file_with_labels_see_the_labels_of_the_rows_before(tmp
     table = rows()
     first, more = table[:300], table[300:]
     model = odca.train(written_csv(first, tmp_path / "a.csv"), history=LINES, loss="squared_error", **HOW)
-    together = model.predict_file(written_csv(more, tmp_path / "b.csv"))
-    small = model.predict_file(written_csv(more, tmp_path / "b.csv"), chunk_size=300)
+    together = model.predict(written_csv(more, tmp_path / "b.csv"))
+    small = model.predict(written_csv(more, tmp_path / "b.csv"), chunk_size=300)
     assert small.tolist() == pytest.approx(together.tolist(), rel=1e-12)
     past = model.past_for_predictions()
     one_by_one = []
@@ -153,9 +153,9 @@ def test_predictions_of_a_file_with_labels_see_the_labels_of_the_rows_before(tmp
     assert one_by_one == pytest.approx(together.tolist(), rel=1e-12)
     before = state_of(model)
     unlabelled = [row | {"sold": None} for row in more]
-    assert model.predict_file(written_csv(unlabelled, tmp_path / "c.csv")).tolist() != together.tolist()
+    assert model.predict(written_csv(unlabelled, tmp_path / "c.csv")).tolist() != together.tolist()
     without = written_csv(more, tmp_path / "d.csv", ("at", "shop", "price"))
-    assert model.predict_file(without).tolist() == model.predict_file(tmp_path / "c.csv").tolist()
+    assert model.predict(without).tolist() == model.predict(tmp_path / "c.csv").tolist()
     assert state_of(model) == before
 
 
@@ -187,7 +187,7 @@ def test_two_classes_with_names_have_a_history_and_three_have_none(tmp_path: Pat
     with pytest.warns(UserWarning, match="the class 'none' occurred once"):
         third = odca.train(tmp_path / "three.csv", history=["price: lag 1"], **HOW)
     assert third.classes == ("few", "many", "none")
-    assert len(with_past.predict_file(tmp_path / "three.csv")) == len(table)  # a class that is not known is no label
+    assert len(with_past.predict(tmp_path / "three.csv")) == len(table)  # a class that is not known is no label
 
 
 def test_fields_that_are_ignored_have_a_history(tmp_path: Path) -> None:
@@ -202,9 +202,9 @@ def test_the_first_column_of_dates_is_the_time_in_json_and_dictionaries_too(tmp_
     table = rows()
     model = odca.train(written_csv(table[:300], tmp_path / "a.csv"), label="sold", history=LINES, progress=False)
     more = written_csv(table[300:], tmp_path / "b.csv")
-    expected = model.predict_file(more).tolist()
-    assert model.predict_events(table[300:]).tolist() == expected
-    assert model.predict_file(written_json(table[300:], tmp_path / "b.jsonl")).tolist() == expected
+    expected = model.predict(more).tolist()
+    assert model.predict(table[300:]).tolist() == expected
+    assert model.predict(written_json(table[300:], tmp_path / "b.jsonl")).tolist() == expected
     on_json = odca.train(tmp_path / "b.jsonl", initial=model, progress=False)
     model = odca.train(tmp_path / "a.csv", label="sold", history=LINES, progress=False)
     assert state_of(on_json) == state_of(odca.train(more, initial=model, progress=False))
@@ -219,7 +219,7 @@ def test_merging_models_with_history_is_refused(tmp_path: Path) -> None:
 def test_a_frozen_model_has_the_history(tmp_path: Path) -> None:
     model = trained(written_csv(rows(), tmp_path / "a.csv"))
     more = rows(10, seed=2)
-    assert model.freeze().predict_events(more).tolist() == pytest.approx(model.predict_events(more).tolist())
+    assert model.freeze().predict(more).tolist() == pytest.approx(model.predict(more).tolist())
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_the_command_line_trains_predicts_and_evaluates_with_history(
     capsys.readouterr()
     assert main(["predict", str(model), str(more), "--threads", "1"]) == 0
     printed = [float(line) for line in capsys.readouterr().out.split()]
-    assert printed == loaded.predict_file(more).tolist()
+    assert printed == loaded.predict(more).tolist()
     assert main(["evaluate", str(model), str(more), "--json"]) == 0
     told = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     error = float(np.abs(np.array(printed) - [row["sold"] for row in table[300:]]).mean())

@@ -22,7 +22,7 @@ def automatic() -> Any:
 
 
 def state_of(model: Any) -> dict[str, Any]:
-    return {name: array.tolist() for name, array in model._core.history().items()}
+    return {name: array.tolist() for name, array in model._core.past().items()}
 
 
 @pytest.mark.parametrize("make", [linear, automatic])

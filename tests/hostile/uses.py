@@ -161,7 +161,7 @@ def use_stream_model(model: StreamModel) -> Numbers:
         for answer in ("live", "steady") if model.options.auto else ("steady",):
             for wanted in ("margins", "probabilities")[: 1 + (model.task == "classes")]:
                 if not model.schema.has_indices:
-                    yield f"{wanted} {answer} {moment}", model.predict_events(about, wanted, answer=answer)
+                    yield f"{wanted} {answer} {moment}", model.predict(about, wanted, answer=answer)
         if moment == "before" and model.schema.format in line:
             with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
                 file.write(line[model.schema.format])

@@ -198,8 +198,8 @@ def test_mistakes_in_a_call_are_named(tmp_path: Path) -> None:
         odca.train(as_pandas(rows(30)), label="rent", checkpoint=tmp_path / "state")
     with pytest.raises(ValueError, match="two columns have the name 'a'"):
         odca.train(pd.DataFrame([[1, 2]], columns=["a", "a"]))
-    with pytest.raises(ValueError, match="the column 'a' holds list"):
-        odca.train(pd.DataFrame({"a": [[1.0], [2.0]], "y": [0.0, 1.0]}), label="y")
+    with pytest.raises(ValueError, match="the column 'a' holds binary"):
+        odca.train(pd.DataFrame({"a": [b"\xff", b"x"], "y": [0.0, 1.0]}), label="y")
 
 
 def test_a_model_of_vw_text_cannot_learn_from_dictionaries(tmp_path: Path) -> None:

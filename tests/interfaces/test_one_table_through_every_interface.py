@@ -159,16 +159,16 @@ def test_a_model_of_one_file_predicts_all_forms_alike(kind: str, bits: int | Non
     table = rows()
     features = Features(**TEXT, bits=bits, interactions=(("kind", "at"),), categorical=("rooms",))
     model = model_of(FILES[kind](table, tmp_path / f"a.{kind}"), features)
-    expected = model.predict_file(tmp_path / f"a.{kind}", "margins").tolist()
+    expected = model.predict(tmp_path / f"a.{kind}", "margins").tolist()
     assert len(set(expected)) > 50
     for each, write in FILES.items():
-        assert model.predict_file(write(table, tmp_path / f"b.{each}"), "margins").tolist() == expected
+        assert model.predict(write(table, tmp_path / f"b.{each}"), "margins").tolist() == expected
     for make in FRAMES.values():
-        assert model.predict_events(make(table), "margins").tolist() == expected
+        assert model.predict(make(table), "margins").tolist() == expected
     if kind == "jsonl":
         return  # in which a string is a string
     as_strings = [{name: as_text(row[name]) or None for name in NAMES} for row in table]  # as csv.DictReader has them
-    assert model.predict_events(as_strings, "margins").tolist() == expected
+    assert model.predict(as_strings, "margins").tolist() == expected
 
 
 def test_dates_of_a_csv_count_when_the_same_events_come_as_dictionaries(tmp_path: Path) -> None:
@@ -176,13 +176,13 @@ def test_dates_of_a_csv_count_when_the_same_events_come_as_dictionaries(tmp_path
     path = tmp_path / "a.csv"
     path.write_text("y,at,price\n" + "".join(f"{row['y']},{row['at']},{row['price']}\n" for row in table))
     model = model_of(path, Features())
-    expected = model.predict_file(path, "probabilities").tolist()
+    expected = model.predict(path, "probabilities").tolist()
     texts = [row | {"at": str(row["at"])} for row in table]
     stamps = [row | {"at": pd.Timestamp(row["at"])} for row in table]
     for events in (table, texts, stamps):
-        assert model.predict_events(events, "probabilities").tolist() == expected
+        assert model.predict(events, "probabilities").tolist() == expected
     without = [{"price": row["price"]} for row in table]
-    assert model.predict_events(without, "probabilities").tolist() != expected
+    assert model.predict(without, "probabilities").tolist() != expected
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -149,7 +149,7 @@ def test_an_event_without_a_label_is_predicted_and_not_learned(ending: str, tmp_
     assert (model.unlabelled, model.metrics.events) == (20, 80)
     labelled = write(tmp_path / f"b.{ending}", lines([k for k in range(100) if k % 5 != 3]))
     assert model.learner == trained(labelled, label=label).learner
-    assert len(model.predict_file(path)) == 100
+    assert len(model.predict(path)) == 100
     model.save(tmp_path / "model")
     assert StreamModel.load(tmp_path / "model").unlabelled == 20
 

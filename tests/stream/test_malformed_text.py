@@ -80,7 +80,9 @@ def test_a_value_that_is_not_finite_is_a_fault(number: str, format_: str, messag
     check_fault(path, format_, VALUE[format_] % number.encode(), message, AT_VALUE[format_])
 
 
-NOT_UTF8 = "the name of a feature is not UTF-8: '\ufffd'. Convert the text, or hash the names."
+NOT_UTF8 = (
+    "the name of a feature is not UTF-8: '\ufffd'. Convert the text (iconv -f LATIN1 -t UTF-8), or hash the names."
+)
 TOO_LARGE = "a model would have a weight for every index up to it. Take indices as names, or hash them."
 OTHERS: list[tuple[str, bytes, str, int | None]] = [
     ("libsvm", b"1 \xff:1\n", "expected index:value; got '\ufffd:1'.", 3),
@@ -101,7 +103,7 @@ OTHERS: list[tuple[str, bytes, str, int | None]] = [
     ("csv", b'"1,2\n',
      "the row has 1 field, expected 2. A quote in it is not closed, or is closed before its field ends.", None),
     ("jsonl", b'{"y": 1, "\xff": 1}\n', "a string is not UTF-8: '\ufffd'.", 11),
-    ("jsonl", b"[1]\n", "expected an object in braces on each line, not a list of them; got '[1]'.", 1),
+    ("jsonl", b"[1]\n", "expected an object in braces on each line, not a list of them (jq -c '.[]' makes lines of a list); got '[1]'.", 1),
     ("jsonl", b'{"a": 1\n', "expected ',' or '}'; the line ends here. An object must be on one line.", 8),
     ("jsonl", b'{"a": 1,}\n', "expected a key in double quotes; got '}'.", 9),
     ("jsonl", b'{"a": 1, "a": 2}\n', "'a' is there twice.", 10),

@@ -82,9 +82,9 @@ def test_merging_is_associative_and_the_order_of_names_does_not_matter(window, t
     assert left.names == right.names
     assert left.names != backwards.names
     assert sorted(left.names) == sorted(backwards.names)
-    margins = left.predict_file(path, "margins")
+    margins = left.predict(path, "margins")
     for other in (right, backwards):
-        np.testing.assert_allclose(other.predict_file(path, "margins"), margins, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(other.predict(path, "margins"), margins, rtol=1e-10, atol=1e-10)
         assert other.learner.count == left.learner.count == 300
         np.testing.assert_allclose(other.learner.mass, left.learner.mass, rtol=1e-12)
     assert left.metrics.events == 300
@@ -109,7 +109,7 @@ def test_a_merged_model_can_learn_and_be_saved(tmp_path) -> None:
     merged = a.merge(b)
     merged.save(tmp_path / "merged.safetensors")
     again = type(merged).load(tmp_path / "merged.safetensors")
-    assert np.array_equal(again.predict_file(path, "probabilities"), merged.predict_file(path, "probabilities"))
+    assert np.array_equal(again.predict(path, "probabilities"), merged.predict(path, "probabilities"))
     assert a.learner.count == 100  # as it was
 
 
@@ -138,7 +138,7 @@ def test_classes_in_another_order_are_the_same_classes(loss, tmp_path) -> None:
     shuffled = three(tmp_path, "c", 2, (3.0, 1.0, 2.0), loss=loss)
     one, other, path = a.merge(b), a.merge(shuffled), tmp_path / "b.vw"
     assert one.classes == other.classes == (1.0, 2.0, 3.0)
-    assert np.array_equal(one.predict_file(path, "probabilities"), other.predict_file(path, "probabilities"))
+    assert np.array_equal(one.predict(path, "probabilities"), other.predict(path, "probabilities"))
     for score in (
         "loss",
         "log_loss",
@@ -153,9 +153,7 @@ def test_two_classes_in_opposite_order_merge_with_a_sign_flip(loss, tmp_path) ->
     a, b = three(tmp_path, "a", 1, (1.0, 2.0), **two), three(tmp_path, "b", 2, (1.0, 2.0), **two)
     swapped = three(tmp_path, "b", 2, (2.0, 1.0), **two)
     one, other, path = a.merge(b), a.merge(swapped), tmp_path / "b.vw"
-    np.testing.assert_allclose(
-        other.predict_file(path, "probabilities"), one.predict_file(path, "probabilities"), atol=1e-12
-    )
+    np.testing.assert_allclose(other.predict(path, "probabilities"), one.predict(path, "probabilities"), atol=1e-12)
     for score in ("loss", "log_loss", "calibration_error"):
         assert getattr(one.metrics, score) == pytest.approx(getattr(other.metrics, score), rel=1e-9)
     assert one.metrics.auc == pytest.approx(other.metrics.auc, abs=1e-3)  # a margin of zero is in another bin
@@ -166,9 +164,7 @@ def test_a_class_unknown_to_one_model_takes_its_spare_lane(tmp_path) -> None:
     assert (len(a.classes), len(b.classes)) == (3, 4)
     declared = three(tmp_path, "d", 1, (1.0, 2.0, 3.0, 4.0))
     path = tmp_path / "b.vw"
-    assert np.array_equal(
-        a.merge(b).predict_file(path, "probabilities"), declared.merge(b).predict_file(path, "probabilities")
-    )
+    assert np.array_equal(a.merge(b).predict(path, "probabilities"), declared.merge(b).predict(path, "probabilities"))
     assert b.merge(a).classes == (1.0, 2.0, 3.0, 4.0)
 
 

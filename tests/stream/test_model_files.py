@@ -46,7 +46,7 @@ def test_a_loaded_model_equals_the_saved_one_and_continues_like_it(name: str, tm
     model.save(tmp_path / "one.safetensors")
     twin.save(tmp_path / "two.safetensors")
     assert (tmp_path / "one.safetensors").read_bytes() == (tmp_path / "two.safetensors").read_bytes()
-    assert np.array_equal(model.predict_file(path, "margins"), twin.predict_file(path, "margins"))
+    assert np.array_equal(model.predict(path, "margins"), twin.predict(path, "margins"))
 
 
 def test_a_checkpoint_is_loaded_by_the_same_function_as_a_model(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_checkpoint_is_loaded_by_the_same_function_as_a_model(tmp_path: Path) 
     Checkpoint(model, Position(0, 17, 2), 3, {"rho": "auto"}).save(tmp_path / "state.safetensors")
     found = odca.load(tmp_path / "state.safetensors")
     assert (found.position, found.bad_lines, found.request) == (Position(0, 17, 2), 3, {"rho": "auto"})
-    assert np.array_equal(found.model.predict_file(path), model.predict_file(path))
+    assert np.array_equal(found.model.predict(path), model.predict(path))
 
 
 SPOILS = {
@@ -145,7 +145,7 @@ def test_a_stream_file_of_version_1_stays_readable(tmp_path: Path) -> None:
     model = odca.load(DATA / "model_v1_stream.safetensors")
     kept = json.loads((DATA / "model_v1_stream.json").read_text(encoding="utf-8"))
     path = write(tmp_path / "data.vw", kept["lines"])
-    np.testing.assert_allclose(model.predict_file(path, "probabilities"), kept["probabilities"], rtol=1e-12)
+    np.testing.assert_allclose(model.predict(path, "probabilities"), kept["probabilities"], rtol=1e-12)
     assert model.metrics.scores() == pytest.approx(kept["scores"], rel=1e-12, nan_ok=True)
     with stream.open(path, schema=model.schema, vocabulary=model.vocabulary) as blocks:
         for block in blocks:

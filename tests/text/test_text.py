@@ -127,11 +127,11 @@ def test_all_formats_give_the_same_model_to_the_bit(options: dict[str, Any], tmp
     models = [trained(written(table, tmp_path / name), **options) for name in ("a.csv", "a.jsonl", "a.parquet")]
     assert len({model.metrics.log_loss for model in models}) == 1
     interfaces = [
-        *(model.predict_file(written(more, tmp_path / "b.csv"), "probabilities").tolist() for model in models),
-        models[0].predict_file(written(more, tmp_path / "b.jsonl"), "probabilities").tolist(),
-        models[0].predict_file(written(more, tmp_path / "b.parquet"), "probabilities").tolist(),
-        models[0].predict_events(more, "probabilities").tolist(),
-        models[0].predict_events(pd.DataFrame(more), "probabilities").tolist(),
+        *(model.predict(written(more, tmp_path / "b.csv"), "probabilities").tolist() for model in models),
+        models[0].predict(written(more, tmp_path / "b.jsonl"), "probabilities").tolist(),
+        models[0].predict(written(more, tmp_path / "b.parquet"), "probabilities").tolist(),
+        models[0].predict(more, "probabilities").tolist(),
+        models[0].predict(pd.DataFrame(more), "probabilities").tolist(),
     ]
     assert all(each == interfaces[0] for each in interfaces)
 
@@ -148,7 +148,7 @@ def test_dictionaries_give_the_model_of_a_file_to_the_bit(options: dict[str, Any
         one_by_one.learn_one(event, 2 * row["y"] - 1) for event, row in zip(events, table, strict=True)
     ] == margins.tolist()
     if model.past is not None:
-        assert {name: array.tolist() for name, array in learner._core.history().items()} == counts_of(model)
+        assert {name: array.tolist() for name, array in learner._core.past().items()} == counts_of(model)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -195,18 +195,18 @@ def test_a_training_that_is_resumed_ends_with_the_same_model(tmp_path: Path) -> 
 def test_predictions_count_no_documents(tmp_path: Path) -> None:
     model = trained(written(rows(), tmp_path / "a.csv"), **ALL)
     before, path = counts_of(model), written(rows(60, seed=1), tmp_path / "b.csv")
-    together = model.predict_file(path, "probabilities").tolist()
-    assert model.predict_file(path, "probabilities", chunk_size=200).tolist() == together
+    together = model.predict(path, "probabilities").tolist()
+    assert model.predict(path, "probabilities", chunk_size=200).tolist() == together
     assert counts_of(model) == before
 
 
 def test_an_event_that_is_refused_is_not_counted() -> None:
     learner = EventLearner(loss=LogLoss(), text=["t"], tf_idf=True)
     learner.learn_one({"t": "a b"}, 1.0)
-    before = {name: array.tolist() for name, array in learner._core.history().items()}
+    before = {name: array.tolist() for name, array in learner._core.past().items()}
     with pytest.raises(ValueError, match="y"):
         learner.learn_many([{"t": "a c"}, {"t": "a d"}], [1.0, np.nan])
-    assert {name: array.tolist() for name, array in learner._core.history().items()} == before
+    assert {name: array.tolist() for name, array in learner._core.past().items()} == before
     assert learner.features == [("t", "a"), ("t", "b")]
 
 
@@ -250,7 +250,7 @@ def test_a_frozen_model_predicts_with_the_same_counts(tmp_path: Path) -> None:
     model = trained(written(rows(), tmp_path / "a.csv"), **ALL)
     frozen, more = model.freeze(), rows(20, seed=1)
     assert counts_of(frozen) == counts_of(model)
-    assert np.mean(frozen.predict_events(more) == model.predict_events(more)) > 0.9
+    assert np.mean(frozen.predict(more) == model.predict(more)) > 0.9
 
 
 def test_products_take_a_text_without_the_events_before() -> None:

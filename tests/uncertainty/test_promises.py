@@ -120,7 +120,7 @@ def test_a_stream_model_reads_dictionaries(tmp_path: Path) -> None:
     data = write(tmp_path / "data.vw", [vw(each, label="score") for each in file_events(200)])
     model = trained(data, ModelOptions(task="numbers", auto="events"))
     found = model.predict_interval([{"x": 1.0}, {}], 0.9)
-    points = model.predict_events([{"x": 1.0}, {}])
+    points = model.predict([{"x": 1.0}, {}])
     assert ((found[:, 0] < points) & (points < found[:, 1])).all()
 
 

@@ -1,5 +1,7 @@
 #include "odca/features/block.hpp"
 
+#include <cmath>
+
 namespace odca::text {
 
 namespace {
@@ -39,11 +41,45 @@ Block Block::part(std::size_t first, std::size_t last) const {
   if (size() > 0) out.history_number = wide(history_number), out.history_key = wide(history_key);
   out.history_keys = history_keys;
   for (std::size_t row = first; row < last && texts.events() > 0; ++row) out.texts.append(texts, row);
+  for (const Dated& each : dated)
+    if (each.row >= first && each.row < last)
+      out.dated.push_back({each.row - static_cast<std::uint32_t>(first), each.field, each.seconds});
+  out.date_fields = date_fields;
   out.width = width, out.known = known, out.label_names = label_names;
   return out;
 }
 
+DateSpans Block::date_spans(std::int64_t events) const {
+  DateSpans out;
+  out.events = events;
+  if (dated.empty()) return out;
+  std::vector<DateSpan> spans(date_fields.size());
+  std::vector<std::int64_t> latest(date_fields.size(), -1);  // the event that had a date there
+  for (const Dated& each : dated) {
+    if (each.row >= events) break;
+    const auto field = static_cast<std::size_t>(each.field);
+    const std::int64_t events_more = latest[field] == each.row ? 0 : 1;
+    latest[field] = each.row;
+    if (std::isnan(each.seconds)) {
+      spans[field].missing += events_more;
+      continue;
+    }
+    spans[field].join({{}, each.seconds, each.seconds, each.seconds, 1, 0});
+    spans[field].count += events_more - 1;
+  }
+  for (std::size_t field = 0; field < spans.size(); ++field)
+    if (spans[field].count + spans[field].missing > 0) out.of(date_fields[field]).join(spans[field]);
+  return out;
+}
+
 void Block::keep(const std::vector<std::uint8_t>& kept) {
+  if (!dated.empty()) {
+    std::vector<std::uint32_t> row_of(kept.size());
+    for (std::size_t from = 0, to = 0; from < kept.size(); to += kept[from++] != 0)
+      row_of[from] = static_cast<std::uint32_t>(to);
+    std::erase_if(dated, [&](const Dated& each) { return !kept[each.row]; });
+    for (Dated& each : dated) each.row = row_of[each.row];
+  }
   keep_parts(history_number, kept), keep_parts(history_key, kept);
   Texts kept_texts;
   for (std::size_t from = 0; from < kept.size() && texts.events() > 0; ++from)

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "odca/features/date_spans.hpp"
 #include "odca/features/name_table.hpp"
 #include "odca/features/texts.hpp"
 #include "odca/math/sparse_rows.hpp"
@@ -86,6 +87,15 @@ struct Block {
   std::vector<double> history_number;
   std::vector<std::int32_t> history_key;
   NameTable history_keys;
+  // The dates that have a trend: the event, the number of the field in `date_fields`, and the seconds since 1970, NaN if it is missing;
+  // in the order of events.
+  struct Dated {
+    std::uint32_t row;
+    std::int32_t field;
+    double seconds;
+  };
+  std::vector<Dated> dated;
+  std::vector<std::string> date_fields;
   Texts texts;  // of every event, where their features depend on the events before; their indices are as in `rows`
 
   struct BadLine {
@@ -108,6 +118,9 @@ struct Block {
 
   // The events from `first` to before `last`, with nothing about bad lines. The names of the text are resolved.
   Block part(std::size_t first, std::size_t last) const;
+
+  // The days of the dates of the first `events`; the reference of a field is its first date.
+  DateSpans date_spans(std::int64_t events) const;
 
   // Only the events that are marked stay. `kept` has an entry for each.
   void keep(const std::vector<std::uint8_t>& kept);

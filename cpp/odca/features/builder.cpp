@@ -30,7 +30,12 @@ bool is_trend(std::string_view name, std::string_view date) {
 }  // namespace
 
 Builder::Builder(const FeatureOptions& options, Block& block, bool paths, std::int32_t first)
-    : options_(options), block_(block), paths_(paths), alike_(options.treats_all_alike()), first_(first) {
+    : options_(options),
+      block_(block),
+      paths_(paths),
+      alike_(options.treats_all_alike()),
+      first_(first),
+      predicts_(options.predicts) {
   for (const auto& interaction : options.interactions) {
     const auto stars = std::count(interaction.begin(), interaction.end(), any_field);
     if (stars > 0 && interaction.size() != 2) throw InputError("'*' can be one or both fields of a pair only");
@@ -190,7 +195,8 @@ std::int32_t Builder::new_name(std::uint64_t hash, std::string_view key, const F
   if (number >= 0) return number;
   for (const std::string_view text : {std::string_view(field.name), part})
     if (!is_utf8(text))
-      throw Fault{"the name of a feature is not UTF-8: " + shown(text) + ". Convert the text, or hash the names",
+      throw Fault{"the name of a feature is not UTF-8: " + shown(text) +
+                      ". Convert the text (iconv -f LATIN1 -t UTF-8), or hash the names",
                   where};
   return block_.names.add(hash, key);
 }
@@ -279,6 +285,7 @@ void Builder::check_sums(std::string_view line) {
 }
 
 void Builder::finish_row(std::string_view line) {
+  if (predicts_ && !options_.date_spans.empty()) absent_trends();
   if (!pending_.empty()) look_up_names();
   if (!active_.empty()) {
     multiply(line);
@@ -318,6 +325,8 @@ void Builder::count_misfit(Misfits misfit) {
 }
 
 void Builder::forget() {
+  has_date_.clear();
+  while (!block_.dated.empty() && block_.dated.back().row == row()) block_.dated.pop_back();
   forget_history();
   terms_.clear();
   block_.texts.forget();
@@ -342,6 +351,9 @@ void Builder::restart() {
   misfits_.clear();
   block_.rows.clear();
   block_.texts.clear();
+  block_.dated.clear();
+  has_date_.clear();
+  for (Field::DateParts& each : parts_) each.earlier.reset();
   if (!options_.history.empty()) block_.history_number.clear(), block_.history_key.clear(), block_.history_keys.cut(0);
   new_from_ = first_ + block_.n_known();
   if (block_.names.size() == 0) return;

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,8 @@ struct Field : Feature {
     NamedField *hour, *weekday, *month, *trend;
     int year = 0;  // the last one, and the fields of its beginning and its end
     NamedField *begin = nullptr, *end = nullptr;
+    std::int32_t number = -1;            // among the block's fields of dates, once there was one
+    std::optional<double> earlier = {};  // the first date of a block whose events follow those learned before
   };
 
   std::string_view name;
@@ -103,6 +106,12 @@ class Builder {
     if (!alike_) describe(field, whole);
     return field;
   }
+
+  // Events are read to be predicted, or to be learned (`FeatureOptions::predicts`).
+  void predict() { predicts_ = true; }
+  // Every event is learned before the next call, so that the first date of a field is the reference of its trend at once. A text, whose
+  // parts are read in any order, has references from its schema.
+  void find_references() { finds_references_ = true; }
 
   // The number of fields that it remembers.
   std::size_t named_fields() const { return fields_.size() + static_cast<std::size_t>(paired_.size()); }
@@ -252,9 +261,14 @@ class Builder {
   void forget_history();
   void date(Field& field, const Value& value);
   void count_misfit(Misfits misfit);
-  void misfit(const Field& field, const Value& value, Fault fault);
+  void misfit(Field& field, const Value& value, Fault fault);
   Field::DateParts& parts_of(Field& field);
   void add_trend(Field::DateParts& parts, double seconds, std::string_view where);
+  void keep_date(Field::DateParts& parts, std::string_view field, double seconds);
+  void missing_trend(Field& field, std::string_view where);
+  void absent_trends();
+  void note_date(std::int32_t span);
+  Field::DateParts* known_parts(const Field& field) const;
   void find_index(Field& field, std::string_view where);
   void multiply(std::string_view line);
   void multiply(const std::vector<std::size_t>& slots, std::size_t depth, std::size_t from, const Factor& product,
@@ -281,6 +295,8 @@ class Builder {
   std::vector<Field*> numbered_;     // those of `fields_` whose index is that of a name that is new in the block
   std::size_t numbered_before_ = 0;  // the event
   std::deque<Field::DateParts> parts_;
+  bool predicts_, finds_references_ = false;
+  std::vector<std::uint8_t> has_date_;  // whether the event at hand, which is predicted, has the field of each span
   std::string key_, word_;
   std::vector<Misfits> misfits_;     // of the event at hand
   std::vector<Pending> pending_;     // names of the event that are yet to be looked up

@@ -35,7 +35,10 @@ void Builder::value(Field& field, const Value& value) {
   if (!field.kept) return;
   if (field.name.empty())
     throw Fault{"an event has a feature without a name. Give it a name, or ignore it", value.where};
-  if (is_missing) return missing(field, value.where);
+  if (is_missing) {
+    missing_trend(field, value.where);
+    return missing(field, value.where);
+  }
   switch (value.type) {
     case Type::text: return text_value(field, value);
     case Type::date:
@@ -118,10 +121,11 @@ void Builder::text_value(Field& field, const Value& value) {
 }
 
 // A value that is not what its field holds: missing, and counted, if nobody has said what the field holds.
-void Builder::misfit(const Field& field, const Value& value, Fault fault) {
+void Builder::misfit(Field& field, const Value& value, Fault fault) {
   if (!field.guessed || options_.missing == Missing::error) throw fault;
   const std::string text = value.type == Value::Type::text ? std::string(value.text) : category_of(value);
   misfits_.push_back({std::string(field.name), 1, 0, text});
+  missing_trend(field, value.where);
   missing(field, value.where);
 }
 
@@ -148,7 +152,61 @@ void Builder::date(Field& field, const Value& value) {
   if (moment.with_time) add_part(*parts.hour, calendar_parts.hour);
   add_part(*parts.weekday, calendar_parts.weekday);
   add_part(*parts.month, calendar_parts.month);
-  if (options_.trend && parts.trend->kept) add_trend(parts, moment.seconds, value.where);
+  if (!options_.trend || !parts.trend->kept) return;
+  const std::int32_t span = options_.date_spans.find(field.name);
+  if (!predicts_) keep_date(parts, field.name, moment.seconds);
+  if (predicts_ && span >= 0) {
+    note_date(span);
+    moment.seconds = options_.date_spans.spans[static_cast<std::size_t>(span)].held(moment.seconds);
+  }
+  add_trend(parts, moment.seconds, value.where);
+}
+
+void Builder::note_date(std::int32_t span) {
+  const auto place = static_cast<std::size_t>(span);
+  if (place >= has_date_.size()) has_date_.resize(place + 1);
+  has_date_[place] = 1;
+}
+
+// For the days that are learned.
+void Builder::keep_date(Field::DateParts& parts, std::string_view field, double seconds) {
+  if (parts.number < 0) {
+    parts.number = static_cast<std::int32_t>(block_.date_fields.size());
+    block_.date_fields.emplace_back(field);
+  }
+  block_.dated.push_back({static_cast<std::uint32_t>(row()), parts.number, seconds});
+  if (finds_references_ && !parts.earlier && !std::isnan(seconds)) parts.earlier = seconds;
+}
+
+// The trend of a date that is missing; see date_spans.hpp.
+void Builder::missing_trend(Field& field, std::string_view where) {
+  const DateSpans& all = options_.date_spans;
+  if (!options_.trend || (all.empty() && !finds_references_)) return;
+  const std::int32_t found = all.find(field.name);
+  std::optional<double> day;
+  if (found >= 0) {
+    const DateSpan& span = all.spans[static_cast<std::size_t>(found)];
+    day = predicts_ && all.is_complete(span) ? span.middle() : span.reference;
+    if (predicts_) note_date(found);
+  } else if (const Field::DateParts* const parts = known_parts(field)) {
+    day = parts->earlier;
+  } else if (field.kind != Kind::date) {
+    return;
+  }
+  Field::DateParts& parts = parts_of(field);
+  if (!parts.trend->kept) return;
+  if (!predicts_) keep_date(parts, field.name, Block::none);
+  if (day) add_trend(parts, *day, where);
+}
+
+// The trends of fields that all learned events had, and the event at hand does not have.
+void Builder::absent_trends() {
+  const DateSpans& all = options_.date_spans;
+  for (std::size_t k = 0; k < all.spans.size(); ++k) {
+    const bool is_there = k < has_date_.size() && has_date_[k];
+    if (!is_there && all.is_always_there(all.spans[k])) missing_trend(field(all.spans[k].field), {});
+  }
+  has_date_.clear();
 }
 
 // A line between the values of two years: nothing has to be known of the others, and no date is far from zero.
@@ -168,12 +226,19 @@ void Builder::add_trend(Field::DateParts& parts, double seconds, std::string_vie
 
 Field::DateParts& Builder::parts_of(Field& field) {
   if (field.parts) return *field.parts;
+  if ((field.parts = known_parts(field))) return *field.parts;
   const std::string name(field.name);
   const auto part = [&](const char* which) { return &this->field(name + which, name); };
   parts_.push_back(
       {part(date_part_names[0]), part(date_part_names[1]), part(date_part_names[2]), part(date_part_names[3])});
-  field.parts = &parts_.back();
+  this->field(name).parts = field.parts = &parts_.back();  // a field for a single use comes again
   return *field.parts;
+}
+
+// Those of a field that had a date before, or null.
+Field::DateParts* Builder::known_parts(const Field& field) const {
+  const std::int32_t number = field_names_.find(field.hash.mixed(), field.name);
+  return number < 0 ? nullptr : fields_[static_cast<std::size_t>(number)]->parts;
 }
 
 }  // namespace odca::text

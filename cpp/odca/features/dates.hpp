@@ -8,8 +8,12 @@
 //   1722430800, 1722430800000                        seconds, milli-, micro- or nanoseconds since 1970, by their size; 20240731
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "odca/features/number.hpp"
@@ -239,6 +243,24 @@ constexpr DateCheck read_date(std::string_view from, Moment& out, bool day_first
 constexpr bool is_iso_date(std::string_view text) {
   return text.size() >= 10 && is_digit(text[0]) && is_digit(text[1]) && is_digit(text[2]) && is_digit(text[3]) &&
          text[4] == '-' && is_digit(text[5]) && is_digit(text[6]) && text[7] == '-';
+}
+
+// The moment in ISO 8601, which is read as the same moment: its seconds to a billionth, finer than a double is.
+inline std::string iso_text(Moment moment) {
+  const double whole = std::floor(moment.seconds);
+  const auto seconds = static_cast<std::int64_t>(whole);
+  constexpr std::int64_t day_seconds = 86'400;
+  const std::int64_t in_day = ((seconds % day_seconds) + day_seconds) % day_seconds;
+  const std::chrono::year_month_day day{std::chrono::sys_days{std::chrono::days{(seconds - in_day) / day_seconds}}};
+  char text[64];
+  int size = std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(day.year()),
+                           static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+  if (moment.with_time)
+    size += std::snprintf(text + size, sizeof text - static_cast<std::size_t>(size), "T%02d:%02d:%02d.%09dZ",
+                          static_cast<int>(in_day / 3600), static_cast<int>(in_day / 60 % 60),
+                          static_cast<int>(in_day % 60),
+                          static_cast<int>(std::min((moment.seconds - whole) * 1e9, 999'999'999.0)));
+  return {text, static_cast<std::size_t>(size)};
 }
 
 // A number that stands for a date: the day 20240731, or what has passed since 1970, from 1973 on.

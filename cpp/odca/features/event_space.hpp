@@ -45,6 +45,10 @@ class EventSpace {
   void require_room(const NameTable& fresh) const;
   // Adds the first `count` of these names.
   void append(const NameTable& fresh, std::int32_t count);
+  // The days of the dates that were learned.
+  void add_dates(const DateSpans& learned) { options_.date_spans.join(learned); }
+  // Sets them to those from a file.
+  void restore_dates(DateSpans spans) { options_.date_spans = std::move(spans); }
   // Sets the names to those from a file. Throws InputError if they are invalid.
   void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
   // The index of a feature by its key; -1 if it is not known.
@@ -62,9 +66,11 @@ class EventSpace {
 // Reads the events of one call after another: their values go to the builder.
 class EventReader {
  public:
-  explicit EventReader(const EventSpace& space)
+  // `predicts`: whether the events are predicted, or learned.
+  EventReader(const EventSpace& space, bool predicts)
       : space_(space), builder_(space.options(), block_, space.options().nested, space.first_index()) {
     block_.known = {std::shared_ptr<void>(), &space.names()};  // the space outlives its readers
+    predicts ? builder_.predict() : builder_.find_references();
   }
   EventReader(const EventReader&) = delete;
 
@@ -109,7 +115,7 @@ void add_text_features(const EventSpace& space, const DocumentCounts& documents,
 template <class Read>
 KeyedFeatures keyed_features(const EventSpace& space, History* history, double time, Read&& read) {
   FeatureOptions options = space.options();
-  options.space = Space::names;
+  options.space = Space::names, options.predicts = true;
   Block block;
   Builder builder(options, block, options.nested);
   read(builder);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "odca/features/date_spans.hpp"
 #include "odca/features/field_names.hpp"
 #include "odca/features/history_options.hpp"
 #include "odca/features/missing_values.hpp"
@@ -35,6 +36,8 @@ struct FeatureOptions {
   FieldNames guessed;            // fields whose kind was guessed from a sample: values that do not fit are missing
   bool day_first = false;        // in dates such as 7/8/2024
   bool trend = false;            // of dates, as a feature
+  DateSpans date_spans;          // which days the trends of dates are known for
+  bool predicts = false;         // whether events are read to be predicted: trends are held within these days
   bool find_dates = false;       // texts in ISO 8601 are dates, where no kind is given
   MissingValues missing_values;  // what stands for a missing value
   Missing missing = Missing::indicate;

@@ -63,6 +63,7 @@ class EventModel {
       learned = learn(batch(reader, reader.rows()));
     }
     space_.append(reader.fresh(), reader.fresh_after(learned));
+    if (space_.options().trend) space_.add_dates(reader.block().date_spans(learned));
   }
 
  private:

@@ -160,7 +160,7 @@ class NamedModel {
       gil.lock();
     }
     const std::unique_lock turn(model_.turn(), std::adopt_lock);
-    odca::text::EventReader reader(model_.space());
+    odca::text::EventReader reader(model_.space(), false);
     reader.begin_call();
     read(reader, names, gil);
     reader.finish_event();
@@ -176,7 +176,7 @@ class NamedModel {
 
   void predict(const std::vector<std::string>& names) {
     std::unique_lock gil(gil_);
-    odca::text::EventReader reader(model_.space());
+    odca::text::EventReader reader(model_.space(), true);
     reader.begin_call();
     read(reader, names, gil);
     reader.finish_known_event();

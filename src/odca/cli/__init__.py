@@ -147,6 +147,11 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if message.endswith("required: DATA"):
             message += ". Put DATA before options that take several names, such as --interact"
+        if message.startswith("unrecognized arguments: --"):
+            from odca.errors import did_you_mean  # noqa: PLC0415 - only needed after a typing mistake
+
+            word = message.removeprefix("unrecognized arguments: ").split()[0].partition("=")[0]
+            message = " ".join(filter(None, (f"{message}.", did_you_mean(word, list(self._option_string_actions)))))
         super().error(message)
 
 
@@ -187,8 +192,7 @@ def _refuse(parser: argparse.ArgumentParser, parsed: argparse.Namespace, error: 
 
 
 def _unknown(word: str) -> str:
-    import difflib  # noqa: PLC0415 - only needed after a typing mistake
+    from odca.errors import did_you_mean  # noqa: PLC0415 - only needed after a typing mistake
 
-    close = difflib.get_close_matches(word, COMMANDS, n=1)
-    meant = f"Did you mean {close[0]!r}?" if close else f"The commands are {', '.join(COMMANDS)}."
+    meant = did_you_mean(word, list(COMMANDS)) or f"The commands are {', '.join(COMMANDS)}."
     return f"there is no command {word!r}. {meant}"

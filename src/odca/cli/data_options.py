@@ -68,6 +68,11 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) 
         help="double, if fields of CSV may be in double quotes; none, if quotes are characters like others (default: double)",
     )
     group.add_argument(
+        "--decimal",
+        choices=(".", ","),
+        help="what numbers of CSV are written with: . for 3.14, or , for 3,14 and 1.234,56 (default: detected from the first lines)",
+    )
+    group.add_argument(
         "--query",
         metavar="SQL",
         help="the rows to read, if DATA is a database of SQLite or DuckDB: --query 'select * from visits'",
@@ -273,12 +278,13 @@ def open_stream(
     delimiter = {"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter)
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii()):
         raise argparse.ArgumentTypeError(f"argument --delimiter: must be one character; got {arguments.delimiter!r}")
-    header, quote, format_ = arguments.header, arguments.quote, arguments.format
+    header, quote, format_, decimal = arguments.header, arguments.quote, arguments.format, arguments.decimal
     if schema_file is not None and schema_file.exists() and features is not None:
         schema = read_schema(schema_file, features)
         delimiter = delimiter or schema.delimiter
         header = schema.header if header is None else header
         format_ = schema.format if format_ == "auto" else format_
+        decimal = decimal or schema.decimal
     opened = stream.open(
         arguments.data[0] if len(arguments.data) == 1 else arguments.data,
         query=arguments.query,
@@ -293,6 +299,7 @@ def open_stream(
         delimiter=delimiter,
         header=header,
         quote=quote,
+        decimal=decimal,
         split_dates=split_dates,
         schema=schema,
         labelled=labelled,
@@ -313,12 +320,6 @@ def open_stream(
     if schema_file is not None and not schema_file.exists():
         write_schema(schema_file, opened.schema, [(each.name, each.use) for each in profiles(opened)])
     if opened.absent:
-        if not opened.shares_columns:
-            opened.close()
-            raise ValueError(
-                f"{arguments.data[0]} has none of the columns that the model was trained on: {listed(opened.absent)}. Its columns are "
-                f"{listed(column.name for column in opened.schema.columns)}. Is this the right model, and does the file have a header?"
-            )
         Output.of(arguments).warn(
             f"the model was trained on columns that are missing from these data: {listed(opened.absent)}."
         )
@@ -327,7 +328,8 @@ def open_stream(
 
 def _require_fields(features: "Features", schema: "Schema") -> None:
     """ArgumentTypeError for a field that a table does not have. In text and JSON, fields may appear at any time."""
-    from odca.stream.read.errors import listed  # noqa: PLC0415 - after parsing
+    from odca.errors import did_you_mean  # noqa: PLC0415 - after parsing
+    from odca.stream.read.errors import listed  # noqa: PLC0415 - the same
 
     columns = dict.fromkeys(column.name for column in schema.columns)
     wanted = {f"--{option}": getattr(features, option) for option in FIELD_OPTIONS}
@@ -335,9 +337,9 @@ def _require_fields(features: "Features", schema: "Schema") -> None:
     for option, names in wanted.items():
         for name in names if columns else ():
             if name not in columns and name.rpartition(".")[0] not in columns:  # at.hour is a part of the date at
-                raise argparse.ArgumentTypeError(
-                    f"argument {option}: there is no column {name!r}. The columns are {listed(columns)}"
-                )
+                message = f"argument {option}: there is no column {name!r}. The columns are {listed(columns)}"
+                meant = did_you_mean(name, list(columns))
+                raise argparse.ArgumentTypeError(f"{message}. {meant}" if meant else message)
 
 
 def warn_about_unknown_features(output: Output, model: "StreamModel") -> None:

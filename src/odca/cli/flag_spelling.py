@@ -14,6 +14,7 @@ FLAGS = {
     "classes": "--classes",
     "dates": "--dates",
     "day_first": "--day-first",
+    "decimal": "--decimal",
     "history": "--history",
     "history_keys": "--history-keys",
     "ignore": "--ignore",

@@ -13,6 +13,7 @@ from odca.cli.views.predictions import PredictionLines
 
 if TYPE_CHECKING:
     from odca.models.classifier import RawPredictions
+    from odca.models.uncertainty import Uncertainty
     from odca.stream import Block
     from odca.stream.model import StreamModel
     from odca.validation.arrays import Array
@@ -38,9 +39,9 @@ class PredictionFile:
         else:
             self._file = path.open("wb")
 
-    def tell(self, block: "Block", predictions: "RawPredictions | Array") -> None:
-        """Write the predictions for the events of a block."""
-        text = "".join(self._lines.lines(block, predictions)).encode()
+    def tell(self, block: "Block", predictions: "RawPredictions | Array", before: "Uncertainty | None") -> None:
+        """Write the predictions for the events of a block; before: what intervals and sets are made of."""
+        text = "".join(self._lines.lines(block, predictions, before)).encode()
         if self._is_closed:
             return
         try:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from odca.cli.option_types import reads_file, whole_number, writes_file
+from odca.cli.option_types import coverage, reads_file, whole_number, writes_file
 
 STANDARD_STREAM = "-"
 
@@ -46,13 +46,36 @@ def add_model_output_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_prediction_options(parser: "argparse._ActionsContainer") -> None:
-    """Add --proba, --raw and --no-names: the form of predictions."""
+    """Add --proba, --raw, --no-names, --interval and --set: the form of predictions."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--proba", action="store_true", help="print the probabilities of all classes, separated by tabs")
     group.add_argument("--raw", action="store_true", help="print margins, before they become classes or probabilities")
     parser.add_argument(
         "--no-names", dest="names", action="store_false", help="print no header line with the names of the columns"
     )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--interval",
+        type=coverage,
+        metavar="COVERAGE",
+        help="of numbers: also print an interval that holds this share of the labels, such as 0.9",
+    )
+    group.add_argument(
+        "--set",
+        type=coverage,
+        metavar="COVERAGE",
+        help="of classes: also print a set of classes that holds this share of the labels, such as 0.9",
+    )
+
+
+def require_forms_of(task: str, arguments: argparse.Namespace) -> None:
+    """ArgumentTypeError for a form of predictions that a model of this task does not have."""
+    if arguments.proba and task == "numbers":
+        raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
+    if arguments.interval is not None and task == "classes":
+        raise argparse.ArgumentTypeError("argument --interval: the model predicts classes. Use --set")
+    if arguments.set is not None and task == "numbers":
+        raise argparse.ArgumentTypeError("argument --set: the model predicts numbers. Use --interval")
 
 
 def add_printing_options(parser: argparse.ArgumentParser, *, table: bool = False, quiet: str = "") -> None:

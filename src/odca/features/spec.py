@@ -6,6 +6,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from odca import _core
+from odca.features.date_spans import DateSpans
 from odca.features.history import lines_of
 from odca.records import record
 from odca.validation.numbers import whole
@@ -145,12 +146,21 @@ class Features:
         if twice:
             raise ValueError(f"{twice[0]!r} has two kinds; a field can be in only one of {', '.join(KINDS.values())}.")
 
-    def native(self, *, indices: bool = False, nested: bool = True, guessed: Sequence[str] = ()) -> _core.TextFeatures:
+    def native(
+        self,
+        *,
+        indices: bool = False,
+        nested: bool = True,
+        guessed: Sequence[str] = (),
+        date_spans: DateSpans = DateSpans(),  # noqa: B008 - frozen
+        predicts: bool = False,
+    ) -> _core.TextFeatures:
         """The options in the form of the core.
 
         indices: whether the names of features are numbers, which are used as their indices.
         nested: whether an option for "user" also applies to "user.age", as in JSON and dictionaries.
         guessed: fields whose kind was detected from a sample; a value of another kind counts as missing.
+        date_spans: the days that the trends of dates are known for. predicts: whether events are predicted, and trends held within these.
         """
         space: Space = "hashed" if self.bits is not None else "indices" if indices else "names"
         return _core.TextFeatures(
@@ -179,6 +189,8 @@ class Features:
             tf_idf=self.tf_idf,
             unit_norm=self.unit_norm,
             text_length=self.text_length,
+            date_spans=date_spans.native(),
+            predicts=predicts,
         )
 
     @property

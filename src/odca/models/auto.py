@@ -14,7 +14,7 @@ from odca.losses import LogLoss, SquaredError
 from odca.models.auto_report import AutoReport
 from odca.models.calibration import sigmoid
 from odca.models.options import Answer, Products, is_steady, most_products
-from odca.models.uncertainty import Uncertainty, intervals, require_some
+from odca.models.uncertainty import Uncertainty, require_some
 from odca.products import Product, from_arrays
 from odca.records import record
 from odca.validation.arrays import Array, as_columns, as_matrix, as_times
@@ -167,7 +167,7 @@ class AutoLearner(model_file.Savable):
         if self.task != "numbers":
             raise ValueError("intervals are for numbers, and this learner predicts classes: use predict_set.")
         require_some(known := self.uncertainty, self.count)
-        return intervals(predictions[:, None], [known.bounds(coverage, answer)])[:, 0]
+        return np.asarray(predictions[:, None] + np.array(known.bounds(coverage, answer)))
 
     def sets(self, predictions: Array, coverage: float = 0.9, *, answer: Answer) -> npt.NDArray[np.bool_]:
         """The sets of events, from what `predict` returned."""

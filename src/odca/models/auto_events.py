@@ -182,7 +182,7 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
 
         def options() -> tuple[dict[str, Any], dict[str, Any]]:
             features = len(self._names().ends) if self.spec.bits is None else 2**self.spec.bits
-            return self.learner.frozen_options(features=features, mirrored=mirrored), self._core.history()
+            return self.learner.frozen_options(features=features, mirrored=mirrored), self._core.past()
 
         (frozen, past), names = self._while_still(options)
         return EventLearner.of({**frozen, **self.spec.as_options()}, None, names, past)
@@ -215,7 +215,7 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
         """The contents of the learner's model file."""
         # The waiting events first: the experts' predictions of them must not be newer than the learner.
         (pending, learner, past), names = self._while_still(
-            lambda: (self._saved_pending(), self.learner.saved(), self._core.history())
+            lambda: (self._saved_pending(), self.learner.saved(), self._core.past())
         )
         options = self.spec.as_options() | {"max_pending": self._pending.most}
         return model_file.ModelFile(
@@ -236,7 +236,7 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
         events = cls.__new__(cls)
         events._assemble(learner, spec, max_pending)  # noqa: SLF001 - of its own class
         events._core.restore(*names)  # noqa: SLF001 - the same
-        events._restore_history(without_prefix(saved.arrays))  # noqa: SLF001 - the same
+        events._restore_past(without_prefix(saved.arrays))  # noqa: SLF001 - the same
         if "pending" in saved.arrays:
             events._restore_pending(saved.arrays)  # noqa: SLF001 - the same
         return events

@@ -156,6 +156,19 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
         require_some(known, self.learner.count)
         return np.asarray(self.probabilities(predictions) >= known.least_probability(coverage, answer))
 
+    def sets_before(
+        self,
+        before: Uncertainty,
+        predictions: RawPredictions,
+        codes: npt.NDArray[Any],
+        weight: Array | None,
+        coverage: float,
+    ) -> npt.NDArray[np.bool_]:
+        """The live set of each of these events as it was before its label was known: see `Regressor.intervals_before`."""
+        p = self.probabilities(predictions)
+        least = before.least_probabilities_before(p[np.arange(len(codes)), codes], weight, coverage)
+        return np.asarray(p >= least[:, None])
+
     # Scoring
 
     def score(

@@ -245,11 +245,11 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
         return self._twin(self.learner.copy)
 
     def _twin(self, make: Callable[[], Learner]) -> Self:
-        (learner, shelf, past), names = self._while_still(lambda: (make(), self._shelved(), self._core.history()))
+        (learner, shelf, past), names = self._while_still(lambda: (make(), self._shelved(), self._core.past()))
         twin = type(self).__new__(type(self))
         twin._assemble(learner, self._own)  # noqa: SLF001 - of its own class
         twin._core.restore(*names)  # noqa: SLF001 - the same
-        twin._restore_history(past)  # noqa: SLF001 - the same
+        twin._restore_past(past)  # noqa: SLF001 - the same
         twin._shelve(*shelf)  # noqa: SLF001 - the same
         return twin
 
@@ -304,7 +304,7 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
         if state is not None:
             learner.learner.set_state(state)
         learner._restore_names(names)  # noqa: SLF001 - the same
-        learner._restore_history(past)  # noqa: SLF001 - the same
+        learner._restore_past(past)  # noqa: SLF001 - the same
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
@@ -316,7 +316,7 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
         self._begin(**_split(saved["options"]))
         self.learner.set_state(saved["state"])
         self._restore_names(Names(*saved["names"]))
-        self._restore_history(saved.get("past", {}))
+        self._restore_past(saved.get("past", {}))
         self._shelve(*saved["shelf"])
 
     def __repr__(self) -> str:
@@ -337,12 +337,12 @@ class EventLearner(NamedEvents[Waiting], _core.OneByOne):
 
     def _compared(self) -> tuple[object, ...]:
         (learner, shelf, past), names = self._while_still(
-            lambda: (self.learner.copy(), self._shelved(), self._core.history())
+            lambda: (self.learner.copy(), self._shelved(), self._core.past())
         )
         return learner, names.listed(), *shelf, {name: array.tolist() for name, array in past.items()}
 
     def _state_and_shelf(self) -> tuple[dict[str, npt.NDArray[Any]], tuple[list[list[Any]], int], dict[str, Any]]:
-        return self.learner.get_state(), self._shelved(), self._core.history()
+        return self.learner.get_state(), self._shelved(), self._core.past()
 
     def _require_names(self, names: "Names", count: int) -> None:
         """ValueError if so many features cannot have these names."""

@@ -375,9 +375,9 @@ class LinearRegressor(Regressor):
             weight = None if weights is None else np.ascontiguousarray(weights[:, output])
             each.native.add_numbers(labels, predicted, weight)
 
-    def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
-        """[lower, upper] for each of the margins (n, outputs) of events: (n, outputs, 2). Those of counts hold no negative number."""
-        found = super().intervals(margins, coverage, answer)
+    def _around(self, margins: Array, bounds: Array) -> Array:
+        """Intervals of counts hold no negative number."""
+        found = super()._around(margins, bounds)
         return np.maximum(found, 0.0) if isinstance(self.learner.loss, Poisson) else found
 
     def learn_margins(

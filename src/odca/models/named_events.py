@@ -70,12 +70,9 @@ class NamedEvents(model_file.Savable, Generic[Kept]):
         self._core.require_given(past, 1)
         return past
 
-    def _restore_history(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """The history from `_core.history`. ValueError (or a similar error) if it is invalid."""
-        if self._core.has_history:
-            self._core.restore_history(dict(arrays))
-        elif arrays:
-            raise ValueError("it has the state of a history, but no option that makes one.")
+    def _restore_past(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """What `_core.past` has returned: the history, and the days of the dates. ValueError (or a similar error) if it is invalid."""
+        self._core.restore_past(dict(arrays))
 
 
 HISTORY = "history."

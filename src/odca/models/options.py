@@ -203,8 +203,8 @@ def label_text(label: Label) -> str:
     >>> label_text(1.0), label_text("UP")
     ('1', 'UP')
     """
-    if isinstance(label, str):
-        return label
+    if isinstance(label, str | bool):
+        return str(label)
     return str(int(label)) if label == int(label) and abs(label) < 1e15 else repr(float(label))
 
 

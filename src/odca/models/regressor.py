@@ -10,7 +10,7 @@ import numpy.typing as npt
 from odca.metrics import Addition, NumberMetrics, ProgressRow, add_all
 from odca.models.options import Answer
 from odca.models.progressive_scores import ProgressivelyScored
-from odca.models.uncertainty import Uncertainty, intervals, require_some
+from odca.models.uncertainty import Uncertainty, require_some
 from odca.validation.arrays import Array
 
 
@@ -98,9 +98,22 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
 
     def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
         """[lower, upper] for each of the margins (n, outputs) of events: (n, outputs, 2). docs/intervals.md says what they promise."""
-        found = self.uncertainties
         require_some(self.uncertainty, self.learner.count)
-        return intervals(self.predictions(margins), [each.bounds(coverage, answer) for each in found])
+        return self._around(margins, np.array([[each.bounds(coverage, answer) for each in self.uncertainties]]))
+
+    def intervals_before(
+        self, before: Uncertainty, margins: Array, y: Array, weight: Array | None, coverage: float
+    ) -> Array:
+        """The live interval of each of these events, (n, 2), as it was before its label was known.
+
+        before: what was known of the errors before the first of them. margins, y: of one output, from before each was learned.
+        """
+        predicted = self.predictions(margins)
+        return self._around(margins[:, None], before.bounds_before(y, predicted, weight, coverage)[:, None, :])[:, 0]
+
+    def _around(self, margins: Array, bounds: Array) -> Array:
+        """[lower, upper] of each prediction (n, outputs): (n, outputs, 2)."""
+        return np.asarray(self.predictions(margins)[:, :, None] + bounds)
 
     @abstractmethod
     def learn_margins(

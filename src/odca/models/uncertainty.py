@@ -52,6 +52,24 @@ class Uncertainty:
             raise ValueError(f"the coverage that was held is not counted for {coverage!r}.")
         return float(held[found[0], 1]) if self.events("live") else float("nan")
 
+    def copy(self) -> "Uncertainty":
+        """What is known now; it stays so while the model learns."""
+        return Uncertainty(self.task, self.native.copy())
+
+    def bounds_before(self, y: Array, predicted: Array, weight: Array | None, coverage: float) -> Array:
+        """What to add to each of these predictions, in order, if the labels of those before it have come: (n, 2)."""
+        labels, numbers = (np.ascontiguousarray(each, np.float64) for each in (y, predicted))
+        weights = None if weight is None else np.ascontiguousarray(weight, np.float64)
+        return np.asarray(self.native.bounds_before_numbers(labels, numbers, weights, checked_coverage(coverage)))
+
+    def least_probabilities_before(self, p: Array, weight: Array | None, coverage: float) -> Array:
+        """The smallest probability of a class of the set of each event, in order; p: what was said of the true class of each."""
+        weights = None if weight is None else np.ascontiguousarray(weight, np.float64)
+        said = np.ascontiguousarray(p, np.float64)
+        bounds = np.asarray(self.native.bounds_before_classes(said, weights, checked_coverage(coverage)))
+        with np.errstate(over="ignore"):  # too little is known: all classes belong to the set
+            return np.asarray(1.0 / (1.0 + np.exp(bounds[:, 1])))
+
     def frozen(self) -> "Uncertainty":
         """Of the linear model that the steady answer is."""
         return Uncertainty(self.task, self.native.frozen())
@@ -115,8 +133,3 @@ def require_some(uncertainty: Uncertainty, learned: int) -> None:
             "version without intervals.",
             remedy=Remedy("Let it learn more events in order, each of which is then predicted first."),
         )
-
-
-def intervals(predictions: Array, bounds: Sequence[tuple[float, float]]) -> Array:
-    """[lower, upper] of each prediction (n, outputs): (n, outputs, 2)."""
-    return np.asarray(predictions[:, :, None] + np.array(bounds)[None, :, :])

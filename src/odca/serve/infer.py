@@ -91,17 +91,17 @@ def metadata(hosted: Hosted) -> dict[str, Any]:
     fields: list[str] = []
     if model is not None:
         fields = fields_of(model)
-        if model.classes:
-            is_text = any(isinstance(each, str) for each in model.classes)
+        if model.classes_read:
+            is_text = any(isinstance(each, str) for each in model.classes_read)
             outputs[0]["datatype"] = "BYTES" if is_text else "FP64"
-            outputs.append({"name": "probabilities", "datatype": "FP64", "shape": [-1, len(model.classes)]})
+            outputs.append({"name": "probabilities", "datatype": "FP64", "shape": [-1, len(model.classes_read)]})
     kinds = (
         {}
         if model is None
         else {**{each.name: each.kind for each in model.schema.columns}, **model.schema.features.kinds()}
     )
     inputs = [{"name": name, "datatype": _datatype(kinds.get(name)), "shape": [-1]} for name in fields]
-    labels = [] if model is None else [label_text(each) for each in model.classes]
+    labels = [] if model is None else [label_text(each) for each in model.classes_read]
     return {
         "name": hosted.name, "versions": [str(hosted.state.position)], "platform": "odca", "inputs": inputs, "outputs": outputs,
         "parameters": {"classes": labels},

@@ -91,7 +91,7 @@ class Learning:
         return predictions.objects(view, raw[0], tags)
 
     def _calibrate(self, model: StreamModel, block: Block, raw: Any) -> None:
-        if model.classes:
+        if model.classes_read:
             codes = model.codes_of(block)[0]
             with self.lock:
                 self.calibration.add(model.shown(raw, "probabilities"), codes, block.weight)

@@ -14,8 +14,8 @@ def objects(
 ) -> list[dict[str, Any]]:
     """An object for each event, from raw predictions. `model` is pinned: nothing changes its classes meanwhile."""
     found = [{"prediction": each} for each in model.shown(raw, "label").tolist()]
-    if model.classes:
-        names = [label_text(each) for each in model.classes]
+    if model.classes_read:
+        names = [label_text(each) for each in model.classes_read]
         for each, row in zip(found, model.shown(raw, "probabilities").tolist(), strict=True):
             each["probabilities"] = dict(zip(names, row, strict=True))
     if coverage is not None:
@@ -30,11 +30,11 @@ def objects(
 def _add_uncertainty(
     model: StreamModel, found: list[dict[str, Any]], raw: Any, coverage: float, answer: Answer
 ) -> None:
-    name = "set" if model.classes else "interval"
+    name = "set" if model.classes_read else "interval"
     if not found or not model.uncertainty.events("live"):
         for each in found:
             each[name] = None
-    elif model.classes:
+    elif model.classes_read:
         for each, row in zip(found, model.sets(raw, coverage, answer=answer).tolist(), strict=True):
             each["set"] = [label for label, is_in in zip(model.classes, row, strict=True) if is_in]
     else:

@@ -248,7 +248,7 @@ def _state_of(model: StreamModel, id_key: str) -> State:
         )
     spec = Spec(
         task=model.task,  # type: ignore[arg-type] # one of the two
-        classes=model.classes,
+        classes=model.classes_read,
         label=roles.label, id=id_key, weight=roles.weight, offset=roles.offset, time=roles.time,
     )  # fmt: skip
     return State(spec, model)

@@ -177,7 +177,7 @@ def _everything(model: StreamModel, state: State) -> dict[str, Any]:
     weights, _ = weights_of(model)
     drift = model.drift
     return {
-        "classes": list(model.classes),
+        "classes": list(model.classes_read),
         "roles": {
             "label": roles.label,
             "id": roles.tag,
@@ -190,7 +190,7 @@ def _everything(model: StreamModel, state: State) -> dict[str, Any]:
         "features": model.learner.n_features,
         "scores": _scores(model),
         "drift": {**drift.as_json(), "text": str(drift)},
-        "calibration": state.calibration.listed() if model.classes else None,
+        "calibration": state.calibration.listed() if model.classes_read else None,
         "experts": _experts(model),
         "top_weights": listed_weights(model, ranked(weights, LARGEST), weights),
         "outputs": outputs_of(model),

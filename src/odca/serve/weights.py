@@ -18,7 +18,7 @@ LARGEST = 20
 
 def outputs_of(model: StreamModel) -> list[str]:
     """What the numbers of a margin belong to: of two classes the second, of more all; of numbers, ""."""
-    names = [label_text(each) for each in model.classes]
+    names = [label_text(each) for each in model.classes_read]
     return names[1:] if len(names) == 2 else names or [""]
 
 

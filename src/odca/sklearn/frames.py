@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -52,9 +53,13 @@ class FrameSpace:
         else:
             how = {"features": Features()}
         with open_stream(table, vocabulary=self.vocabulary, grow=learning, threads=1, **how) as stream:
-            blocks = [block.X for block in stream]
-            if learning and self.schema is None:
-                self.schema = stream.schema
+            read = list(stream)
+            if learning:
+                schema = self.schema or stream.schema
+                for block in read:
+                    schema = replace(schema, dates=schema.dates.with_learned(block.rows))
+                self.schema = schema
+        blocks = [block.X for block in read]
         width = len(self.vocabulary)
         for block in blocks:
             block.resize((block.shape[0], width))

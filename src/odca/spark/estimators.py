@@ -125,7 +125,7 @@ class ClassificationModel(FittedModel, WithClasses):
     @property
     def labels(self) -> tuple[Label, ...]:
         """The classes, in the order of the places of probabilities."""
-        return self.streamModel.classes
+        return self.streamModel.classes_read
 
     @property
     def numClasses(self) -> int:

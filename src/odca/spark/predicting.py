@@ -62,15 +62,15 @@ def prediction_udf(model: StreamModel, type_: sql.DataType, shown: Shown, *, ans
 
 def as_labels(model: StreamModel, raw: Raw) -> pa.Array:
     """Predicted numbers, or classes: as text if one of them is text."""
-    labels = model.shown(raw, "label")
-    if labels.dtype == object:
-        return pa.array([label_text(each) for each in labels.tolist()], pa.string())
-    return pa.array(labels, pa.float64())
+    predicted, classes = model.predicted(raw), model.classes_read
+    if any(isinstance(each, str) for each in classes):
+        return pa.array([label_text(classes[code]) for code in predicted], pa.string())
+    return pa.array([classes[code] for code in predicted] if classes else predicted, pa.float64())
 
 
 def label_type(model: StreamModel) -> sql.DataType:
     """The type of predicted labels."""
-    return sql.StringType() if any(isinstance(each, str) for each in model.classes) else sql.DoubleType()
+    return sql.StringType() if any(isinstance(each, str) for each in model.classes_read) else sql.DoubleType()
 
 
 def as_struct(model: StreamModel, wanted: dict[str, str]) -> tuple[sql.StructType, Shown]:

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.features.records import as_events
 from odca.metrics import ProgressRow
 from odca.models.options import Answer
 from odca.stream.read.blocks import Block
 from odca.stream.read.relations import is_table
 from odca.stream.read.schema import Schema
-from odca.stream.read.stream import Data, Path, read_events
+from odca.stream.read.stream import Data, absent_columns, read_events
 from odca.stream.read.stream import open as open_stream
 from odca.validation.arrays import Array
 
@@ -34,12 +35,15 @@ class TakesAnyData:
         """
         if isinstance(data, Block):
             yield data
-        elif isinstance(data, str | os.PathLike) or is_table(data) or _are_paths(data):
+        elif isinstance(data, str | os.PathLike) or (is_table(data) and not is_one_event(data)) or _are_paths(data):
             names = {"schema": self.schema, "vocabulary": self.vocabulary, "grow": learning, "labelled": learning}
             with open_stream(data, **names, **how) as stream:  # type: ignore[arg-type] # checked there
                 yield from stream
         else:
-            events = [data] if isinstance(data, Mapping) else data
+            events = [dict(data.items())] if is_one_event(data) else as_events(data)  # type: ignore[union-attr] # one is a mapping
+            absent_columns(
+                self.schema, dict.fromkeys(str(key) for event in events for key in event), "the list of events"
+            )
             if learning and self.schema.roles.label is None:
                 raise ValueError(
                     "the model's training data had no column or key of labels, so it cannot learn from dictionaries. Learn from a file."
@@ -72,7 +76,8 @@ class TakesAnyData:
     ) -> Any:
         """The prediction for each event; of a single dictionary, the prediction itself.
 
-        data: as in `learn`. Labels are not needed, and names that the model does not know are ignored.
+        data: as in `learn`; or a row of a data frame of pandas, like a single dictionary. Labels are not needed, and names that the model
+        does not know are ignored. ValueError for data that have none of the model's columns.
         wanted: the "label", a class or a number; the "probabilities" of all `classes`, in their order; or the "margins" of all
         classes (if there are two, only that of the second).
         answer: for an automatic model, "steady" if no labels are coming in, "live" if the events follow those learned last.
@@ -82,30 +87,14 @@ class TakesAnyData:
             return self._predict_block(data, wanted, answer=answer, past=past)
         known = self.past_for_predictions() if past is None else past
         parts = [self._predict_block(block, wanted, answer=answer, past=known) for block in self.blocks_of(data, **how)]
-        found = np.concatenate(parts) if parts else self.predict_events([], wanted, answer=answer)
-        if not isinstance(data, Mapping):
+        found = np.concatenate(parts) if parts else self.predict([], wanted, answer=answer)
+        if not is_one_event(data):
             return found
         return found[0] if found.ndim > 1 or found.dtype == object else found[0].item()
 
     def predict_proba(self, data: AnyData, *, answer: Answer = "steady", **how: Any) -> Array:
         """The probabilities of all `classes`, in their order, for each event; see `predict`."""
         return np.asarray(self.predict(data, "probabilities", answer=answer, **how))
-
-    def predict_file(
-        self, paths: Path | Sequence[Path], wanted: Any = "label", *, answer: Answer = "steady", **how: Any
-    ) -> npt.NDArray[Any]:
-        """The predictions for all events of files, which are read like the training data.
-
-        `how` is passed to `odca.stream.open`. The files may have another format, another order of columns, and no labels.
-        Names that the model does not know are ignored.
-        """
-        return np.asarray(self.predict(paths, wanted, answer=answer, **how))
-
-    def predict_events(
-        self, events: Iterable[Mapping[str, Any]], wanted: Any = "label", *, answer: Answer = "steady"
-    ) -> npt.NDArray[Any]:
-        """The predictions for events that are dictionaries."""
-        return self._predict_block(read_events(events, self.schema, self.vocabulary), wanted, answer=answer)
 
     def past_for_predictions(self) -> _core.History | None:
         """A copy of the history, for predictions of several blocks that follow each other: pass it to `predict` with each."""
@@ -118,6 +107,13 @@ class TakesAnyData:
         self, block: Block, wanted: Any, *, answer: Answer, past: _core.History | None = None
     ) -> npt.NDArray[Any]:
         raise NotImplementedError
+
+
+def is_one_event(data: Any) -> bool:
+    """Whether data are a single event: a dictionary, or a row of a data frame of pandas."""
+    return isinstance(data, Mapping) or (
+        hasattr(data, "to_dict") and hasattr(data, "index") and not hasattr(data, "columns")
+    )
 
 
 def _are_paths(data: Any) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from odca.errors import InputError
 from odca.metrics import Codes
 from odca.models.options import Label, label_text
+from odca.stream.given_labels import as_given
 from odca.stream.read.blocks import Block
 from odca.stream.read.errors import shown
 
@@ -17,10 +18,17 @@ ENOUGH_EVENTS = 200
 class ClassCodes:
     """The codes of labels: their positions in the list of classes."""
 
-    def __init__(self, classes: Sequence[Label]) -> None:
+    def __init__(self, classes: Sequence[Label], kind: str = "") -> None:
+        """`kind`: what the labels are in the user's data (`Schema.labels`): True may come as a text, or as 1."""
         self.classes = tuple(classes)
-        self._texts = {label: code for code, label in enumerate(classes) if isinstance(label, str)}
-        numbers = sorted((label, code) for code, label in enumerate(classes) if not isinstance(label, str))
+        texts = {label: code for code, label in enumerate(classes) if isinstance(label, str)}
+        known = {label: code for code, label in enumerate(classes) if not isinstance(label, str)}
+        for label, value in zip(classes, as_given(classes, kind) if texts and kind else (), strict=False):
+            if isinstance(label, str) and not isinstance(value, str):
+                known.setdefault(float(value), texts[label])
+                for spelling in (label.lower(), label.upper()):
+                    texts.setdefault(spelling, texts[label])
+        self._texts, numbers = texts, sorted(known.items())
         self._numbers = np.array([label for label, _ in numbers], dtype=np.float64)
         self._codes = np.array([code for _, code in numbers], dtype=np.int32)
 

@@ -1,7 +1,7 @@
 """What a model that was trained on files says about itself and its predictions."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
 from odca.models.options import Answer, Label, is_steady, label_text
-from odca.stream.any_data import AnyData
+from odca.stream.any_data import AnyData, is_one_event
 from odca.stream.explaining import Explanation, FeatureNames, explain_automatic, explain_linear
 from odca.stream.intervals import WithIntervals
 from odca.stream.linear_report import LinearReport
@@ -37,8 +37,8 @@ class Described(WithIntervals):
         raise NotImplementedError
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """The classes, in order; none if labels are numbers."""
+    def classes_read(self) -> tuple[Label, ...]:
+        """The classes as they are read: texts and floats; none if labels are numbers."""
         raise NotImplementedError
 
     @property
@@ -67,7 +67,7 @@ class Described(WithIntervals):
         learner = self.learner
         if isinstance(learner, AutoLearner):
             return replace(learner.report([feature_name(key) for key in self.names]), in_seconds=True)
-        outputs = tuple(label_text(each) for each in self.classes)
+        outputs = tuple(label_text(each) for each in self.classes_read)
         return LinearReport.of(learner, outputs[1:] if len(outputs) == 2 else outputs or ("",), self._feature_names())
 
     def explain(self, data: AnyData, *, answer: Answer = "steady", **how: Any) -> Explanation | list[Explanation]:
@@ -86,9 +86,9 @@ class Described(WithIntervals):
                 if isinstance(self.learner, AutoLearner):
                     found += explain_automatic(self.learner, rows, names, steady=is_steady(answer))
                 else:
-                    outputs = len(self.classes) if len(self.classes) > 2 else 1
+                    outputs = len(self.classes_read) if len(self.classes_read) > 2 else 1
                     found += explain_linear(self.learner, rows, names, outputs)
-        return found[0] if isinstance(data, Mapping) else found
+        return found[0] if is_one_event(data) else found
 
     def _feature_names(self) -> FeatureNames:
         return FeatureNames(self.names, "{}" if self.schema.features.bits is None else "hash {}")
@@ -100,8 +100,8 @@ class Described(WithIntervals):
         label, learner, events = self.schema.roles.label, self.learner, self.metrics.events
         mode = "automatic" if isinstance(learner, AutoLearner) else "one linear model"
         facts = {"predicts": f"{label or 'the label'} ({self.task})"}
-        if self.classes:
-            facts["classes"] = listed([label_text(each) for each in self.classes])
+        if self.classes_read:
+            facts["classes"] = listed([label_text(each) for each in self.classes_read])
         facts["mode"] = mode if isinstance(learner, AutoLearner) else f"{mode}, {learner.loss!r}"
         columns = [name for name, role, _, _ in native_columns(self.schema) if role == "feature"]
         if columns:

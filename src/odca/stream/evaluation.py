@@ -34,7 +34,7 @@ class Evaluation:
     @property
     def classes(self) -> Sequence[Label]:
         """The classes of the model, followed by those that it does not know."""
-        return [*self._model.classes, *self.unknown]
+        return [*self._model.classes_read, *self.unknown]
 
     def add(self, block: Block) -> list[ProgressRow]:
         """Evaluate the events of a block; return the rows of the progress table that are due among them.

@@ -81,6 +81,25 @@ class WithIntervals(TakesAnyData):
         assert isinstance(predictions, RawPredictions)
         return self.model.sets(predictions, coverage, answer)
 
+    def intervals_before(self, before: Uncertainty, block: Block, predictions: Array, coverage: float) -> Array:
+        """The interval of each event of a block, whose labels were not known: of live predictions, each from before its event was learned.
+
+        before: the `uncertainty` before the block.
+        """
+        assert isinstance(self.model, Regressor)
+        return self.model.intervals_before(before, predictions[:, 0], block.rows.label, block.weight, coverage)
+
+    def sets_before(
+        self, before: Uncertainty, block: Block, predictions: RawPredictions, coverage: float
+    ) -> npt.NDArray[np.bool_]:
+        """The same for sets. All classes of the block are known."""
+        assert isinstance(self.model, Classifier)
+        return self.model.sets_before(before, predictions, self.codes_of(block)[0], block.weight, coverage)
+
+    def codes_of(self, block: Block) -> tuple[npt.NDArray[np.int32], int]:
+        """The code of every label, -1 if its class is new or missing; and the number of these."""
+        raise NotImplementedError
+
     def _of_points(self, answer: Answer) -> Answer:
         """The answer that predictions are of: a linear model has one, whose errors are known for both."""
         return answer if is_steady(answer) or self.options.auto is not None else "steady"

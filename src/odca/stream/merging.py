@@ -75,7 +75,8 @@ def united_schema(mine: Schema, theirs: Schema) -> Schema:
             f"(formats {mine.format} and {theirs.format})."
         )
     known = {column.name for column in mine.columns}
-    return replace(mine, columns=(*mine.columns, *(each for each in theirs.columns if each.name not in known)))
+    columns = (*mine.columns, *(each for each in theirs.columns if each.name not in known))
+    return replace(mine, columns=columns, dates=mine.dates.joined(theirs.dates))
 
 
 def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.Vocabulary, Places]:

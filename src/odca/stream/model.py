@@ -12,7 +12,7 @@ import numpy.typing as npt
 from odca import _core
 from odca.errors import InputError
 from odca.io.container import vector
-from odca.io.model_file import ModelFile
+from odca.io.model_file import ModelFile, from_bytes, rebuild, to_chunks
 from odca.learner import Learner
 from odca.losses import LOSSES, as_native
 from odca.metrics import ClassMetrics, Codes, ColumnChange, Drift, NumberMetrics, ProgressRow
@@ -29,6 +29,7 @@ from odca.stream import first_events, merging
 from odca.stream.class_codes import ClassCodes
 from odca.stream.described import Described
 from odca.stream.event_faults import fault_of
+from odca.stream.given_labels import UserLabel, as_given, label_array
 from odca.stream.past import for_now, numbers_of_classes, require_two_classes, with_past
 from odca.stream.read.blocks import Block
 from odca.stream.read.refused_events import EventError, without_refused
@@ -65,7 +66,7 @@ class StreamModel(Described, TakesTurns):
         is_watched = options.auto is not None and schema.has_names and schema.format in WITH_COLUMNS
         self.columns = _core.ColumnWatch() if is_watched else None
         """Which columns have changed; None if that is not watched."""
-        self._codes = ClassCodes(self.classes)
+        self._codes = ClassCodes(self.classes_read, schema.labels)
         self._loss = as_native(options.loss)
 
     @classmethod
@@ -88,8 +89,13 @@ class StreamModel(Described, TakesTurns):
         return "classes" if isinstance(self.model, Classifier) else "numbers"
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """The classes, in order; none if labels are numbers."""
+    def classes(self) -> tuple[UserLabel, ...]:
+        """The classes, in order, as the user's data have them: texts, numbers, True and False; none if labels are numbers."""
+        return as_given(self.classes_read, self.schema.labels)
+
+    @property
+    def classes_read(self) -> tuple[Label, ...]:
+        """The classes as they are read: texts and floats."""
         return self.model.classes if isinstance(self.model, Classifier) else ()
 
     @property
@@ -133,7 +139,7 @@ class StreamModel(Described, TakesTurns):
         else:
             raise ValueError("only an automatic model can be frozen; this is a linear model already.")  # noqa: TRY004 - the model's fault
         options = {name: model.learner.options[name] for name in OPTIONS_OF_LEARNER}
-        frozen = type(self)(replace(self.options, auto=None, classes=self.classes, **options), self.schema, model)
+        frozen = type(self)(replace(self.options, auto=None, classes=self.classes_read, **options), self.schema, model)
         if frozen.vocabulary is not None:
             frozen.vocabulary.restore(*merging.packed(self.names))
             frozen.n_names = self.n_names
@@ -154,6 +160,7 @@ class StreamModel(Described, TakesTurns):
                 rows = self._learn_rows(block, features, told, asked)
         except ValueError as error:
             raise self._located(error, block) from error
+        self.schema = replace(self.schema, dates=self.schema.dates.with_learned(block.rows))
         self.unlabelled += block.dropped_unlabelled
         if self.columns is not None and self.vocabulary is not None:
             self.columns.add(block.rows, self.vocabulary)
@@ -257,14 +264,14 @@ class StreamModel(Described, TakesTurns):
         faulty = self._faulty(block, learning)
         if faulty.any():
             row = int(np.argmax(faulty))
-            raise fault_of(block, row, self.options, self.classes)
+            raise fault_of(block, row, self.options, self.classes_read)
 
     def drop_faulty(self, block: Block, bad: BadLines, *, learning: bool = True) -> None:
         """Remove such events from the block, and count them as bad."""
         faulty = self._faulty(block, learning)
         if faulty.any():
             first = np.flatnonzero(faulty)[:MOST_SAMPLES].tolist()
-            bad.add(int(faulty.sum()), [fault_of(block, row, self.options, self.classes) for row in first])
+            bad.add(int(faulty.sum()), [fault_of(block, row, self.options, self.classes_read) for row in first])
             block.drop(faulty)
 
     def _is_plainly_sound(self, block: Block) -> bool:
@@ -307,14 +314,14 @@ class StreamModel(Described, TakesTurns):
         codes, unknown = self.codes_of(block)
         if not unknown:
             return codes, None
-        classes = [*self.classes, *dict.fromkeys(block.y[codes < 0].tolist())]
-        return ClassCodes(classes).of(block)[0], classes
+        classes = [*self.classes_read, *dict.fromkeys(block.y[codes < 0].tolist())]
+        return ClassCodes(classes, self.schema.labels).of(block)[0], classes
 
     def codes_of(self, block: Block) -> tuple[Codes, int]:
         """The code of every label, -1 if its class is new or missing; and the number of these."""
-        codes, classes = self._codes, self.classes
+        codes, classes = self._codes, self.classes_read
         if codes.classes != classes:
-            codes = self._codes = ClassCodes(classes)
+            codes = self._codes = ClassCodes(classes, self.schema.labels)
         return codes.of(block)
 
     # Predicting
@@ -349,8 +356,7 @@ class StreamModel(Described, TakesTurns):
             raise ValueError(f"wanted must be one of {', '.join(get_args(Wanted))}; got {wanted!r}.")
         if wanted == "label":
             codes = self.predicted(predictions)
-            is_text = any(isinstance(each, str) for each in self.classes)
-            return np.array(self.classes, dtype=object if is_text else np.float64)[codes] if self.classes else codes
+            return label_array(self.classes)[codes] if self.classes else codes
         if isinstance(self.model, Regressor):
             if wanted == "probabilities":
                 raise ValueError("a model that predicts numbers has no probabilities.")
@@ -393,7 +399,7 @@ class StreamModel(Described, TakesTurns):
         if self.vocabulary is not None and other.vocabulary is not None:
             vocabulary, places = merging.united_names(self.names, other.names)
         merged = type(self)(self.options, schema, merging.merged_model(self.model, other.model, places))
-        merged.options = replace(self.options, classes=merged.classes)
+        merged.options = replace(self.options, classes=merged.classes_read)
         merged.unlabelled = self.unlabelled + other.unlabelled
         if self.columns is not None and other.columns is not None:
             merged.columns = self.columns.joined(other.columns)
@@ -441,6 +447,14 @@ class StreamModel(Described, TakesTurns):
 
     # Files
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made of the bytes of the model's file. A file cannot hold a loss of your own."""
+        if not isinstance(self.options.loss, (*LOSSES, type(None))):
+            raise TypeError(
+                "a model with a loss of your own cannot be copied or pickled: use model.save(path) and odca.load(path, loss=...)."
+            )
+        return _from_bytes, (type(self), b"".join(bytes(part) for part in to_chunks(self.saved())))
+
     def _contents(self) -> ModelFile:
         """The contents of the model's file."""
         arrays: dict[str, npt.NDArray[Any]] = {}
@@ -459,7 +473,7 @@ class StreamModel(Described, TakesTurns):
             watched["columns"] = self.columns.names
             arrays["columns"] = self.columns.state()
         options = {
-            "problem": {**self.options.as_options(), "classes": self.classes},
+            "problem": {**self.options.as_options(), "classes": self.classes_read},
             "schema": self.schema.as_options(),
             "unlabelled": self.unlabelled,
             **({"frozen_after": self.frozen_after} if self.frozen_after else {}),
@@ -523,6 +537,10 @@ class StreamModel(Described, TakesTurns):
             return self.names[: self.learner.n_features]
         form = b"hash %d" if self.schema.features.bits is not None else b"%d"
         return [form % index for index in range(self.learner.n_features)]
+
+
+def _from_bytes(cls: type[StreamModel], data: bytes) -> StreamModel:
+    return rebuild(from_bytes(data, "the copy of a model"), {cls.kind: cls.restored}, "the copy of a model")
 
 
 def _has_spare(classes: Sequence[Label]) -> bool:

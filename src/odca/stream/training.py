@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
-from odca.errors import InputError, Remedy
+from odca.errors import InputError, Remedy, did_you_mean
 from odca.features.spec import FeatureOptions, Features
 from odca.losses import as_loss
 from odca.metrics import ProgressRow
 from odca.models.options import Label, Memory, ModelOptions, OrAuto, Products, Task, most_products
+from odca.models.uncertainty import Uncertainty
 from odca.penalties import Penalty, as_penalty
 from odca.records import record
 from odca.stream.checkpoint import Checkpoint
@@ -47,8 +48,11 @@ Show = Callable[[list[ProgressRow]], None]
 class Predictions(Protocol):
     """Where predictions go that are made while a model is trained."""
 
-    def tell(self, block: Block, predictions: Any) -> None:
-        """Take the raw predictions for the events of a block, each from before its event was learned."""
+    def tell(self, block: Block, predictions: Any, before: Uncertainty | None) -> None:
+        """Take the raw predictions for the events of a block, each from before its event was learned.
+
+        before: how far from the truth predictions were before these; None for events that are not learned.
+        """
 
     def written(self) -> int:
         """How many bytes were written, and are in the file now."""
@@ -106,7 +110,7 @@ class Training:
         self._skips, self._saving, self._bad_before = on_error == "skip", saving, bad_before
         self._saved_at, self._saved_events = clock.monotonic(), self.events_before
         self._classes = model.classes
-        self._met = ClassesMet(model.classes if self.events_before else ())
+        self._met = ClassesMet(model.classes_read if self.events_before else ())
         self._predictions = predictions
 
     @property
@@ -132,8 +136,9 @@ class Training:
         rows: list[ProgressRow] = []
         for part, is_new in self._parts(block):
             if is_new:
-                self._predictions.tell(part, self.model.predict_raw(part, answer=self.model.answer_while_learning))
-            told = None if is_new else partial(self._predictions.tell, part)
+                said = self.model.predict_raw(part, answer=self.model.answer_while_learning)
+                self._predictions.tell(part, said, None)
+            told = None if is_new else partial(self._predictions.tell, part, before=self.model.uncertainty.copy())
             rows += self._learn(part, told)
         return rows
 
@@ -176,9 +181,9 @@ class Training:
 
     def remarks(self, *, task_is_given: bool) -> Iterator[InputError]:
         """What a user should know at the end, beside lines that were skipped."""
-        yield from self._met.remarks(self.model.classes)
+        yield from self._met.remarks(self.model.classes_read)
         late = self.model.classes[len(self._classes) :]
-        if late and not task_is_given and not any(isinstance(label, str) for label in self.model.classes):
+        if late and not task_is_given and not any(isinstance(label, str) for label in self.model.classes_read):
             yield InputError(
                 f"there are {len(self.model.classes):,} classes, of which {len(late):,} appeared after the first events.",
                 remedy=Remedy("If the labels are numbers to predict, use {task}.", task="numbers"),
@@ -237,6 +242,7 @@ def train(
     delimiter: str | None = None,
     header: bool | None = None,
     quote: Quote | None = None,
+    decimal: str | None = None,
     query: str | None = None,
     on_error: OnError = "stop",
     max_line: int = LONGEST_LINE,
@@ -269,7 +275,7 @@ def train(
 
     data: a path, several, or globs; "-" is standard input. CSV, JSON lines, ARFF, VW's and libsvm's text, Parquet, Arrow. Or a data
         frame of pandas or polars, an Arrow table, a list of dictionaries; with `query`, a database.
-    label, weight, offset, time, format, compression, delimiter, header, quote, query, on_error, max_line, threads: of `odca.stream.open`. With
+    label, weight, offset, time, format, compression, delimiter, header, quote, decimal, query, on_error, max_line, threads: of `odca.stream.open`. With
         on_error="skip", a warning says how many lines were left out.
     task, classes: what is predicted, "classes" or "numbers"; and all classes, if they are known.
     auto, memory: insist on the automatic mode; whether its memories count in "events" or in "time".
@@ -297,7 +303,7 @@ def train(
         raise ValueError(
             "the rows of a query have no fixed order, so a training on them cannot be resumed. Leave checkpoint out."
         )
-    labels = tuple(each if isinstance(each, str) else float(each) for each in classes)
+    labels = tuple(str(each) if isinstance(each, str | bool) else float(each) for each in classes)
     most_products(products)  # raises an error if it is none of these
     of_model = {"task": task, "classes": labels, "auto": auto, "memory": memory, **features}
     plain = {
@@ -307,7 +313,7 @@ def train(
     given = {name: value for name, value in plain.items() if value is not None}
     reading = {
         "label": label, "weight": weight, "offset": offset, "time": time, "format": format, "compression": compression,
-        "delimiter": delimiter, "header": header, "quote": quote, "on_error": on_error, "max_line": max_line,
+        "delimiter": delimiter, "header": header, "quote": quote, "decimal": decimal, "on_error": on_error, "max_line": max_line,
     }  # fmt: skip
     saving = None
     if checkpoint is not None:
@@ -419,15 +425,14 @@ def _paths(data: Data) -> list[str]:
 
 def _require_known(options: Mapping[str, Any]) -> None:
     """TypeError for an option that does not exist, with the one that may be meant."""
-    from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
-    from inspect import signature  # noqa: PLC0415 - the same
+    from inspect import signature  # noqa: PLC0415 - seldom needed
 
     known = [*(set(signature(train).parameters) - {"data", "features"}), *FeatureOptions.__annotations__]
     for name in options:
         if name not in known:
-            close = get_close_matches(name, known, 1)
-            meant = f"Did you mean {close[0]!r}?" if close else "See help(odca.train)."
-            raise TypeError(f"odca.train has no option {name!r}. {meant}")
+            raise TypeError(
+                f"odca.train has no option {name!r}. {did_you_mean(name, known) or 'See help(odca.train).'}"
+            )
 
 
 def _interval(every: str | float) -> Interval:

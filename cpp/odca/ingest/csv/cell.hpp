@@ -13,7 +13,8 @@ namespace odca::text {
 // How cells are told from each other.
 struct CsvForm {
   char delimiter = ',';
-  bool quoted = true;  // else quotes are characters like others
+  bool quoted = true;          // else quotes are characters like others
+  bool decimal_comma = false;  // numbers are written with a comma: decimal_comma.hpp
 
   Quoting quoting() const { return quoted ? Quoting({&delimiter, 1}) : Quoting(); }
 };

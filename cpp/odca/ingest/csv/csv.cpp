@@ -6,6 +6,7 @@
 #include "odca/errors.hpp"
 #include "odca/features/cells.hpp"
 #include "odca/ingest/csv/cell.hpp"
+#include "odca/ingest/csv/decimal_comma.hpp"
 
 namespace odca::text {
 
@@ -74,6 +75,7 @@ class Reader {
 
   // Most cells are numbers: they are read where they stand.
   const char* read_cell(const CellPlan& plan, const char* const p, const char* const end) {
+    if (plan.is_number && form_.decimal_comma) return read_comma_cell(plan, p, end);
     if (plan.is_number) {
       double value = 0.0;
       const char* const behind = read_number(p, end, value);
@@ -84,6 +86,12 @@ class Reader {
     }
     const char* const behind = cell_.take(p, end);
     cells_.string(plan, cell_.text(), cell_.where());
+    return behind;
+  }
+
+  const char* read_comma_cell(const CellPlan& plan, const char* const p, const char* const end) {
+    const char* const behind = cell_.take(p, end);
+    cells_.string(plan, with_point(cell_.text(), number_), cell_.where());
     return behind;
   }
 
@@ -104,6 +112,7 @@ class Reader {
   CsvCell cell_;
   CsvForm form_;
   char delimiter_;
+  std::string number_;
   std::int64_t stray_quotes_ = 0;  // of the rows before
 };
 

@@ -5,7 +5,9 @@
 
 #include "odca/features/field_names.hpp"
 #include "odca/features/unicode.hpp"
+#include "odca/features/value.hpp"
 #include "odca/ingest/csv/cell.hpp"
+#include "odca/ingest/csv/decimal_comma.hpp"
 
 namespace odca::text {
 
@@ -54,6 +56,38 @@ std::vector<std::string> csv_fields(std::string_view text, CsvForm form) {
   return out;
 }
 
+namespace {
+
+// How many cells are numbers with a decimal comma, or with a point, and how many there are.
+struct Decimals {
+  std::int64_t commas = 0, uncertain = 0, points = 0, cells = 0;
+};
+
+Decimals decimals_of(std::string_view sample, CsvForm form) {
+  Decimals out;
+  each_line(sample, form, [&](std::string_view line) {
+    each_csv_cell(line, form, [&](std::string_view cell) {
+      ++out.cells;
+      const CommaNumber comma = comma_number(cell);
+      double number = 0.0;
+      if (comma.is_one)
+        ++(comma.is_certain ? out.commas : out.uncertain);
+      else if (cell.find('.') != std::string_view::npos && is_number(cell, number))
+        ++out.points;
+    });
+  });
+  return out;
+}
+
+}  // namespace
+
+char guess_decimal(std::string_view sample, CsvForm form) {
+  if (form.delimiter == ',' || sample.find(',') == std::string_view::npos) return '.';
+  const Decimals found = decimals_of(sample, form);
+  if (found.commas == 0 && found.points == 0) return 0;
+  return found.commas > found.points ? ',' : '.';
+}
+
 char guess_delimiter(std::string_view sample, bool quoted) {
   char best = ',';
   Cut most;
@@ -61,14 +95,22 @@ char guess_delimiter(std::string_view sample, bool quoted) {
     const Cut cut = cut_by(sample, {delimiter, quoted});
     if (cut.cells > 1 && most < cut) best = delimiter, most = cut;
   }
+  if (best != ',') return best;
+  for (const char delimiter : {'\t', ';', '|'}) {  // commas within numbers separate nothing
+    const Cut cut = cut_by(sample, {delimiter, quoted});
+    const Decimals found =
+        cut.cells > 1 && cut.lines == most.lines ? decimals_of(sample, {delimiter, quoted}) : Decimals{};
+    if (2 * (found.commas + found.uncertain) > found.cells) return delimiter;
+  }
   return best;
 }
 
 bool guess_header(std::string_view sample, CsvForm form, const MissingValues& missing) {
   Tally first;
   std::size_t columns = 0;
+  std::string number;
   each_csv_cell(first_csv_line(sample, form).line, form, [&](std::string_view cell) {
-    first.add(cell, missing);
+    first.add(form.decimal_comma ? with_point(cell, number) : cell, missing);
     ++columns;
   });
   if (first.has_numbers_or_dates() || first.missing() == first.count()) return false;
@@ -95,6 +137,7 @@ std::vector<Tally> tally_columns(std::string_view sample, CsvForm form, std::siz
                                  const MissingValues& missing) {
   std::vector<Tally> tallies(columns);
   std::vector<std::string> cells;
+  std::string number;
   each_line(sample, form, [&](std::string_view line) {
     if (std::exchange(header, false)) return;
     std::size_t count = 0;
@@ -103,7 +146,8 @@ std::vector<Tally> tally_columns(std::string_view sample, CsvForm form, std::siz
       cells[count++] = cell;
     });
     if (count != columns) return;
-    for (std::size_t k = 0; k < columns; ++k) tallies[k].add(cells[k], missing);
+    for (std::size_t k = 0; k < columns; ++k)
+      tallies[k].add(form.decimal_comma ? with_point(cells[k], number) : cells[k], missing);
   });
   return tallies;
 }

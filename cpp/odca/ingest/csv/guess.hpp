@@ -15,8 +15,12 @@ namespace odca::text {
 std::vector<std::string> csv_fields(std::string_view text, CsvForm form);
 
 // Comma, tab, semicolon or bar: that which cuts the most lines into as many cells as the first; of these the one that makes the
-// most cells. A comma if none cuts the first.
+// most cells. A comma if none cuts the first, but not where the cells between others are numbers with a decimal comma.
 char guess_delimiter(std::string_view sample, bool quoted);
+
+// The comma or the point, with which most numbers are written that have one; 0 if none has, or if only thousands may be written with it.
+// Where commas separate cells, it is a point.
+char guess_decimal(std::string_view sample, CsvForm form);
 
 // Whether no cell of the first line is a number or a date, while a column below it is of these. A table that is strings all over does not
 // tell: false.

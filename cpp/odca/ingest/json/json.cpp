@@ -44,7 +44,9 @@ class Reader {
     if (cursor_.peek() == '\0') return;
     ++line_;
     depth_ = 0;
-    if (cursor_.peek() == '[') cursor_.fail_expecting("an object in braces on each line, not a list of them");
+    if (cursor_.peek() == '[')
+      cursor_.fail_expecting(
+          "an object in braces on each line, not a list of them (jq -c '.[]' makes lines of a list)");
     if (cursor_.peek() != '{') cursor_.fail_expecting("an object in braces");
     read_object(root_);
     if (cursor_.peek() != '\0') cursor_.fail_expecting("nothing behind the object");

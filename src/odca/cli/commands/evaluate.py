@@ -179,7 +179,7 @@ class _Progressive:
     @property
     def classes(self) -> Any:
         """The classes, in the order of their codes."""
-        return self.model.classes
+        return self.model.classes_read
 
     @property
     def unlabelled(self) -> int:

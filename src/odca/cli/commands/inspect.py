@@ -179,7 +179,7 @@ def _about(model: Any, learner: "Learner", path: str) -> list[Fact]:
 def _task(model: "StreamModel") -> list[Fact]:
     from odca.models.options import label_text  # noqa: PLC0415 - after parsing
 
-    classes = [Fact("classes", [label_text(each) for each in model.classes], _listed)] if model.classes else []
+    classes = [Fact("classes", [label_text(each) for each in model.classes_read], _listed)] if model.classes else []
     return [Fact("task", model.task), *classes]
 
 

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING
 
 from odca.cli.data_options import add_data_options, open_stream, warn_about_data, warn_about_unknown_features
 from odca.cli.files import load_stream_model, open_output
-from odca.cli.option_types import coverage
-from odca.cli.shared_options import add_answer_option, add_model_argument, add_output_option, add_prediction_options
+from odca.cli.shared_options import (
+    add_answer_option,
+    add_model_argument,
+    add_output_option,
+    add_prediction_options,
+    require_forms_of,
+)
 from odca.cli.views.console import Output
 from odca.cli.views.predictions import PredictionLines
 
@@ -41,19 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_answer_option(parser)
     add_output_option(parser, "predictions")
     add_prediction_options(parser)
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--interval",
-        type=coverage,
-        metavar="COVERAGE",
-        help="of numbers: also print an interval that holds this share of the labels, such as 0.9",
-    )
-    group.add_argument(
-        "--set",
-        type=coverage,
-        metavar="COVERAGE",
-        help="of classes: also print a set of classes that holds this share of the labels, such as 0.9",
-    )
     parser.add_argument(
         "--json",
         action="store_true",
@@ -69,12 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = Output.of(arguments)
     model = load_stream_model(arguments.model, output)
-    if arguments.proba and model.task == "numbers":
-        raise argparse.ArgumentTypeError("argument --proba: the model predicts numbers, which have no probabilities")
-    if arguments.interval is not None and model.task == "classes":
-        raise argparse.ArgumentTypeError("argument --interval: the model predicts classes. Use --set")
-    if arguments.set is not None and model.task == "numbers":
-        raise argparse.ArgumentTypeError("argument --set: the model predicts numbers. Use --interval")
+    require_forms_of(model.task, arguments)
     _require_tag(model, arguments.tag)
     stream = open_stream(arguments, schema=model.schema, labelled=False, vocabulary=model.vocabulary, grow=False)
     writer = PredictionLines(model, arguments)

@@ -30,6 +30,7 @@ from odca.cli.shared_options import (
     add_model_output_option,
     add_prediction_options,
     add_printing_options,
+    require_forms_of,
 )
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
@@ -61,6 +62,7 @@ examples:
   odca train houses.csv --label price -o model.safetensors --loss huber:10
   odca train 'logs/*.jsonl.zst' --label click --bits 22 --interact user ad --window half-life:7d --time at -o m.safetensors
   odca train clicks.vw -o model.safetensors --predictions clicks.predictions --proba
+  odca train houses.csv --label price -o model.safetensors --predictions prices.tsv --interval 0.9
   zcat big.svm.gz | odca train - -o model.safetensors --checkpoint state.safetensors --every 1000000 --resume
 """
 FINISHES = True
@@ -204,7 +206,13 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _check_predictions(arguments: argparse.Namespace) -> None:
-    for option, given in (("--proba", arguments.proba), ("--raw", arguments.raw), ("--no-names", not arguments.names)):
+    for option, given in {
+        "--proba": arguments.proba,
+        "--raw": arguments.raw,
+        "--no-names": not arguments.names,
+        "--interval": arguments.interval is not None,
+        "--set": arguments.set is not None,
+    }.items():
         if given and arguments.predictions is None:
             raise argparse.ArgumentTypeError(
                 f"argument {option}: is about predictions. Add --predictions, where they go"
@@ -338,7 +346,7 @@ class _Training:
                 if arguments.quiet:
                     return
                 for row in rows:
-                    table.row(*row_values(self.model.classes, row))
+                    table.row(*row_values(self.model.classes_read, row))
                 live.update(training.events, stream.consumed)
 
             training.learn(show, stops=lambda: bool(INTERRUPTS.arrived))
@@ -348,8 +356,7 @@ class _Training:
         """Where predictions go, if they are wanted."""
         if self._arguments.predictions is None:
             return nullcontext()
-        if self._arguments.proba and self.model.task == "numbers":
-            raise argparse.ArgumentTypeError("argument --proba: the labels are numbers, which have no probabilities")
+        require_forms_of(self.model.task, self._arguments)
         return PredictionFile(self.model, self._arguments, self._output, self._predicted_before)
 
     def show_summary(self) -> None:
@@ -469,11 +476,12 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments that determine the model: all but those about output and saving."""
     aside = {
         *("given", "output", "checkpoint", "every", "resume", "threads", "table", "quiet", "json", "follow"),
-        *("result_in_file", "data_on_stdout", "predictions", "proba", "raw", "names"),
+        *("result_in_file", "data_on_stdout", "predictions", "proba", "raw", "names", "interval", "set"),
         *("curve", "plot", "query"),
     }
     form = [f"--{name}" for name in ("proba", "raw", "json") if getattr(arguments, name)]
     form += [] if arguments.names else ["--no-names"]
+    form += [f"--{name}={value:g}" for name in ("interval", "set") if (value := getattr(arguments, name)) is not None]
     predictions = None if arguments.predictions is None else " ".join([arguments.predictions, *form])
     return {name: value for name, value in vars(arguments).items() if name not in aside} | {"predictions": predictions}
 

@@ -4,14 +4,18 @@ import argparse
 import json
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 if TYPE_CHECKING:
     from odca.models.classifier import RawPredictions
+    from odca.models.options import Answer
+    from odca.models.uncertainty import Uncertainty
     from odca.stream import Block
     from odca.stream.model import StreamModel, Wanted
     from odca.validation.arrays import Array
 
+Ranges: TypeAlias = list[list[Any]] | None
+"""The interval of each event, or the places of the classes of its set; None if neither was asked for."""
 ON_ONE_LINE = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 """Keeps a prediction on one line, even if a name contains a line break."""
 
@@ -25,8 +29,8 @@ class PredictionLines:
         """`is_begun`: the lines continue others, after which the names need not come first."""
         self._model, self._arguments = model, arguments
         self._wanted: Wanted = "probabilities" if arguments.proba else "margins" if arguments.raw else "label"
-        self._interval: float | None = getattr(arguments, "interval", None)  # while training, there are none
-        self._set: float | None = getattr(arguments, "set", None)
+        self._interval: float | None = arguments.interval
+        self._set: float | None = arguments.set
         self._header: bool
         self._name_classes()
         self._header &= not is_begun
@@ -37,26 +41,31 @@ class PredictionLines:
         self.is_infinite = False
         """Whether too little is known for the intervals or sets that were asked for."""
 
-    def lines(self, block: "Block", predictions: "RawPredictions | Array") -> Iterator[str]:
-        """The lines of a block."""
-        if self._model.classes != self._classes:
+    def lines(
+        self, block: "Block", predictions: "RawPredictions | Array", before: "Uncertainty | None" = None
+    ) -> Iterator[str]:
+        """The lines of a block. If it is learned, `before` says how far from the truth predictions were before it."""
+        if self._model.classes_read != self._classes:
             self._name_classes()
         self.events += len(block)
         self.features += int(block.rows.indptr[-1])
         tags = block.tag or [""] * len(block)
+        ranges = self._ranges(predictions) if before is None else self._ranges_before(before, block, predictions)
         if self._arguments.json:
-            return self._objects(predictions, tags)
-        return self._texts(predictions, tags, tagged=block.tag is not None)
+            return self._objects(predictions, ranges, tags)
+        return self._texts(predictions, ranges, tags, tagged=block.tag is not None)
 
     def _name_classes(self) -> None:
         from odca.models.options import label_text  # noqa: PLC0415 - after parsing
 
-        self._classes = self._model.classes
+        self._classes = self._model.classes_read
         self._names = [label_text(each) for each in self._classes]
         self._shown_names = [name.translate(ON_ONE_LINE) for name in self._names]
         self._header = self._arguments.names and not self._arguments.json
 
-    def _texts(self, predictions: "RawPredictions | Array", tags: list[str], *, tagged: bool) -> Iterator[str]:
+    def _texts(
+        self, predictions: "RawPredictions | Array", ranges: Ranges, tags: list[str], *, tagged: bool
+    ) -> Iterator[str]:
         texts, between, header = self._labels(predictions), " ", ["prediction"]
         if self._wanted != "label":
             values = self._model.shown(predictions, self._wanted)
@@ -64,8 +73,8 @@ class PredictionLines:
             if values.ndim == 2:
                 texts, between = ("\t".join(map(repr, each)) for each in values.tolist()), "\t"
                 header = self._shown_names
-        if (ranges := self._range_texts(predictions)) is not None:
-            texts, between = ("\t".join(each) for each in zip(texts, ranges, strict=True)), "\t"
+        if ranges is not None:
+            texts, between = ("\t".join(each) for each in zip(texts, self._range_texts(ranges), strict=True)), "\t"
             header = [*header, *(["set"] if self._names else ["lower", "upper"])]
         if between == "\t" and self._header:
             self._header = False
@@ -73,23 +82,30 @@ class PredictionLines:
         shown = (tag.translate(ON_ONE_LINE) for tag in tags)
         yield from (f"{text}{between}{tag}\n" if tag else f"{text}\n" for text, tag in zip(texts, shown, strict=True))
 
-    def _ranges(self, predictions: "RawPredictions | Array") -> list[list[Any]] | None:
+    def _ranges(self, predictions: "RawPredictions | Array") -> Ranges:
         """The interval of each event, or the places of the classes of its set, if that was asked for."""
-        model = self._model
+        model, answer = self._model, cast("Answer", getattr(self._arguments, "answer", "live"))  # training has labels
         if self._interval is not None:
-            found = model.intervals(predictions, self._interval, answer=self._arguments.answer)
+            found = model.intervals(predictions, self._interval, answer=answer)
             self.is_infinite |= bool(found.size) and not math.isfinite(float(found[0, 0]))
             return [each.tolist() for each in found]
         if self._set is not None:
-            is_in = model.sets(predictions, self._set, answer=self._arguments.answer)
-            self.is_infinite |= model.uncertainty.least_probability(self._set, self._arguments.answer) == 0.0
+            is_in = model.sets(predictions, self._set, answer=answer)
+            self.is_infinite |= model.uncertainty.least_probability(self._set, answer) == 0.0
             return [each.nonzero()[0].tolist() for each in is_in]
         return None
 
-    def _range_texts(self, predictions: "RawPredictions | Array") -> Iterator[str] | None:
-        ranges = self._ranges(predictions)
-        if ranges is None:
-            return None
+    def _ranges_before(self, before: "Uncertainty", block: "Block", predictions: "RawPredictions | Array") -> Ranges:
+        """The same for events that are learned: each range is from before the label of its event was known."""
+        if self._interval is not None:
+            found = self._model.intervals_before(before, block, predictions, self._interval)  # type: ignore[arg-type] # of numbers
+            return [each.tolist() for each in found]
+        if self._set is not None:
+            is_in = self._model.sets_before(before, block, predictions, self._set)  # type: ignore[arg-type] # of classes
+            return [each.nonzero()[0].tolist() for each in is_in]
+        return None
+
+    def _range_texts(self, ranges: list[list[Any]]) -> Iterator[str]:
         if self._names:
             return (",".join(self._shown_names[code] for code in each) for each in ranges)
         return ("\t".join(map(repr, each)) for each in ranges)
@@ -98,11 +114,13 @@ class PredictionLines:
         predicted = self._model.predicted(predictions).tolist()
         return (self._shown_names[int(code)] for code in predicted) if self._names else map(repr, predicted)
 
-    def _objects(self, predictions: "RawPredictions | Array", tags: list[str]) -> Iterator[str]:
+    def _predicted(self, predictions: "RawPredictions | Array") -> list[Any]:
+        predicted = self._model.predicted(predictions).tolist()
+        return [self._classes[code] for code in predicted] if self._names else predicted
+
+    def _objects(self, predictions: "RawPredictions | Array", ranges: Ranges, tags: list[str]) -> Iterator[str]:
         model = self._model
-        columns: dict[str, list[Any]] = {
-            "prediction": [_plain(each) for each in model.shown(predictions, "label").tolist()]
-        }
+        columns: dict[str, list[Any]] = {"prediction": [_plain(each) for each in self._predicted(predictions)]}
         if any(tags):
             columns["tag"] = [tag or None for tag in tags]
         if self._names:
@@ -110,8 +128,8 @@ class PredictionLines:
         if self._arguments.raw:
             raw = model.shown(predictions, "margins")
             columns["margins"] = raw.tolist() if raw.ndim == 1 else self._by_class(raw)
-        if (ranges := self._ranges(predictions)) is not None:
-            name, shown = ("set", model.classes.__getitem__) if self._names else ("interval", lambda end: end)
+        if ranges is not None:
+            name, shown = ("set", model.classes_read.__getitem__) if self._names else ("interval", lambda end: end)
             columns[name] = [[_plain(shown(part)) for part in each] for each in ranges]
         encode = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for each line
         for values in zip(*columns.values(), strict=True):

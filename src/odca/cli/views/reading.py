@@ -49,6 +49,8 @@ def _use(field: "FieldProfile") -> str:
     text = "nothing yet" if field.use == "any" else field.use
     if field.use == "category":
         text += f", {formatting.plural(field.distinct, 'value')}"
+    if field.use == "number" and field.decimal == ",":
+        text += ", decimal comma"
     return f"{text}, {field.exceptions:,} other" if field.exceptions else text
 
 

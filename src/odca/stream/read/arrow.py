@@ -25,7 +25,7 @@ from odca.stream.read.chunks import SIZE, Chunk
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.guessing import FITTING, dated, whole_date
 from odca.stream.read.positions import Position, digest_of_file, followed_by, former_digest, is_former, verified
-from odca.stream.read.relations import Relation, pyarrow
+from odca.stream.read.relations import LABEL_KIND, Relation, label_kind_of, pyarrow
 from odca.stream.read.schema import (
     MAGIC,
     SUFFIXES,
@@ -122,7 +122,13 @@ class Tables:
         for name, type_ in table.types.items():
             by_type = whole_date(kind_of(type_) or "any", split_dates)
             columns.append(Column(name, said.get(name) or by_type))
-        schema = Schema(format=self._format, features=features, roles=found, columns=with_time(tuple(columns), found))
+        schema = Schema(
+            format=self._format,
+            features=features,
+            roles=found,
+            columns=with_time(tuple(columns), found),
+            labels=table.label_kind(found.label),
+        )
         for name in wanted(schema):
             if kind_of(table.types[name]) is None:
                 raise StreamError(
@@ -219,6 +225,14 @@ class _Table:
             raise StreamError(f"{fault}.", path=path)
         self.path, self.rows, self._schema = path, rows, schema
         self.types = dict(zip(schema.names, schema.types, strict=True))
+
+    def label_kind(self, name: str | None) -> str:
+        """What the labels in a column are: "bool", "int" or "float"; "" for anything else."""
+        if name is None:
+            return ""
+        field, types = self._schema.field(name), pyarrow().types
+        kind: bytes = (field.metadata or {}).get(LABEL_KIND, b"")
+        return kind.decode() or label_kind_of(types, field.type)
 
     def batches(self, start: int, names: list[str] | None, size: int) -> Iterator[Any]:
         """The rows from `start` on, at most `size` at a time, with at least these columns (None: with all)."""
@@ -390,10 +404,12 @@ def with_guessed(schema: Schema, tallies: Mapping[str, _core.Tally], *, split_da
 class TableParser:
     """Parses batches by a schema. Any number of threads may call it."""
 
-    def __init__(self, schema: Schema, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> None:
+    def __init__(
+        self, schema: Schema, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None, predicts: bool = False
+    ) -> None:
         self._columns = [column for column in native_columns(schema) if column[1] != "ignored"]
         self._native = _core.TableColumns(self._columns)
-        self._features = schema.native_features()
+        self._features = schema.native_features(predicts=predicts)
         self._skip_bad, self._vocabulary = skip_bad, vocabulary
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from odca import _core
@@ -44,6 +45,8 @@ class FieldProfile:
     """The number of values of another kind, which count as missing."""
     example: str = ""
     concern: Concern | None = None
+    decimal: str = "."
+    """What numbers are written with."""
 
 
 CONCERNS: dict[Concern, tuple[str, str]] = {
@@ -52,7 +55,7 @@ CONCERNS: dict[Concern, tuple[str, str]] = {
     "constant": ("{name!r} is the same in all of the first events.", "If it always is, leave it out with {ignore}."),
     "leak": ("{name!r} tells the label of all of the first events.", "If it is not known before the label, leave it out with {ignore}."),
     "order": ("the dates in {name!r} could have the day or the month first; they are read with the month first.", "Otherwise use {day_first}."),
-    "form": ("{name!r} looks like numbers or dates, but in a form that is not read, so its values are categories.", "Write numbers with a decimal point and without separators, signs and units, dates as 2024-07-31; if it is a category, use {categorical}."),
+    "form": ("{name!r} looks like numbers or dates, but in a form that is not read, so its values are categories.", "Write numbers without separators, signs and units (tr -d '%$' removes signs), dates as 2024-07-31; if the comma is a decimal point, use {decimal}; if it is a category, use {categorical}."),
     "mixed": ("{name!r} has numbers, and too many other values, so all of them are categories.", "If the others stand for missing values, name them ({na_values}); if it is a category, use {categorical}."),
 }  # fmt: skip
 MANY_CONCERNS: dict[Concern, tuple[str, str]] = {
@@ -61,7 +64,7 @@ MANY_CONCERNS: dict[Concern, tuple[str, str]] = {
     "constant": ("{names} are the same in all of the first events.", "If they always are, leave them out with {ignore}."),
     "leak": ("{names} each tell the label of all of the first events.", "If they are not known before the label, leave them out with {ignore}."),
     "order": ("the dates in {names} could have the day or the month first; they are read with the month first.", "Otherwise use {day_first}."),
-    "form": ("{names} look like numbers or dates, but in a form that is not read, so their values are categories.", "Write numbers with a decimal point and without separators, signs and units, dates as 2024-07-31; if they are categories, use {categorical}."),
+    "form": ("{names} look like numbers or dates, but in a form that is not read, so their values are categories.", "Write numbers without separators, signs and units (tr -d '%$' removes signs), dates as 2024-07-31; if the comma is a decimal point, use {decimal}; if they are categories, use {categorical}."),
     "mixed": ("{names} have numbers, and too many other values, so all of them are categories.", "If the others stand for missing values, name them ({na_values}); if they are categories, use {categorical}."),
 }  # fmt: skip
 FEW = 2
@@ -86,6 +89,8 @@ def _warning(concern: Concern, words: tuple[str, str], names: list[str]) -> tupl
     options: dict[str, object] = {option: value for option in of_fields if "{" + option + "}" in advice}
     if concern == "mixed":
         options["na_values"] = None
+    if concern == "form":
+        options["decimal"] = ","
     if concern == "order":
         options["day_first"] = True
     shown = [repr(name) for name in names[:MOST_NAMES]]
@@ -100,7 +105,8 @@ def profiles(stream: Stream) -> list[FieldProfile]:
     schema, tallies = stream.schema, stream.tallies
     label = tallies.get(schema.roles.label or "")
     uses = dict(_uses_of_columns(schema) if schema.columns else _uses_of_keys(schema, stream))
-    return [_profile(name, use, tallies.get(name), label, schema.features) for name, use in uses.items()]
+    found = [_profile(name, use, tallies.get(name), label, schema.features) for name, use in uses.items()]
+    return [replace(each, decimal=schema.decimal) for each in found]
 
 
 def _uses_of_columns(schema: Schema) -> Iterator[tuple[str, str]]:

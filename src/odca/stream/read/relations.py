@@ -19,6 +19,10 @@ def pyarrow(what: str = "Parquet, Arrow and Feather") -> Any:
     return pa
 
 
+LABEL_KIND = b"odca.label"
+"""Where the metadata of a column say what its texts were before."""
+
+
 @record
 class Relation:
     """A table in memory, or the result of a query: read once, a batch at a time."""
@@ -73,20 +77,36 @@ def _in_memory(name: str, table: Any) -> Relation:
 
 def _table_of_columns(columns: Mapping[str, Any], name: str) -> Any:
     pa = pyarrow("data frames")
-    return pa.table({each: _array(pa, values, each, name) for each, values in columns.items()})
+    arrays, fields = [], []
+    for each, values in columns.items():
+        array, kind = _array(pa, values, each, name)
+        arrays.append(array)
+        fields.append(pa.field(each, array.type, metadata={LABEL_KIND: kind} if kind else None))
+    return pa.table(arrays, schema=pa.schema(fields))
 
 
-def _array(pa: Any, values: Any, column: str, name: str) -> Any:
-    """The values of a column. Objects of several types are taken as the text that a CSV file would have."""
+def _array(pa: Any, values: Any, column: str, name: str) -> tuple[Any, str]:
+    """The values of a column, and what the texts were before: "bool", "int" or "float", if they were one of these.
+
+    Objects of several types are taken as the text that a CSV file would have, and so are categories.
+    """
     try:
         array = pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if _is_missing(value) else str(value) for value in values], pa.string())
+        return pa.array([None if _is_missing(value) else str(value) for value in values], pa.string()), ""
     except (pa.ArrowNotImplementedError, OverflowError) as error:
         raise StreamError(f"the column {column!r} cannot be read: {error}.", path=name) from error
     if isinstance(array, pa.DictionaryArray) and not pa.types.is_string(array.type.value_type):
-        return pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
-    return array
+        kind = label_kind_of(pa.types, array.type.value_type)
+        return pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string())), kind
+    return array, ""
+
+
+def label_kind_of(types: Any, type_: Any) -> str:
+    """What labels of a type of Arrow are: "bool", "int" or "float"; "" for anything else."""
+    if types.is_boolean(type_):
+        return "bool"
+    return "int" if types.is_integer(type_) else "float" if types.is_floating(type_) else ""
 
 
 def _is_missing(value: Any) -> bool:

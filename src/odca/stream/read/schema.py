@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from odca import _core
+from odca.errors import did_you_mean
+from odca.features.date_spans import DateSpans
 from odca.features.spec import Features, Kind, require_unicode
 from odca.records import record
 from odca.stream.read.chunks import Chunk
@@ -42,6 +44,7 @@ DATE_PARTS = ("hour", "weekday", "month", "trend")
 LONG_LINE = 1 << 16  # characters
 MOST_COMMENTS = 20
 """The header is looked for in so many lines, if it is not the first."""
+LABEL_KINDS = ("", "bool", "int", "float")
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
 
 _NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
@@ -99,12 +102,23 @@ class Schema:
     """Whether a file of CSV begins with the names of its columns."""
     quoted: bool = True
     """Whether fields of CSV may be in double quotes."""
+    decimal: str = "."
+    """Of numbers in CSV: "." for 3.14, "," for 3,14 and 1.234,56."""
     named: bool = False
     """Whether the numbers of libsvm's text are names, as they are to a model that has learned from text of another format."""
     guessed: tuple[str, ...] = ()
     """Fields whose kind was found from a sample. A value of another kind counts as missing there."""
     time_of_table: str | None = None
     """Of JSON that a model of a table reads: the feature that is the event's time as well."""
+    dates: DateSpans = DateSpans()
+    """Which days the dates of the learned events lie in."""
+    labels: str = ""
+    """Of a table in memory, what its labels are: "bool", "int" or "float"; "" for text, and for files of text."""
+
+    @property
+    def names_of_columns(self) -> list[str]:
+        """The names of the columns of a table, in order."""
+        return [column.name for column in self.columns]
 
     @property
     def has_names(self) -> bool:
@@ -122,9 +136,10 @@ class Schema:
         plain = Features(missing=self.features.missing, find_dates=self.features.find_dates)
         return self.format == "libsvm" and not self.named and self.features == plain
 
-    def native_features(self, *, nested: bool = True) -> _core.TextFeatures:
-        """What becomes a feature, for the core."""
-        return self.features.native(indices=self.has_indices, nested=nested, guessed=self.guessed)
+    def native_features(self, *, nested: bool = True, predicts: bool = False) -> _core.TextFeatures:
+        """What becomes a feature of events that are learned, or that are predicted, for the core."""
+        how: dict[str, Any] = {"guessed": self.guessed, "date_spans": self.dates, "predicts": predicts}
+        return self.features.native(indices=self.has_indices, nested=nested, **how)
 
     def new_vocabulary(self) -> _core.Vocabulary | None:
         """The names of a model that has learned nothing: those of its history. None if features have no names."""
@@ -135,9 +150,9 @@ class Schema:
         vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
         return vocabulary
 
-    def parser(self, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None) -> "Parser":
+    def parser(self, *, skip_bad: bool, vocabulary: _core.Vocabulary | None = None, predicts: bool = False) -> "Parser":
         """What reads chunks by this schema, on any thread; quicker if most names are in a vocabulary."""
-        return Parser(self, skip_bad, vocabulary)
+        return Parser(self, skip_bad, vocabulary, predicts)
 
     def as_options(self) -> dict[str, Any]:
         """For a model file."""
@@ -145,6 +160,7 @@ class Schema:
         return by_name | {
             "features": self.features.as_options(),
             "roles": asdict(self.roles),
+            "dates": self.dates.native(),
             "columns": {
                 "names": [column.name for column in self.columns],
                 "kinds": [column.kind for column in self.columns],
@@ -155,11 +171,20 @@ class Schema:
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Schema":
         """The reverse. ValueError (or the like) for what `as_options` cannot have made."""
-        known = {"quoted": True, "guessed": (), "time_of_table": None, **options}  # older files do not say it
+        known = {
+            "quoted": True,
+            "guessed": (),
+            "time_of_table": None,
+            "dates": (0, ()),
+            "labels": "",
+            "decimal": ".",
+            **options,
+        }  # older files do not say it
         if set(known) != {each.name for each in fields(cls)} or options["format"] not in FORMATS:
             raise ValueError("its schema is not described as it should be.")
         known["features"] = Features.from_options(options["features"])
         known["roles"] = Roles(**options["roles"])
+        known["dates"] = DateSpans.from_options(known["dates"])
         known["columns"] = _columns_of(options["columns"])
         kinds = get_args(Kind)
         if any(type(column.name) is not str or column.kind not in kinds for column in known["columns"]):
@@ -170,6 +195,10 @@ class Schema:
             raise ValueError("the delimiter of its schema is no character.")
         if not all(isinstance(name, str) for name in known["guessed"]):
             raise ValueError("the columns of its schema that were guessed have no names.")
+        if known["decimal"] not in {".", ","}:
+            raise ValueError("the decimal of its schema is neither a point nor a comma.")
+        if known["labels"] not in LABEL_KINDS:
+            raise ValueError("the labels of its schema are of no known kind.")
         if not isinstance(known["time_of_table"], str | None):
             raise ValueError("the time of its schema has no name.")  # noqa: TRY004 - the file's fault
         if not all(type(known[name]) is bool for name in ("header", "quoted", "named")):
@@ -189,9 +218,9 @@ def _columns_of(saved: Any) -> tuple[Column, ...]:
 class Parser:
     """Reads chunks by a schema. Any number of threads may call it."""
 
-    def __init__(self, schema: Schema, skip_bad: bool, vocabulary: _core.Vocabulary | None) -> None:
+    def __init__(self, schema: Schema, skip_bad: bool, vocabulary: _core.Vocabulary | None, predicts: bool) -> None:
         self._schema, self._skip_bad, self._vocabulary = schema, skip_bad, vocabulary
-        self._features = schema.native_features()
+        self._features = schema.native_features(predicts=predicts)
         self._columns = _core.TableColumns(native_columns(schema))
 
     def __call__(self, chunk: Chunk) -> _core.TextBlock:
@@ -214,6 +243,7 @@ class Parser:
             columns=self._columns,
             delimiter=schema.delimiter,
             quoted=schema.quoted,
+            decimal_comma=schema.decimal == ",",
             header=schema.header and first,
             features=self._features,
             skip_bad=self._skip_bad,
@@ -263,7 +293,7 @@ def recognise_format(path: str, head: bytes, *, quoted: bool = True) -> Format:
         if all(delimiter in line for line in data):
             return "csv"
     raise StreamError(
-        f"its format is not recognised. Name it: one of {', '.join(FORMATS)}.",
+        f"its format is not recognised. Name it: one of {', '.join(FORMATS)}; if blanks separate columns, csv with the delimiter ' '.",
         path=path,
         line=1 if data else None,
     )
@@ -283,6 +313,8 @@ def table_schema(
     delimiter: str | None,
     header: bool | None,
     quoted: bool,
+    decimal: str | None,
+    usual_decimal: str,
     kinds: Mapping[str, Kind],
     split_dates: bool = True,
     optional: Collection[str] = (),
@@ -298,10 +330,11 @@ def table_schema(
         first = _core.csv_fields(sample, separator, quoted)
     except ValueError as error:
         raise StreamError(f"{error}.", path=path, line=1) from error
+    comma = (decimal or _core.guess_decimal(sample, separator, quoted) or usual_decimal) == ","
     if header is None:
         named = {*first}.intersection((*roles.by_name(), *kinds))
         is_name = (not re.fullmatch(r"-?\d+", name) for name in named)  # numbers are places, or values
-        header = any(is_name) or _core.guess_header(sample, separator, quoted, features.native())
+        header = any(is_name) or _core.guess_header(sample, separator, quoted, comma, features.native())
     names = [name if header and name else str(number) for number, name in enumerate(first, 1)]
     if any("\r" in name for name in first):
         raise StreamError("lines end with a carriage return alone. Convert them: tr '\\r' '\\n'.", path=path)
@@ -310,7 +343,7 @@ def table_schema(
         raise StreamError(f"{fault}.", path=path, line=1)
     if header and len(names) > 1 and b'"' not in sample:  # within quotes a line may be anything
         _refuse_second_header(sample, path)
-    counted = _core.tally_csv(sample, separator, quoted, len(names), header, features.native())
+    counted = _core.tally_csv(sample, separator, quoted, comma, len(names), header, features.native())
     tallies = dict(zip(names, counted, strict=True))
     try:
         roles = found_roles(roles, names if sample.strip() else [], path, header, optional)
@@ -328,6 +361,7 @@ def table_schema(
         delimiter=separator,
         header=header,
         quoted=quoted,
+        decimal="," if comma else ".",
         guessed=found.guessed,
     )
     return schema, tallies
@@ -381,7 +415,8 @@ def found_roles(roles: Roles, names: Sequence[str], path: str, header: bool, opt
             if not names:
                 raise StreamError(f"there is no column {name!r} for the {role}. The file is empty.", path=path)
             hint = "" if header else " The file was taken to have no header: columns are counted from 1."
-            raise StreamError(
-                f"there is no column {name!r} for the {role}. There are {listed(names)}.{hint}", path=path, line=1
-            )
+            if header and re.fullmatch(r"-?\d+", name):
+                hint = " They have names: a number means none of them, but -1 is the last."
+            message = f"there is no column {name!r} for the {role}. There are {listed(names)}.{hint}"
+            raise StreamError(" ".join(filter(None, (message, did_you_mean(name, names)))), path=path)
     return Roles(**found)

@@ -5,6 +5,7 @@
       "delimiter": ",",
       "header": true,
       "quote": "double",
+      "decimal": ".",
       "na_values": null,
       "day_first": null,
       "columns": [
@@ -30,7 +31,7 @@ from odca.io.container import from_json
 from odca.stream.read.guessing import FITTING
 from odca.stream.read.schema import FORMATS, Column, Roles, Schema, with_time
 
-SETTINGS = ("format", "delimiter", "header", "quote", "na_values", "day_first", "columns")
+SETTINGS = ("format", "delimiter", "header", "quote", "decimal", "na_values", "day_first", "columns")
 ROLES = tuple(each.name for each in fields(Roles))
 IGNORED = "ignored"
 USES = (*get_args(Kind), *ROLES, IGNORED)
@@ -43,6 +44,7 @@ def write_schema(path: Path, schema: Schema, uses: Sequence[tuple[str, str]]) ->
         "delimiter": schema.delimiter,
         "header": schema.header,
         "quote": "double" if schema.quoted else "none",
+        "decimal": schema.decimal,
         "na_values": schema.features.na_values,
         "day_first": schema.features.day_first,
     }
@@ -69,6 +71,8 @@ def _schema_of(found: dict[str, Any], features: Features) -> Schema:
         raise ValueError(f"there is no setting {unknown[0]!r}. The settings are {', '.join(SETTINGS)}.")
     if found["format"] not in FORMATS or found["quote"] not in {"double", "none"}:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, and quote double or none.")
+    if found.setdefault("decimal", ".") not in {".", ","}:  # older files do not say it
+        raise ValueError(f"decimal must be '.' or ','; got {found['decimal']!r}.")
     if type(found["header"]) is not bool or type(found["delimiter"]) is not str or len(found["delimiter"]) != 1:
         raise ValueError("header must be true or false, and delimiter one character.")
     uses = {column["name"]: column["use"] for column in found["columns"]}
@@ -97,6 +101,7 @@ def _schema_of(found: dict[str, Any], features: Features) -> Schema:
         delimiter=found["delimiter"],
         header=found["header"],
         quoted=found["quote"] == "double",
+        decimal=found["decimal"],
         guessed=guessed,
     )
     if schema.format == "jsonl":

@@ -7,13 +7,15 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
 from odca import _core
+from odca.errors import InputError, Remedy, as_keyword, did_you_mean
+from odca.features.date_spans import DateSpans
 from odca.features.records import as_events
 from odca.features.spec import Features, Kind
 from odca.records import record
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, column_tallies, wanted, with_guessed
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE, PAUSE, SAMPLE_SECONDS, SIZE, Chunk, Chunks
-from odca.stream.read.errors import StreamError
+from odca.stream.read.errors import StreamError, listed, shown
 from odca.stream.read.findings import Findings
 from odca.stream.read.guessing import dated, key_tallies
 from odca.stream.read.history_fields import with_history
@@ -70,8 +72,6 @@ class Stream(Closing):
         """The values of each field in the first events, counted; empty for formats without fields."""
         self.absent: tuple[str, ...] = ()
         """Columns that were features in the data of the given schema, and are missing here."""
-        self.shares_columns = True
-        """Whether any column that was a feature there is here."""
         self._blocks = read_blocks(chunks, reading)
 
     def __iter__(self) -> Iterator[Block]:
@@ -120,6 +120,7 @@ def open(
     delimiter: str | None = None,
     header: bool | None = None,
     quote: Quote | None = None,
+    decimal: str | None = None,
     query: str | None = None,
     split_dates: bool = True,
     schema: Schema | None = None,
@@ -146,6 +147,7 @@ def open(
     delimiter, header: of CSV; None detects them from the first lines. The kinds of columns are detected too, unless `features` has
         them.
     quote: "double" if fields of CSV may be in double quotes, as they usually are; "none" if quotes are ordinary characters.
+    decimal: "," if the numbers of CSV are written as 3,14 and 1.234,56; None detects it where commas do not separate the fields.
     query: the rows of a database, in SQL: `paths` is then the path of an SQLite or a DuckDB file, or a connection to one.
     split_dates: whether the month, weekday and hour of dates are features, or each date as a category.
     schema: the schema of an earlier stream, whose roles and kinds of columns are used.
@@ -156,7 +158,7 @@ def open(
     start: the `position` of an earlier block, after which the stream starts.
     threads: the number of threads that parse (default: one per core). The result does not depend on it.
     """
-    _require_options(on_error, quote, format)
+    _require_options(on_error, quote, format, decimal)
     begin = start or Position()
     origin = origin_of(paths, query, format, compression, begin.file)
     found, format = origin.paths, origin.format
@@ -176,7 +178,7 @@ def open(
         features = replace(features, find_dates=False)
     quoted = quote == "double" if quote else schema is None or schema.quoted
     settled = schema if begin.offset else None
-    wish = _Wish(features, roles, delimiter, header, quoted, split_dates, settled, schema, optional)
+    wish = _Wish(features, roles, delimiter, header, quoted, decimal, split_dates, settled, schema, optional)
     chunks: Chunks | Tables
     tables = binary_format(found[begin.file], format)
     if tables or origin.is_read_once:
@@ -195,18 +197,26 @@ def open(
         schema = with_history(looked.schema, is_known=wish.known is not None or wish.settled is not None)
         if schema.format in {"libsvm", "vw"}:
             _refuse_columns(roles, features, f"{found[0]} is {schema.format}'s text, which has no columns")
+        if wish.known is None:
+            _require_text(schema)
         if schema.has_names and vocabulary is None:
             vocabulary = schema.new_vocabulary()
         names = vocabulary if schema.has_names else None
+        events = Block(parser_of(schema)(skip_bad=True)(looked.head), looked.head, begin.line)
+        schema = _with_known_dates(schema, wish.known, events if grow else None)
         reading = Reading(
-            parse=parser_of(schema)(skip_bad=on_error == "skip", vocabulary=names),
+            parse=parser_of(schema)(skip_bad=on_error == "skip", vocabulary=names, predicts=not grow),
             vocabulary=names,
             grow=grow,
             skip_bad=on_error == "skip",
             lines_before=begin.line,
             threads=threads or cores(),
         )
-        events = Block(parser_of(schema)(skip_bad=True)(looked.head), looked.head, begin.line)
+        absent = (
+            ()
+            if wish.known is None
+            else absent_columns(wish.known, dict.fromkeys(schema.names_of_columns), shown(found[begin.file]))
+        )
         if looked.error is not None and not len(events):
             raise looked.error
     except BaseException:
@@ -214,16 +224,18 @@ def open(
         raise
     stream = Stream(chunks, schema, reading, events)
     stream.tallies = looked.tallies
-    stream.absent, stream.shares_columns = _absent(wish.known, schema)
+    stream.absent = absent
     return stream
 
 
-def _require_options(on_error: str, quote: str | None, format_: str) -> None:
+def _require_options(on_error: str, quote: str | None, format_: str, decimal: str | None) -> None:
     """ValueError for a word that is none of those which an option can be."""
     if on_error not in {"stop", "skip"}:
         raise ValueError(f"on_error must be 'stop' or 'skip'; got {on_error!r}.")
     if quote not in {None, "double", "none"}:
         raise ValueError(f"quote must be 'double' or 'none'; got {quote!r}.")
+    if decimal not in {None, ".", ","}:
+        raise ValueError(f"decimal must be '.' or ','; got {decimal!r}.")
     if format_ not in {"auto", "arff", *FORMATS}:
         raise ValueError(f"format must be 'auto', 'arff' or one of {', '.join(FORMATS)}; got {format_!r}.")
 
@@ -245,6 +257,7 @@ class _Wish:
     delimiter: str | None
     header: bool | None
     quoted: bool
+    decimal: str | None
     split_dates: bool
     settled: Schema | None
     known: Schema | None
@@ -282,7 +295,7 @@ class _Looked:
 
 
 def parser_of(schema: Schema) -> Callable[..., Parse]:
-    """A function that makes a parser of chunks, or of batches, from `skip_bad` and `vocabulary`."""
+    """A function that makes a parser of chunks, or of batches, from `skip_bad`, `vocabulary` and `predicts`."""
     return partial(TableParser, schema) if schema.format in BINARY else schema.parser
 
 
@@ -344,6 +357,8 @@ def _schema_of(kind: str, sample: bytes, path: str, wish: _Wish) -> tuple[Schema
             delimiter=wish.delimiter,
             header=wish.header,
             quoted=wish.quoted,
+            decimal=wish.decimal,
+            usual_decimal="." if known is None else known.decimal,
             kinds=wish.kinds,
             split_dates=wish.split_dates,
             optional=wish.optional,
@@ -388,6 +403,26 @@ def _as_known(found: Schema, known: Schema, path: str) -> Schema:
     return found
 
 
+def _require_text(schema: Schema) -> None:
+    """InputError if an option is about text, and no field holds any."""
+    features, usual = schema.features, Features()
+    if features.text or any(column.kind == "text" for column in schema.columns):
+        return
+    for option in ("ngrams", "chars", "sublinear", "tf_idf", "unit_norm", "text_length"):
+        if (value := getattr(features, option)) != getattr(usual, option):
+            remedy = Remedy("Name the fields that are split into words ({text}).", text=None)
+            raise InputError(f"{as_keyword(option, value)} is about text, and no field holds text.", remedy=remedy)
+
+
+def _with_known_dates(schema: Schema, known: Schema | None, first: Block | None) -> Schema:
+    """With the days of a known schema; of one that has learned nothing, with references for trends from the first events, if it is to learn."""
+    if known is not None:
+        schema = replace(schema, dates=known.dates, labels=known.labels or schema.labels)
+    if first is None or schema.dates.events or schema.dates.spans:
+        return schema
+    return replace(schema, dates=DateSpans.references(first.rows))
+
+
 def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
     """ValueError if an option is about columns, in a format that has none."""
     kinds = {"text": features.text, "categories": features.categorical, "numbers": features.numeric}
@@ -398,14 +433,17 @@ def _refuse_columns(roles: Roles, features: Features, why: str) -> None:
         raise ValueError(f"{why}: {said[0]}. Leave it out, or say what the format is.")
 
 
-def _absent(known: Schema | None, found: Schema) -> tuple[tuple[str, ...], bool]:
-    """The features of a known table that are missing here, and whether any other is here."""
-    if known is None or not known.columns or not found.columns:
-        return (), True
-    there = {column.name for column in found.columns}
+def absent_columns(known: Schema, there: Collection[str], where: str) -> tuple[str, ...]:
+    """The columns of a known table that are features and are missing among those that are `there`. ValueError if all of them are."""
     features = [name for name, role, _, _ in native_columns(known) if role == "feature"]
-    absent = tuple(name for name in features if name not in there)
-    return absent, len(absent) < len(features)
+    absent = tuple(name for name in features if name not in there) if there else ()
+    if absent and len(absent) == len(features):
+        meant = did_you_mean(next(iter(there)), features)
+        raise ValueError(
+            f"{where} has none of the columns that the model was trained on: {listed(absent)}. Its columns are {listed(there)}. "
+            + (meant or "Is this the right model, and does the file have a header?")
+        )
+    return absent
 
 
 def _given(roles: Roles) -> dict[str, str]:
@@ -417,7 +455,9 @@ def read_events(events: Any, schema: Schema, vocabulary: _core.Vocabulary | None
     if schema.has_indices:
         raise ValueError("the model's features are libsvm's indices, but features of events have names.")
     columns = {column.name: column.kind for column in schema.columns}
-    features = schema.features.of_kinds(columns).native(nested=not columns, guessed=schema.guessed)
+    features = replace(schema, features=schema.features.of_kinds(columns)).native_features(
+        nested=not columns, predicts=not grow
+    )
     rows = _core.read_events(as_events(events), schema.roles.native(schema.time_feature), features, vocabulary)
     if vocabulary is not None:
         rows.resolve(vocabulary.absorb(rows, grow), len(vocabulary))

@@ -50,7 +50,7 @@ class LinearModel:
         """The numbers of a model; of an automatic one, those of its steady answer."""
         if not isinstance(model.learner, Learner):
             return cls.of(model.freeze())
-        learner, classes, bits = model.learner, model.classes, model.schema.features.bits
+        learner, classes, bits = model.learner, model.classes_read, model.schema.features.bits
         scores = 1 if len(classes) <= 2 else len(classes)  # without the spare lane
         return cls(
             repr(model.options.loss),
