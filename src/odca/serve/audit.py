@@ -1,11 +1,13 @@
 """The audit log: who created, deleted, merged, downloaded which model, and when. A line of JSON each; at most two files of a bounded size."""
 
+import logging
 import time
 from pathlib import Path
 
 import msgspec
 
 MOST_BYTES = 16 << 20
+logger = logging.getLogger("odca.serve")
 
 
 class Audit:
@@ -19,7 +21,10 @@ class Audit:
         line = msgspec.json.encode(
             {"time": time.time(), "who": who, "what": what, "model": model, "request_id": request_id}
         )
-        if self._path.exists() and self._path.stat().st_size > MOST_BYTES:
-            self._path.replace(self._path.with_suffix(".jsonl.1"))
-        with self._path.open("ab") as file:
-            file.write(line + b"\n")
+        try:
+            if self._path.exists() and self._path.stat().st_size > MOST_BYTES:
+                self._path.replace(self._path.with_suffix(".jsonl.1"))
+            with self._path.open("ab") as file:
+                file.write(line + b"\n")
+        except OSError as error:  # the change is made; the log on stderr has it at least
+            logger.warning("the audit log cannot be written (%s): %s", error, line.decode())

@@ -20,6 +20,9 @@ CREATE TABLE IF NOT EXISTS log (
   checksum INTEGER NOT NULL
 ) STRICT
 """
+OVERHEAD = 200
+"""Bytes of an entry beside its body and its key, about."""
+SIZE = f"length(body) + coalesce(length(key), 0) + {OVERHEAD}"
 ADD = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -42,7 +45,7 @@ class Log:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={16 << 20}")
             connection.execute(SCHEMA)
-            self.bytes = connection.execute("SELECT coalesce(sum(length(body)), 0) FROM log").fetchone()[0]
+            self.bytes = connection.execute(f"SELECT coalesce(sum({SIZE}), 0) FROM log").fetchone()[0]  # noqa: S608 - a constant
         except sqlite3.Error:
             connection.close()
             raise
@@ -84,7 +87,7 @@ class Log:
                 retry_after=10,
             ) from error
         self._is_doubtful = False
-        self.bytes += sum(len(entry.body) for entry in entries)
+        self.bytes += sum(len(entry.body) + len(entry.key or "") + OVERHEAD for entry in entries)
 
     def entries(self, after: int) -> Iterator[Entry]:
         """The entries behind a position, in order. ValueError if one is missing or damaged."""
@@ -108,12 +111,13 @@ class Log:
         connection = self._connection or self._open()
         kept = 0
         for each, size in connection.execute(
-            "SELECT position, length(body) FROM log WHERE position <= ? ORDER BY position DESC", (position,)
+            f"SELECT position, {SIZE} FROM log WHERE position <= ? ORDER BY position DESC",  # noqa: S608 - a constant
+            (position,),
         ):
             kept += size
             if kept > keep_bytes:
                 connection.execute("DELETE FROM log WHERE position <= ?", (each,))
-                self.bytes = connection.execute("SELECT coalesce(sum(length(body)), 0) FROM log").fetchone()[0]
+                self.bytes = connection.execute(f"SELECT coalesce(sum({SIZE}), 0) FROM log").fetchone()[0]  # noqa: S608 - a constant
                 return
 
 

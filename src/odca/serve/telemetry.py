@@ -42,9 +42,10 @@ class Telemetry:
 
     def forget(self, model: str) -> None:
         """A model was deleted."""
-        for metric in (self._commits, self._logged):
-            if (model,) in metric._metrics:  # noqa: SLF001 - there is no other way to ask
-                metric.remove(model)
+        for metric in (self._requests, self._commits, self._logged):
+            for labels in list(metric._metrics):  # noqa: SLF001 - there is no other way to ask
+                if labels[0] == model:
+                    metric.remove(*labels)
 
     def text(self) -> bytes:
         """All of them, as Prometheus reads them."""
