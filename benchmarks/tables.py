@@ -42,6 +42,7 @@ RESULTS = (
     "products",
     "robust",
     "drift",
+    "auto_speed",
     "text",
 )
 
