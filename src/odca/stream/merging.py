@@ -152,14 +152,15 @@ def merged_experts(
     return classifier
 
 
-def part_of_model(model: Model, number: int, parts: int) -> Model:
+def part_of_model(model: Any, number: int, parts: int) -> Model:
     """One of so many models that merge to this one: it predicts the same and has a share of all sums, but no progressive scores."""
     if isinstance(model, ExpertRegressor):
         return ExpertRegressor(model.learner.part(number, parts))
     if isinstance(model, ExpertClassifier):
         return ExpertClassifier(model.learner.part(number, parts), list(model.classes))
     if isinstance(model, LinearRegressor):
-        regressor = LinearRegressor(model.learner.part(number, parts))
+        own: Any = model.learner
+        regressor = LinearRegressor(own.part(number, parts))
         regressor.uncertainties = [each.share(parts) for each in model.uncertainties]
         return regressor
     classifier = LinearClassifier(model.learner.part(number, parts), list(model.classes), spare=model.layout.spare)

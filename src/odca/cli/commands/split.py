@@ -15,7 +15,7 @@ machines as you like, and merge them: no model diverges, however rarely they are
 
 examples:
   odca split model.safetensors -n 4         # model.part1.safetensors ... model.part4.safetensors
-  odca split model.safetensors -n 2 -o parts/day
+  odca split model.safetensors -n 2 --prefix parts/day
 """
 
 
@@ -26,8 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", "--parts", type=whole_number(least=1), required=True, metavar="K", help="the number of parts"
     )
     parser.add_argument(
-        "-o",
-        "--output",
+        "--prefix",
         metavar="PREFIX",
         help="the parts are PREFIX.part1.safetensors and so on (default: the name of the model, beside it)",
     )
@@ -48,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.model} holds a {type(model).__name__}, which cannot be split. Use a model of `odca train`, or a Learner."
         )
     path = Path(arguments.model)
-    prefix = arguments.output or str(path.with_suffix("") if path.suffix == ".safetensors" else path)
+    prefix = arguments.prefix or str(path.with_suffix("") if path.suffix == ".safetensors" else path)
     parts = model.split(arguments.parts)
     files = [f"{prefix}.part{number}.safetensors" for number in range(1, len(parts) + 1)]
     for part, file in zip(parts, files, strict=True):
