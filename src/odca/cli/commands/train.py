@@ -63,6 +63,7 @@ examples:
   odca train houses.csv --label price -o model.safetensors --loss huber:10
   odca train 'logs/*.jsonl.zst' --label click --bits 22 --interact user ad --window half-life:7d --time at -o m.safetensors
   odca train clicks.vw -o model.safetensors --predictions clicks.predictions --proba
+  odca train 'days/*.csv' --label click -o model.safetensors --shards 8
   odca train houses.csv --label price -o model.safetensors --predictions prices.tsv --interval 0.9
   zcat big.svm.gz | odca train - -o model.safetensors --checkpoint state.safetensors --every 1000000 --resume
 """
