@@ -40,6 +40,7 @@ void Experts::explain_live(const Row& row, Explanation& out) const {
   explain_experts(work, out);
   out.intercept.clear();
   append_answer(row, work, false, out.intercept);
+  if (task_ == Task::numbers) out.intercept[0] = loss_.margin(out.intercept[0]);
   if (late_.mixes()) mix_in_steady(row, work, out);
   const auto count = static_cast<std::size_t>(heads());
   std::size_t i = 0;
@@ -201,13 +202,13 @@ void Experts::differentiate_softmax(const Workspace& t, int m, double* change, c
 
 void Experts::differentiate_number(const Workspace& t, const double* d, double* out) const {
   const Reach reach = reach_of(t);
-  const auto in_range = [&](double z) { return number_labels_.within_range(z) == z; };
+  const auto in_range = [&](double z) { return within_range(z) == z; };
   const auto of = [&](std::size_t k) { return in_range(t.margin[k]) ? d[k] : 0.0; };
   double change[mixers] = {};
   for (int k = 0; k < in_use(); ++k) {
     const double own = of(static_cast<std::size_t>(k));
     const bool is_near =
-        !(reach.distance > 0.0) || is_inside(number_labels_.within_range(t.margin[k]) - reach.centre, reach.distance);
+        !(reach.distance > 0.0) || is_inside(within_range(t.margin[k]) - reach.centre, reach.distance);
     const double likely = is_near ? own : of(reach.leader);
     change[0] += bayes_.weight[k] * likely, change[1] += simplex_.weight[k] * likely;
     change[2] += kalman_.weight[k] * own;

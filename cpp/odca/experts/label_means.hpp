@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "odca/experts/experts.hpp"
+#include "odca/experts/number_loss.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/math/checks.hpp"
 #include "odca/math/fading_mean.hpp"
@@ -140,6 +141,10 @@ class ClassLabels {
 };
 
 // Numbers: means by the memory of each label expert, range and spread.
+//
+// What the label experts predict depends on the loss: a mean m; for counts its logarithm, of a mean that half an event of the mean of all
+// keeps above zero; for a quantile m + u, where u is the quantile of what the expert's mean missed so far. u takes the dual steps of the loss at
+// a constant, in a unit that has the shape of the mixture's residuals and the size of the expert's own.
 class NumberLabels {
  public:
   bool empty() const { return mass_ == 0.0; }
@@ -150,14 +155,46 @@ class NumberLabels {
     if (!(-most <= low_ && low_ <= high_ && high_ <= most) || !(std::fabs(mean_) <= most)) return false;
     for (int b = 0; b < label_experts; ++b)
       if (!(sum_mass_[b] >= 0.0 && sum_mass_[b] <= 1e40 && std::fabs(sum_[b]) <= most * sum_mass_[b])) return false;
-    return true;
+    return misses_mass_ >= 0.0 && misses_mass_ <= 1e40 && all_within(offset_, 1e3 * most) && none_negative(miss_) &&
+           all_within(miss_, 1e4 * most * (misses_mass_ + 1.0));
   }
-  double mean() const { return mean_; }
-  // Predictions stay within the labels seen so far.
-  double within_range(double z) const { return mass_ > 0.0 ? std::min(std::max(z, low_), high_) : 0.0; }
-  double deviation() const { return mass_ > 0.0 ? std::sqrt(square_ / mass_) : 0.0; }
-  void write_means(double* out) const {
-    for (int b = 0; b < label_experts; ++b) out[b] = sum_mass_[b] > 0.0 ? sum_[b] / sum_mass_[b] : 0.0;
+  // The margin of all labels: experts that read rows begin there.
+  double base(const NumberLoss& loss) const {
+    return loss.has_log_link() ? log(positive_mean()) : mean_ + offset_[mean_of_all];
+  }
+  bool is_in_range(double y) const { return low_ <= y && y <= high_; }
+  // Margins whose answers stay within the labels seen so far; means of counts are positive.
+  double within_range(const NumberLoss& loss, double z) const {
+    if (!loss.has_log_link()) return mass_ > 0.0 ? std::min(std::max(z, low_), high_) : 0.0;
+    const double mean = positive_mean();
+    return std::min(std::max(z, log(std::max(low_, least_mean * mean))), log(std::max(high_, mean)));
+  }
+  // How far margins are apart: the standard deviation of the labels, or one of a logarithm.
+  double deviation(const NumberLoss& loss) const {
+    return loss.has_log_link() ? 1.0 : mass_ > 0.0 ? std::sqrt(square_ / mass_) : 0.0;
+  }
+  void write_margins(const NumberLoss& loss, double* out) const {
+    if (!loss.has_log_link()) {
+      for (int b = 0; b < label_experts; ++b) out[b] = mean(b) + offset_[b];
+      return;
+    }
+    const double mean = positive_mean();
+    for (int b = 0; b < label_experts; ++b) out[b] = log((sum_[b] + 0.5 * mean) / (sum_mass_[b] + 0.5));
+  }
+
+  // `kappa` is the mean curvature of the loss at the mixture's predictions, which missed by `size` on average.
+  void learn_offsets(const NumberLoss& loss, double y, double c, double kappa, double size) {
+    if (!loss.is_quantile() || mass_ == 0.0) return;
+    misses_mass_ = misses_mass_ * offset_memory + c;
+    for (int b = 0; b < label_experts; ++b) {
+      const double z = mean(b) + offset_[b];
+      miss_[b] = miss_[b] * offset_memory + c * std::fabs(y - z);
+      const double own = miss_[b] / misses_mass_, s = c / misses_mass_;
+      if (own > 0.0 && size > 0.0) {
+        const UnitLoss unit{loss, kappa * size / own};
+        offset_[b] += s / (1.0 + s) * unit.residual(z, s, y);
+      }
+    }
   }
 
   void learn(double y, double c, const Pace& pace) {
@@ -174,7 +211,9 @@ class NumberLabels {
 
   void merge(const NumberLabels& other, double part) {
     if (other.mass_ == 0.0) return;
+    misses_mass_ += part * (other.misses_mass_ - misses_mass_);
     for (int b = 0; b < label_experts; ++b) {
+      offset_[b] += part * (other.offset_[b] - offset_[b]), miss_[b] += part * (other.miss_[b] - miss_[b]);
       sum_[b] = merged_sum(b, sum_[b], other.sum_[b], part);
       sum_mass_[b] = merged_sum(b, sum_mass_[b], other.sum_mass_[b], part);
     }
@@ -196,10 +235,24 @@ class NumberLabels {
     visit("low", self.low_), visit("high", self.high_), visit("label_mass", self.mass_);
     visit("label_mean", self.mean_), visit("label_square", self.square_);
   }
+  // What a quantile's loss needs besides.
+  template <class Self, class Visit>
+  static void each_offset_part(Self& self, Visit&& visit) {
+    visit("label_offsets", self.offset_), visit("label_misses", self.miss_);
+    visit("label_misses_mass", self.misses_mass_);
+  }
 
  private:
+  static constexpr double offset_memory = 0.998;
+  static constexpr double least_mean = 1e-4;  // of counts, relative to the mean of all
+
+  double mean(int b) const { return sum_mass_[b] > 0.0 ? sum_[b] / sum_mass_[b] : 0.0; }
+  double positive_mean() const { return (mass_ * mean_ + 0.5) / (mass_ + 0.5); }
+
   std::array<double, label_experts> sum_{}, sum_mass_{};
   double low_ = 0.0, high_ = 0.0, mass_ = 0.0, mean_ = 0.0, square_ = 0.0;
+  std::array<double, label_experts> offset_{}, miss_{};  // u; the fading sums of |y - m - u|, which share a mass
+  double misses_mass_ = 0.0;
 };
 
 }  // namespace odca::experts

@@ -29,6 +29,7 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/feature_table.hpp"
 #include "odca/experts/label_means.hpp"
+#include "odca/experts/number_loss.hpp"
 #include "odca/experts/pairs.hpp"
 #include "odca/math/aligned.hpp"
 #include "odca/math/row.hpp"
@@ -62,12 +63,15 @@ class SteadyMixer {
   };
   void freeze(std::int64_t events, const FeatureTable& features, const Products* products, std::vector<double> base);
 
-  // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number. Then it returns how
-  // badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
-  std::optional<double> judge(std::int64_t event, const Row& row, double y, double c, bool is_number);
+  // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number with a loss. Then it
+  // returns how badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
+  std::optional<double> judge(std::int64_t event, const Row& row, double y, double c, const NumberLoss* loss);
 
   // Takes `part` of what the other has learned and the rest of its own. The members are to be frozen anew after it.
   void merge(const SteadyMixer& other, double part);
+
+  MeanCurvature& curvature() { return curvature_; }
+  const MeanCurvature& curvature() const { return curvature_; }
 
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
@@ -99,10 +103,11 @@ class SteadyMixer {
   struct Solved {
     double lambda, score;
   };
-  Solved solve_number(const double* z, double y, double c, PerMember& x);
+  Solved solve_number(const double* z, double y, double c, const NumberLoss& loss, PerMember& x);
   Solved solve_class(const double* z, int y, double c, PerMember& x) const;
   // The same for the share of products, of which each member adds so much, [head][member slot].
-  Solved solve_products(const double* z, const double* added, double y, double c, bool is_number, double& gain) const;
+  Solved solve_products(const double* z, const double* added, double y, double c, const NumberLoss* loss,
+                        double& gain) const;
   double spread(const PerMember& x) const;
   double total_strength() const { return strength + strength_by_event * mass_; }
   double product_strength() const { return strength + product_strength_by_event * mass_; }
@@ -110,7 +115,8 @@ class SteadyMixer {
 
   PerMember sum_{};           // S
   double mass_ = 0.0;         // of the events that it was judged by, under the window
-  FadingMean residual_;       // squared errors, of numbers
+  FadingMean residual_;       // squared slopes of the loss, of numbers
+  MeanCurvature curvature_;   // of the loss, at the mixture of the frozen members
   ModelVector slopes_;        // of the frozen members, [feature][head][member slot]
   ModelVector constant_;      // [head][member slot]
   std::vector<double> base_;  // [head]
