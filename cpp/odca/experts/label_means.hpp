@@ -142,9 +142,7 @@ class ClassLabels {
 
 // Numbers: means by the memory of each label expert, range and spread.
 //
-// What the label experts predict depends on the loss: a mean m; for counts its logarithm, of a mean that half an event of the mean of all
-// keeps above zero; for a quantile m + u, where u is the quantile of what the expert's mean missed so far. u takes the dual steps of the loss at
-// a constant, in a unit that has the shape of the mixture's residuals and the size of the expert's own.
+// The margins of counts are logarithms. So that these are numbers, up to half a count at the mean of all labels is added to every mean.
 class NumberLabels {
  public:
   bool empty() const { return mass_ == 0.0; }
@@ -155,13 +153,10 @@ class NumberLabels {
     if (!(-most <= low_ && low_ <= high_ && high_ <= most) || !(std::fabs(mean_) <= most)) return false;
     for (int b = 0; b < label_experts; ++b)
       if (!(sum_mass_[b] >= 0.0 && sum_mass_[b] <= 1e40 && std::fabs(sum_[b]) <= most * sum_mass_[b])) return false;
-    return misses_mass_ >= 0.0 && misses_mass_ <= 1e40 && all_within(offset_, 1e3 * most) && none_negative(miss_) &&
-           all_within(miss_, 1e4 * most * (misses_mass_ + 1.0));
+    return true;
   }
   // The margin of all labels: experts that read rows begin there.
-  double base(const NumberLoss& loss) const {
-    return loss.has_log_link() ? log(positive_mean()) : mean_ + offset_[mean_of_all];
-  }
+  double base(const NumberLoss& loss) const { return loss.has_log_link() ? log(positive_mean()) : mean_; }
   bool is_in_range(double y) const { return low_ <= y && y <= high_; }
   // Margins whose answers stay within the labels seen so far; means of counts are positive.
   double within_range(const NumberLoss& loss, double z) const {
@@ -175,26 +170,11 @@ class NumberLabels {
   }
   void write_margins(const NumberLoss& loss, double* out) const {
     if (!loss.has_log_link()) {
-      for (int b = 0; b < label_experts; ++b) out[b] = mean(b) + offset_[b];
+      for (int b = 0; b < label_experts; ++b) out[b] = sum_mass_[b] > 0.0 ? sum_[b] / sum_mass_[b] : 0.0;
       return;
     }
-    const double mean = positive_mean();
-    for (int b = 0; b < label_experts; ++b) out[b] = log((sum_[b] + 0.5 * mean) / (sum_mass_[b] + 0.5));
-  }
-
-  // `kappa` is the mean curvature of the loss at the mixture's predictions, which missed by `size` on average.
-  void learn_offsets(const NumberLoss& loss, double y, double c, double kappa, double size) {
-    if (!loss.is_quantile() || mass_ == 0.0) return;
-    misses_mass_ = misses_mass_ * offset_memory + c;
-    for (int b = 0; b < label_experts; ++b) {
-      const double z = mean(b) + offset_[b];
-      miss_[b] = miss_[b] * offset_memory + c * std::fabs(y - z);
-      const double own = miss_[b] / misses_mass_, s = c / misses_mass_;
-      if (own > 0.0 && size > 0.0) {
-        const UnitLoss unit{loss, kappa * size / own};
-        offset_[b] += s / (1.0 + s) * unit.residual(z, s, y);
-      }
-    }
+    const double mean = positive_mean(), added = 0.5 * std::min(mean, 1.0);
+    for (int b = 0; b < label_experts; ++b) out[b] = log((sum_[b] + added) / (sum_mass_[b] + added / mean));
   }
 
   void learn(double y, double c, const Pace& pace) {
@@ -211,9 +191,7 @@ class NumberLabels {
 
   void merge(const NumberLabels& other, double part) {
     if (other.mass_ == 0.0) return;
-    misses_mass_ += part * (other.misses_mass_ - misses_mass_);
     for (int b = 0; b < label_experts; ++b) {
-      offset_[b] += part * (other.offset_[b] - offset_[b]), miss_[b] += part * (other.miss_[b] - miss_[b]);
       sum_[b] = merged_sum(b, sum_[b], other.sum_[b], part);
       sum_mass_[b] = merged_sum(b, sum_mass_[b], other.sum_mass_[b], part);
     }
@@ -235,24 +213,14 @@ class NumberLabels {
     visit("low", self.low_), visit("high", self.high_), visit("label_mass", self.mass_);
     visit("label_mean", self.mean_), visit("label_square", self.square_);
   }
-  // What a quantile's loss needs besides.
-  template <class Self, class Visit>
-  static void each_offset_part(Self& self, Visit&& visit) {
-    visit("label_offsets", self.offset_), visit("label_misses", self.miss_);
-    visit("label_misses_mass", self.misses_mass_);
-  }
 
  private:
-  static constexpr double offset_memory = 0.998;
   static constexpr double least_mean = 1e-4;  // of counts, relative to the mean of all
 
-  double mean(int b) const { return sum_mass_[b] > 0.0 ? sum_[b] / sum_mass_[b] : 0.0; }
   double positive_mean() const { return (mass_ * mean_ + 0.5) / (mass_ + 0.5); }
 
   std::array<double, label_experts> sum_{}, sum_mass_{};
   double low_ = 0.0, high_ = 0.0, mass_ = 0.0, mean_ = 0.0, square_ = 0.0;
-  std::array<double, label_experts> offset_{}, miss_{};  // u; the fading sums of |y - m - u|, which share a mass
-  double misses_mass_ = 0.0;
 };
 
 }  // namespace odca::experts

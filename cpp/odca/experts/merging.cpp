@@ -259,7 +259,7 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   kalman_.merge(there.kalman_, part);
   steady_.merge(there.steady_, part), late_.merge(there.late_, part);
   residual_.merge(there.residual_, part), kalman_residual_.merge(there.kalman_residual_, part);
-  curvature_.merge(there.curvature_, part);
+  curvature_.merge(there.curvature_, part), offsets_.merge(there.offsets_, part);
   label_bound_.merge(there.label_bound_, part);
   event_weights_.add(there.event_weights_);
   uncertainty_.merge(there.uncertainty_);

@@ -250,7 +250,9 @@ void Experts::write_margins(Workspace& work) const {
   switch (task_) {
     case Task::two_classes: return class_labels_.write_odds(of_labels);
     case Task::classes: return widest([&] { class_labels_.write_logs(of_labels, slots); });
-    case Task::numbers: return number_labels_.write_margins(loss_, of_labels);
+    case Task::numbers:
+      number_labels_.write_margins(loss_, of_labels);
+      if (loss_.is_quantile()) offsets_.add_to(in_use(), work.margin.data());
   }
 }
 
@@ -272,7 +274,7 @@ void Experts::append_steady_prediction(const Row& row, std::vector<double>& out)
     pairs_.write(row, features_, h, products);
     products_.add_steady_margins(as_row(products), steady_.product_weight(), z.data());
   }
-  for (const double each : z) out.push_back(loss_.answer(within_numbers(each)));
+  for (const double each : z) out.push_back(loss_.answer(within_numbers(each + steady_.offset())));
 }
 
 LinearModel Experts::linear() const {
@@ -290,7 +292,8 @@ LinearModel Experts::linear() const {
       out.weight[c * features + static_cast<std::size_t>(j)] = mixed(of_x, slope + c * member_slots);
   });
   const std::vector<double> base = bases();
-  for (std::size_t c = 0; c < count; ++c) out.intercept[c] = base[c] + mixed(of_x, &constant[c * member_slots]);
+  for (std::size_t c = 0; c < count; ++c)
+    out.intercept[c] = base[c] + steady_.offset() + mixed(of_x, &constant[c * member_slots]);
   if (steady_.has_products()) {
     std::vector<double> by_slot(pairs_.slots() * count);
     const std::vector<double> moved = products_.each_slope([&](std::int64_t slot, const double* slope) {
@@ -414,14 +417,26 @@ void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace, b
       widest([&] { LogLossSolve::solve(all, t.odds.data(), s, t.label.data(), t.lambda.data()); });
       break;
     case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
-    case Task::numbers: {
-      const UnitLoss unit = unit_loss();
-      for (int k = 0; k < all; ++k) t.lambda[k] = unit.residual(t.odds[k], s[k], y) / (1.0 + s[k]);
-    }
+    case Task::numbers: solve_numbers(t, y, s); break;
   }
   features_.step(t.scaled, t.lambda.data(), sd, c);
   features_.full().step(t.full, t.lambda.data() + first_full(), c, t.curvature, pace);
   if (step_products) products_.step(t.scaled_products, t.lambda.data() + first_twin(), sd, c);
+}
+
+// Where a quantile is predicted, some experts follow the level of the labels, by squared error (quantile_offsets.hpp).
+void Experts::solve_numbers(Workspace& t, double y, const double* s) const {
+  const UnitLoss unit = unit_loss();
+  const auto solve = [&](int begin, int count, int first_expert) {
+    for (int n = 0; n < count; ++n) {
+      const int k = begin + n;
+      const bool is_level =
+          loss_.is_quantile() && n + first_expert < expert_count && table[n + first_expert].follows_level();
+      t.lambda[k] = (is_level ? y - t.odds[k] : unit.residual(t.odds[k], s[k], y)) / (1.0 + s[k]);
+    }
+  };
+  solve(0, row_slots, 0), solve(first_full(), full_experts, first_full_expert);
+  if (has_products()) solve(first_twin(), row_slots, 0);
 }
 
 // Each class against all others, at the log odds of its probability.

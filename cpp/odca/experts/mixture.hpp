@@ -29,6 +29,7 @@
 #include "odca/experts/number_loss.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/experts/pairs.hpp"
+#include "odca/experts/quantile_offsets.hpp"
 #include "odca/experts/saved_state.hpp"
 #include "odca/experts/steady.hpp"
 #include "odca/math/batch.hpp"
@@ -252,6 +253,7 @@ class Experts {
   void learn_pairs(const Workspace& work, double y, double c);
   void choose_pairs();
   void solve_classes(Workspace& work, int y, double sd, const double* s) const;
+  void solve_numbers(Workspace& work, double y, const double* s) const;
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
   void measure_slope(Workspace& work, double y) const;
   double loss_of(const Workspace& work, double y) const;
@@ -280,9 +282,10 @@ class Experts {
   template <class Self>
   static auto all(Self& self) {
     return std::tie(self.task_, self.classes_, self.features_, self.products_, self.pairs_, self.class_labels_,
-                    self.loss_, self.number_labels_, self.curvature_, self.label_bound_, self.bayes_, self.simplex_, self.kalman_, self.top_,
-                    self.steady_, self.late_, self.residual_, self.kalman_residual_, self.event_weights_, self.count_,
-                    self.timed_, self.first_time_, self.last_time_, self.history_, self.uncertainty_);
+                    self.loss_, self.number_labels_, self.curvature_, self.offsets_, self.label_bound_, self.bayes_,
+                    self.simplex_, self.kalman_, self.top_, self.steady_, self.late_, self.residual_,
+                    self.kalman_residual_, self.event_weights_, self.count_, self.timed_, self.first_time_,
+                    self.last_time_, self.history_, self.uncertainty_);
   }
 
   template <class Self, class Visit>
@@ -296,12 +299,9 @@ class Experts {
     ClassLabels::each_part(self.class_labels_, visit);
     NumberLabels::each_part(self.number_labels_, visit);
     if (!self.loss_.is_squared()) {
-      const auto named = [&](const char* whose) {
-        return [&visit, whose](const char* name, auto& value) { visit((std::string(whose) + name).c_str(), value); };
-      };
-      MeanCurvature::each_part(self.curvature_, named("residual_"));
-      MeanCurvature::each_part(self.steady_.curvature(), named("steady_residual_"));
-      NumberLabels::each_offset_part(self.number_labels_, visit);
+      MeanCurvature::each_part(self.curvature_, "residual_", visit);
+      SteadyMixer::each_loss_part(self.steady_, visit);
+      QuantileOffsets::each_part(self.offsets_, visit);
     }
     LabelBound::each_part(self.label_bound_, visit);
     History::each_part(self.history_, visit);
@@ -326,6 +326,7 @@ class Experts {
   NumberLoss loss_;
   NumberLabels number_labels_;
   MeanCurvature curvature_;  // of the loss, at the live predictions
+  QuantileOffsets offsets_;
   LabelBound label_bound_;
   Bayes bayes_;
   Simplex simplex_;

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <variant>
 
 #include "odca/errors.hpp"
@@ -28,6 +29,9 @@
 #include "odca/problem/losses.hpp"
 
 namespace odca::experts {
+
+// Labels are at most 1e100; what is further off counts as this far.
+inline constexpr double largest_miss = 1e101;
 
 class NumberLoss {
  public:
@@ -52,6 +56,7 @@ class NumberLoss {
 
   // From a margin to what is predicted, and back. Margins of counts are bounded, so that means and their squares are numbers.
   double answer(double z) const { return has_log_link_ ? exp(bounded(z)) : z; }
+  double answer_slope(double z) const { return has_log_link_ ? answer(z) : 1.0; }
   double margin(double answer) const { return has_log_link_ ? log(answer) : answer; }
 
   double lambda(double p, double s, double y) const {
@@ -112,20 +117,23 @@ class MeanCurvature {
   void learn(const NumberLoss& loss, double z, double y, double c) {
     if (loss.is_squared()) return;
     if (loss.has_log_link()) return size_.add(y, c, slow_memory);
-    const double miss = std::fabs(y - z);
+    const double miss = std::min(std::fabs(y - z), largest_miss);
     size_.add(miss, c, size_memory);
     const double d = width(loss);
     if (d > 0.0) near_.add(std::max(1.0 - miss / d, 0.0), c, slow_memory);
   }
 
-  void merge(const MeanCurvature& other, double part) { size_.merge(other.size_, part), near_.merge(other.near_, part); }
-
-  template <class Self, class Visit>
-  static void each_part(Self& self, Visit&& visit) {
-    visit("size", self.size_.sum), visit("size_mass", self.size_.mass);
-    visit("near", self.near_.sum), visit("near_mass", self.near_.mass);
+  void merge(const MeanCurvature& other, double part) {
+    size_.merge(other.size_, part), near_.merge(other.near_, part);
   }
-  bool is_sound() const { return size_.is_sound(1e101) && near_.is_sound(1.0); }
+
+  // `whose` comes before the names.
+  template <class Self, class Visit>
+  static void each_part(Self& self, const std::string& whose, Visit&& visit) {
+    visit((whose + "size").c_str(), self.size_.sum), visit((whose + "size_mass").c_str(), self.size_.mass);
+    visit((whose + "near").c_str(), self.near_.sum), visit((whose + "near_mass").c_str(), self.near_.mass);
+  }
+  bool is_sound() const { return size_.is_sound(largest_miss) && near_.is_sound(1.0); }
 
  private:
   static constexpr double size_memory = 0.998, slow_memory = 1.0 - 1.0 / 4096;

@@ -41,6 +41,7 @@ void Experts::choose_pairs() {
 
 void Experts::join_products() {
   bayes_.join_products(), simplex_.join_products(), kalman_.join_products();
+  offsets_.join_products();
   products_.grow(static_cast<std::int64_t>(pairs_.slots()));
 }
 

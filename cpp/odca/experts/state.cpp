@@ -117,7 +117,7 @@ void Experts::restore(const SavedState& state) {
 
 void Experts::require_possible() const {
   if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() || !curvature_.is_sound() ||
-      !residual_.is_sound(largest_square) || !kalman_residual_.is_sound(largest_square) ||
+      !offsets_.is_sound() || !residual_.is_sound(largest_square) || !kalman_residual_.is_sound(largest_square) ||
       !event_weights_.is_sound(most_event_weight) || !late_.is_sound() || !label_bound_.is_sound())
     throw InputError("its sums are not those of any events, or its covariance is not positive definite");
   if (!on_the_simplex(bayes_.weight, in_use()) || !on_the_simplex(simplex_.weight, in_use()) ||

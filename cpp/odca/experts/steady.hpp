@@ -46,6 +46,9 @@ class SteadyMixer {
  public:
   // The weights of the members; they sum to one.
   const PerMember& weight() const { return weight_; }
+  // Where a quantile is predicted, what is added to the mixture: the quantile of what it missed. Some experts follow the level of the
+  // labels (quantile_offsets.hpp), and all are judged some way ahead.
+  double offset() const { return offset_; }
   // Whether there are products; and their weights, q s.
   bool has_products() const { return has_products_; }
   PerMember product_weight() const {
@@ -70,9 +73,6 @@ class SteadyMixer {
   // Takes `part` of what the other has learned and the rest of its own. The members are to be frozen anew after it.
   void merge(const SteadyMixer& other, double part);
 
-  MeanCurvature& curvature() { return curvature_; }
-  const MeanCurvature& curvature() const { return curvature_; }
-
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
     visit("steady_sum", self.sum_), visit("steady_mass", self.mass_), visit("steady_product_sum", self.product_sum_);
@@ -81,6 +81,12 @@ class SteadyMixer {
     visit("frozen_pairs", self.frozen_pairs_), visit("frozen_forms", self.frozen_forms_);
     visit("frozen_products", self.product_slopes_), visit("frozen_product_constant", self.product_constant_);
     visit("frozen_at", self.frozen_at_);
+  }
+  // Of other losses of numbers than squared error.
+  template <class Self, class Visit>
+  static void each_loss_part(Self& self, Visit&& visit) {
+    MeanCurvature::each_part(self.curvature_, "steady_residual_", visit);
+    visit("steady_offset", self.offset_);
   }
   // After these were read. False if they do not fit together, or not to experts that learned from so many events, with or without
   // products.
@@ -99,9 +105,10 @@ class SteadyMixer {
   void write_margins(const Row& row, double* z) const;
   void add_products(const Row& row, double* z) const;
   std::vector<double> mixed(const double* of_members) const;
-  // The scalar problem of the event: what each member says, so that larger is better, and lambda. And the score of the mixture.
+  // The scalar problem of the event: what each member says, so that larger is better, and lambda. And the score of the mixture, and
+  // its margin for numbers.
   struct Solved {
-    double lambda, score;
+    double lambda, score, margin = 0.0;
   };
   Solved solve_number(const double* z, double y, double c, const NumberLoss& loss, PerMember& x);
   Solved solve_class(const double* z, int y, double c, PerMember& x) const;
@@ -113,10 +120,11 @@ class SteadyMixer {
   double product_strength() const { return strength + product_strength_by_event * mass_; }
   void update_weight();
 
-  PerMember sum_{};           // S
-  double mass_ = 0.0;         // of the events that it was judged by, under the window
-  FadingMean residual_;       // squared slopes of the loss, of numbers
-  MeanCurvature curvature_;   // of the loss, at the mixture of the frozen members
+  PerMember sum_{};          // S
+  double mass_ = 0.0;        // of the events that it was judged by, under the window
+  FadingMean residual_;      // squared slopes of the loss, of numbers
+  MeanCurvature curvature_;  // of the loss, at the mixture of the frozen members
+  double offset_ = 0.0;
   ModelVector slopes_;        // of the frozen members, [feature][head][member slot]
   ModelVector constant_;      // [head][member slot]
   std::vector<double> base_;  // [head]

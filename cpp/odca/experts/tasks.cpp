@@ -188,10 +188,15 @@ void Experts::mix_number(Workspace& t) const {
     t.bounded[k] = z - base;
   }
   t.kalman_margin = base + dot(in_use(), kalman_.weight, t.bounded.data());
-  t.of_mixers[0] = dot(in_use(), bayes_.weight, t.likely.data());
+  // Bayes mixes what is predicted, as the mixture of the mixers does; the others mix margins.
+  PerExpert answers;
+  for (int k = 0; k < in_use(); ++k) answers[k] = loss_.answer(t.likely[k]);
+  t.of_mixers[0] = loss_.margin(dot(in_use(), bayes_.weight, answers.data()));
   t.of_mixers[1] = dot(in_use(), simplex_.weight, t.likely.data());
   t.of_mixers[2] = within_range(t.kalman_margin);
-  t.mixed[0] = top_.mix(t.of_mixers.data());
+  const double of_mixers[mixers] = {loss_.answer(t.of_mixers[0]), loss_.answer(t.of_mixers[1]),
+                                    loss_.answer(t.of_mixers[2])};
+  t.mixed[0] = loss_.margin(top_.mix(of_mixers));
 }
 
 void Experts::learn_number(Workspace& t, double y, double c, const Pace& pace) {
@@ -201,7 +206,8 @@ void Experts::learn_number(Workspace& t, double y, double c, const Pace& pace) {
     residual_.add(slope * slope, c, pace.residual_memory);
   }
   if (unit.variance(residual_) > least_variance) mixers_learn_number(t, y, c, pace);
-  number_labels_.learn_offsets(loss_, y, c, unit.kappa, curvature_.size());
+  if (loss_.is_quantile() && !number_labels_.empty())
+    offsets_.learn(unit, curvature_.size(), in_use(), t.margin.data(), y, c);
   number_labels_.learn(y, c, pace);
 }
 

@@ -284,7 +284,7 @@ class AutoLearner(model_file.Savable):
 
         names: of the features, for the products that are used; without, feature 3 is "x3".
         """
-        return AutoReport.of(self._core, self.task, names)
+        return AutoReport.of(self._core, self.loss, names)
 
     @property
     def uncertainty(self) -> Uncertainty:
