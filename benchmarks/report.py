@@ -173,7 +173,10 @@ def describe_machine() -> dict[str, Any]:
         "compiler": _first_line([os.environ.get("CXX") or shutil.which("c++") or "c++", "--version"]),
         "commit": _commit(),
         # The package that ran is the installed one; this tells two builds of one commit apart.
-        "core": hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12],
+        "core": hashlib.sha256(Path(_core.__file__).with_name(f"_core.{_core.level()}.so").read_bytes()).hexdigest()[
+            :12
+        ],
+        "level": _core.level(),
         "date": time.strftime("%Y-%m-%d %H:%M:%S %z"),
     }
 

@@ -1,4 +1,5 @@
 #include "bind/topics.hpp"
+#include "odca/level/level.hpp"
 #include "odca/memory/freed_memory.hpp"
 
 NB_MODULE(_core, m) {
@@ -21,4 +22,5 @@ NB_MODULE(_core, m) {
   odca::bind::bind_experts(m);
   odca::bind::bind_turns(m);
   m.def("keep_freed_memory", &odca::keep_freed_memory);
+  m.def("level", &odca::level);
 }

@@ -8,6 +8,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <deque>
 #include <tuple>
 
 #include "bind/arrays.hpp"
@@ -78,30 +79,52 @@ std::unique_ptr<Block> read_csv(nb::handle data, const TableColumns& columns, co
   });
 }
 
-// A column's values: numbers; codes and the strings that they stand for; seconds and whether they have a time of day.
+// A column's values: numbers; codes and the strings that they stand for; seconds and whether they have a time of day; arrays, as
+// where each begins, whether it is missing, the keys of a map, and the elements.
 using PyCodedStrings = std::tuple<Vector<std::int32_t>, std::vector<nb::bytes>>;
 using PyDates = std::tuple<Vector<double>, bool>;
-using PyValues = std::variant<Vector<double>, PyCodedStrings, PyDates>;
+using PyElements = std::variant<Vector<double>, PyCodedStrings>;
+using PyArrays = std::tuple<Vector<std::int64_t>, Vector<std::uint8_t>, std::optional<PyCodedStrings>, PyElements>;
+using PyValues = std::variant<Vector<double>, PyCodedStrings, PyDates, PyArrays>;
 
 std::span<const double> span_of(const Vector<double>& array) { return {array.data(), array.shape(0)}; }
 
-// The strings stay where they are as long as `kept` does.
-text::Values values_of(const PyValues& values, std::vector<std::string_view>& kept) {
+// The strings of a table stay where they are as long as this does.
+using Kept = std::deque<std::vector<std::string_view>>;
+
+text::CodedStrings strings_of(const PyCodedStrings& values, Kept& kept) {
+  const auto& [codes, strings] = values;
+  std::vector<std::string_view>& texts = kept.emplace_back();
+  for (const nb::bytes& each : strings) texts.emplace_back(each.c_str(), each.size());
+  return {{codes.data(), codes.shape(0)}, texts};
+}
+
+text::Arrays arrays_of(const PyArrays& values, Kept& kept) {
+  const auto& [begins, missing, keys, elements] = values;
+  text::Arrays arrays{{begins.data(), begins.shape(0)}, {missing.data(), missing.shape(0)}, {}, {}};
+  if (keys) arrays.keys = strings_of(*keys, kept);
+  if (const auto* numbers = std::get_if<Vector<double>>(&elements))
+    arrays.elements = span_of(*numbers);
+  else
+    arrays.elements = strings_of(std::get<PyCodedStrings>(elements), kept);
+  return arrays;
+}
+
+text::Values values_of(const PyValues& values, Kept& kept) {
   if (const auto* numbers = std::get_if<Vector<double>>(&values)) return span_of(*numbers);
   if (const auto* dates = std::get_if<PyDates>(&values))
     return text::Dates{span_of(std::get<0>(*dates)), std::get<1>(*dates)};
-  const auto& [codes, strings] = std::get<PyCodedStrings>(values);
-  for (const nb::bytes& each : strings) kept.emplace_back(each.c_str(), each.size());
-  return text::CodedStrings{{codes.data(), codes.shape(0)}, kept};
+  if (const auto* arrays = std::get_if<PyArrays>(&values)) return arrays_of(*arrays, kept);
+  return strings_of(std::get<PyCodedStrings>(values), kept);
 }
 
 std::unique_ptr<Block> read_table(const TableColumns& columns, const std::vector<PyValues>& values, std::int64_t rows,
                                   const FeatureOptions& features, bool skip_bad, const text::Vocabulary* vocabulary) {
   if (columns.all.size() != values.size()) throw InputError("each column must have its values");
   if (rows < 0) throw InputError("the number of rows must not be negative");
-  std::vector<std::vector<std::string_view>> strings(values.size());
+  Kept kept;
   std::vector<text::ValueColumn> table;
-  for (std::size_t k = 0; k < values.size(); ++k) table.push_back({columns.all[k], values_of(values[k], strings[k])});
+  for (std::size_t k = 0; k < values.size(); ++k) table.push_back({columns.all[k], values_of(values[k], kept)});
   auto block = std::make_unique<Block>();
   if (vocabulary) block->known = vocabulary->known();
   const nb::gil_scoped_release free_threads;

@@ -1,8 +1,10 @@
 // Columns in memory, as Arrow and data frames have them: their buffers come from the input. The same events as from two halves.
 #include "odca/ingest/table/table.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 
 #include "fuzz.hpp"
 #include "odca/errors.hpp"
@@ -17,6 +19,9 @@ struct Buffers {
   std::vector<double> numbers;
   std::vector<std::int32_t> codes;
   std::vector<std::string_view> strings;
+  std::vector<std::int64_t> begins;
+  std::vector<std::uint8_t> missing;
+  std::unique_ptr<Buffers> keys, elements;
 };
 
 double number_of(Choices& choices) {
@@ -27,17 +32,45 @@ double number_of(Choices& choices) {
   return std::bit_cast<double>(bits);
 }
 
+CodedStrings strings_of(Choices& choices, std::string_view text, std::size_t rows, Buffers& kept, unsigned kind) {
+  for (std::size_t piece = 0; piece < 1 + (kind >> 2 & 7); ++piece) {
+    const std::size_t at = text.empty() ? 0 : choices.byte() % text.size();
+    kept.strings.push_back(text.substr(at, choices.byte() % 40));
+  }
+  for (std::size_t row = 0; row < rows; ++row)
+    kept.codes.push_back(static_cast<std::int32_t>(choices.byte() % 11) - (choices.byte() == 255 ? 1000 : 1));
+  return {kept.codes, kept.strings};
+}
+
+Arrays arrays_of(Choices& choices, std::string_view text, std::size_t rows, Buffers& kept) {
+  const unsigned kind = choices.byte();
+  kept.begins = {choices.byte() == 255 ? -1 : 0};
+  for (std::size_t row = 0; row < rows; ++row) {
+    kept.begins.push_back(kept.begins.back() + choices.byte() % 4 - (choices.byte() == 255 ? 4 : 0));
+    kept.missing.push_back(choices.byte() % 8 == 0);
+  }
+  const auto last = static_cast<std::size_t>(std::max<std::int64_t>(kept.begins.back(), 0));
+  const std::size_t elements = last + (kind >> 5 & 1) - (last > 0 && choices.byte() == 255);
+  kept.keys = std::make_unique<Buffers>(), kept.elements = std::make_unique<Buffers>();
+  Arrays arrays{kept.begins, kept.missing, {}, {}};
+  if (kind & 1) {
+    arrays.keys = strings_of(choices, text, elements, *kept.keys, kind);
+    for (std::int32_t& code : kept.keys->codes)
+      if (kind & 2) code = std::max(code, 0);
+  }
+  if (kind & 4) {
+    arrays.elements = strings_of(choices, text, elements, *kept.elements, kind);
+  } else {
+    for (std::size_t at = 0; at < elements; ++at) kept.elements->numbers.push_back(number_of(choices));
+    arrays.elements = std::span<const double>(kept.elements->numbers);
+  }
+  return arrays;
+}
+
 Values values_of(Choices& choices, std::string_view text, std::size_t rows, Buffers& kept) {
   const unsigned kind = choices.byte();
-  if (kind % 3 == 0) {
-    for (std::size_t piece = 0; piece < 1 + (kind >> 2 & 7); ++piece) {
-      const std::size_t at = text.empty() ? 0 : choices.byte() % text.size();
-      kept.strings.push_back(text.substr(at, choices.byte() % 40));
-    }
-    for (std::size_t row = 0; row < rows; ++row)
-      kept.codes.push_back(static_cast<std::int32_t>(choices.byte() % 11) - (choices.byte() == 255 ? 1000 : 1));
-    return CodedStrings{kept.codes, kept.strings};
-  }
+  if (kind >= 224) return arrays_of(choices, text, rows, kept);
+  if (kind % 3 == 0) return strings_of(choices, text, rows, kept, kind);
   for (std::size_t row = 0; row < rows + (kind >> 5 & 1); ++row) kept.numbers.push_back(number_of(choices));
   if (kind % 3 == 1) return std::span<const double>(kept.numbers);
   return Dates{kept.numbers, (kind >> 6 & 1) != 0};
@@ -54,6 +87,10 @@ std::vector<ValueColumn> without_first(std::vector<ValueColumn> columns, std::si
     if (auto* numbers = std::get_if<std::span<const double>>(&each.values)) *numbers = part_of(*numbers, rows);
     if (auto* dates = std::get_if<Dates>(&each.values)) dates->seconds = part_of(dates->seconds, rows);
     if (auto* strings = std::get_if<CodedStrings>(&each.values)) strings->codes = part_of(strings->codes, rows);
+    if (auto* arrays = std::get_if<Arrays>(&each.values)) {
+      arrays->begins = part_of(arrays->begins, rows);
+      arrays->missing = part_of(arrays->missing, rows);
+    }
   }
   return columns;
 }

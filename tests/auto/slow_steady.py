@@ -30,6 +30,7 @@ MEMBERS = [
 ]
 NAMES = [("average of " if averaged else "") + OF_ROWS[k].key for k, averaged in MEMBERS] + ["base rate"]
 FIRST_FREEZE, MOST_JUDGED, WINDOW = 16, 4096, 0.99983
+NOTHING_CARRIES_OVER = 0.9
 LARGEST_MARGIN = 1e140
 
 
@@ -80,7 +81,11 @@ class SlowSteady:
         return softmax(self.sum / self.strength)
 
     def is_due(self, events: int) -> bool:
-        return events >= max(FIRST_FREEZE, 2 * self.frozen_at)
+        of_base_rate = self.weights[-1]
+        next_freeze = (
+            self.frozen_at + self.frozen_at // 2 if of_base_rate > NOTHING_CARRIES_OVER else 2 * self.frozen_at
+        )
+        return events >= max(FIRST_FREEZE, next_freeze)
 
     def freeze(
         self, events: int, models: tuple[Array, Array], base: Array, products: FrozenProducts | None = None

@@ -139,6 +139,20 @@ def test_members_are_frozen_when_the_number_of_events_has_doubled(kind: str) -> 
     assert frozen_at == [16.0, 32.0, 64.0, 128.0]
 
 
+def test_after_a_sudden_change_members_are_frozen_sooner_and_the_steady_answer_recovers() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 5))
+    side = np.where(np.arange(8000) < 3000, 1.0, -1.0)
+    y = (side * (X @ [1.0, -2.0, 1.0, 0.5, 0.0]) + 0.3 * rng.normal(size=8000) > 0.0).astype(float)
+    learner = AutoLearner("classes", products=False)
+    learner.learn(X[:3600], y[:3600])
+    assert list(learner.report().steady.values())[-1] > 0.9  # nothing of what was frozen at 2,048 events is still true
+    learner.learn(X[3600:6000], y[3600:6000])
+    assert learner.get_state()["frozen_at"] == 4608.0  # after 2,048 at 3,072, and once more half as many later
+    odds = learner.predict(X[6000:], answer="steady")
+    assert np.mean((odds > 0.0) == y[6000:]) > 0.9
+
+
 @every_task
 def test_steady_weights_lie_on_the_simplex_at_all_times(kind: str) -> None:
     stream, experts = hard_stream(kind, 600, seed=6), new(kind)

@@ -188,14 +188,14 @@ def test_positions_of_former_versions_in_tables_are_still_checked(tmp_path: Path
 
 
 def test_columns_that_are_ignored_are_not_read(tmp_path: Path) -> None:
-    made = big_table(10).append_column("list", pa.array([["a"]] * 10))
+    made = big_table(10).append_column("list", pa.array([[["a"]]] * 10))
     path = written(tmp_path / "a.parquet", made)
     with stream.open(path, label="y", features=stream.Features(ignore=("list", "c"))) as opened:
         assert {name for chunk in opened.chunks() for name in chunk.data.schema.names} == {"y", "x"}
 
 
 def test_a_column_that_cannot_be_a_feature_is_named(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.parquet", big_table(10).append_column("list", pa.array([["a"]] * 10)))
+    path = written(tmp_path / "a.parquet", big_table(10).append_column("list", pa.array([[["a"]]] * 10)))
     with pytest.raises(stream.StreamError, match=r"'list' holds list<.*>, .* `ignore=\['list'\]`"):
         stream.open(path, label="y")
 

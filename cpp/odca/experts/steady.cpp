@@ -284,7 +284,7 @@ bool SteadyMixer::complete(std::int64_t events, const FeatureTable& features, bo
       !(std::fabs(offset_) <= largest_miss) || !all_within(sum_, 1e290))
     return false;
   if ((frozen_at_ > 0) != (width > 0) || frozen_at_ > events) return false;
-  if (frozen_at_ > 0 && is_due(events)) return false;
+  if (frozen_at_ > 0 && events >= 2 * std::max(frozen_at_, first_freeze / 2)) return false;
   const bool judged =
       mass_ > 0.0 || residual_.mass > 0.0 || residual_.sum > 0.0 || sum_ != PerMember{} || product_sum_ != 0.0;
   if (frozen_at_ == 0 && judged) return false;

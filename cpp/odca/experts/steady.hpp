@@ -11,7 +11,8 @@
 //
 // s is learned as it will be used: on events some way ahead. After 16 events, and whenever their number has doubled since, the members
 // are frozen, and until the next time the frozen members predict what comes. So a model of n events is judged by how it would have
-// done on the n events after, had the labels stopped. (Events of weight 0 do not count.) s is O-DCA's own solution of this problem under KL, the paper's third
+// done on the n events after, had the labels stopped. Where nothing carries over any longer, because the stream has changed, members are
+// frozen anew after n/2 events: those from before the change have nothing more to say. (Events of weight 0 do not count.) s is O-DCA's own solution of this problem under KL, the paper's third
 // regulariser, at a strength of 10 plus 0.01 for each event it was judged by, over an exponential window: what does not carry over
 // loses its weight to what does, and to the base rate if nothing does.
 //
@@ -57,8 +58,13 @@ class SteadyMixer {
     return out;
   }
 
-  // Whether the members are to be frozen after so many events.
-  bool is_due(std::int64_t events) const { return events >= std::max(first_freeze, 2 * frozen_at_); }
+  // Whether the members are to be frozen after so many events: twice as many as the last time, or half as many more where nothing of
+  // what was frozen carries over any longer, as after a sudden change.
+  bool is_due(std::int64_t events) const {
+    const std::int64_t next =
+        weight_[row_members] > nothing_carries_over ? frozen_at_ + frozen_at_ / 2 : 2 * frozen_at_;
+    return events >= std::max(first_freeze, next);
+  }
   // What the experts with products have learned of these, and by which pairs.
   struct Products {
     const FeatureTable& table;
@@ -95,6 +101,7 @@ class SteadyMixer {
  private:
   static constexpr std::int64_t first_freeze = 16, most_judged = 4096;
   static constexpr double strength = 10.0, strength_by_event = 0.01;
+  static constexpr double nothing_carries_over = 0.9;  // of the weight is the base rate's
   static constexpr double prior_of_products = 0.01, product_strength_by_event = 0.05;
 
   int heads() const { return static_cast<int>(base_.size()); }

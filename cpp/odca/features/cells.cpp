@@ -96,6 +96,10 @@ void Cells::date_value(const CellPlan& plan, Moment moment) {
   if (plan.field) builder_.value(*plan.field, value);
 }
 
+void Cells::refuse_array(const CellPlan& plan) {
+  throw Fault{subject(plan.column) + " must be a single value; got an array", plan.column.name};
+}
+
 void Cells::other_number(const CellPlan& plan, double value, std::string_view where) {
   if (builder_.options().missing_values.has(value)) return missing(plan, where);
   switch (plan.column.role) {

@@ -42,6 +42,16 @@ class Cells {
   void value(const CellPlan& plan, double value);
   void date_value(const CellPlan& plan, Moment moment);
   void missing(const CellPlan& plan, std::string_view where);
+  // An element of an array, or of a map: a name belongs to an array as a whole, all else to its `part`, which is the field of the
+  // element's place or key, found by its name once it is needed.
+  template <class Name>
+  void element(const CellPlan& plan, Field*& part, const Name& name, bool of_map, const Value& value) {
+    if (plan.column.role != Role::feature) refuse_array(plan);
+    if (!plan.field) return;
+    if (!of_map && Builder::belongs_to_array(*plan.field, value)) return builder_.value(*plan.field, value);
+    if (!part) part = &builder_.field(plan.column.name + "." + name(), plan.column.name);
+    builder_.value(*part, value);
+  }
 
   void finish(std::string_view line) { builder_.finish(line); }
   void forget() { builder_.forget(); }
@@ -49,6 +59,7 @@ class Cells {
 
  private:
   void plan(const TableColumn& column);
+  [[noreturn]] static void refuse_array(const CellPlan& plan);
   void other_number(const CellPlan& plan, double value, std::string_view where);
   void feature_string(const CellPlan& plan, const Value& cell);
   void date_feature(const CellPlan& plan, const Value& cell);

@@ -34,6 +34,7 @@ COMMANDS = {
     "merge": "merge models that were trained on different data into one",
     "freeze": "save the steady answer of an automatic model as one small linear model",
     "convert": "convert data to another format, or a model to JSON or ONNX",
+    "sample": "write a small generated stream as CSV, to try things with",
     "demo": "compare three windows on a drifting stream, in a few seconds",
     "reproduce": "run the paper's experiments and some of our own: figures, curves, a verdict on each claim",
     "bench": "measure how fast this machine parses data and learns from them",

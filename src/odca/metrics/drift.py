@@ -147,10 +147,16 @@ class Watch:
         return self.curve.points.reshape(-1, self.width)
 
     def means(self, now: Sequence[float]) -> Array:
-        """The numbers of events, the weights since the point before, and the means since then. now: the sums of this moment."""
+        """The numbers of events, the weights since the point before, and the means since then. now: the sums of this moment.
+
+        The last part ends now. If it would be less than half as long as the others, it joins the one before: a mean over a few events
+        would stand out for nothing.
+        """
         points = self.points
-        if now[0] and (not len(points) or points[-1, 0] < now[0]):
-            points = np.vstack([points, now])
+        rest = now[0] - (points[-1, 0] if len(points) else 0)
+        if rest:
+            is_short = len(points) > 1 and 2 * rest < self.curve.every
+            points = np.vstack([points[:-1] if is_short else points, now])
         steps = np.diff(points, axis=0, prepend=np.zeros((1, self.width)))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.column_stack([points[:, 0], steps[:, 1], steps[:, 2:] / steps[:, 1:2]])

@@ -274,10 +274,14 @@ class AutoLearner(model_file.Savable):
 
     def split(self, parts: int) -> list[Self]:
         """Return this many learners, which merge to this one: each makes the same predictions and has a share of the events."""
-        shares = [self.copy() for _ in range(whole(parts, "parts", most=MOST_PARTS))]
-        for part, share in enumerate(shares):
-            share.native.become_part(part, parts)
-        return shares
+        return [self.part(number, parts) for number in range(whole(parts, "parts", most=MOST_PARTS))]
+
+    def part(self, number: int, parts: int) -> Self:
+        """Return one of the learners of `split`, counted from 0, without making the others."""
+        count = whole(parts, "parts", most=MOST_PARTS)
+        share = self.copy()
+        share.native.become_part(whole(number, "number", least=0, most=count - 1), count)
+        return share
 
     def report(self, names: Sequence[str] = ()) -> AutoReport:
         """Which experts have the most weight now, how that changed over the stream, and what the steady answer mixes.

@@ -81,6 +81,9 @@ class AutoReport:
             [*self._sentences(), "", *_table(live, self.experts), "", *_table(steady, self.steady), *products]
         )
 
+    def __repr__(self) -> str:
+        return str(self)  # what a notebook or a prompt shows
+
     def in_words(self) -> str:
         """The sentences alone."""
         return " ".join(self._sentences())

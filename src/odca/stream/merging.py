@@ -83,8 +83,13 @@ def united_names(mine: Sequence[bytes], theirs: Sequence[bytes]) -> tuple[_core.
     places = {key: place for place, key in enumerate(mine)}
     moved = np.array([places.setdefault(key, len(places)) for key in theirs], dtype=np.intp)
     vocabulary = _core.Vocabulary()
-    vocabulary.restore(b"".join(places), np.cumsum([len(key) for key in places], dtype=np.int64))
+    vocabulary.restore(*packed(list(places)))
     return vocabulary, moved
+
+
+def packed(names: Sequence[bytes]) -> tuple[bytes, npt.NDArray[np.int64]]:
+    """The names of features for a vocabulary: all in a row, and where each ends."""
+    return b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64)
 
 
 def united_counts(mine: State, theirs: State, places: Places | None, features: int) -> State:

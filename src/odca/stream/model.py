@@ -137,9 +137,8 @@ class StreamModel(Described, TakesTurns):
         options = {name: model.learner.options[name] for name in OPTIONS_OF_LEARNER}
         frozen = type(self)(replace(self.options, auto=None, classes=self.classes, **options), self.schema, model)
         if frozen.vocabulary is not None:
-            names = self.names
-            frozen.vocabulary.restore(b"".join(names), np.cumsum([len(name) for name in names], dtype=np.int64))
-            frozen.n_names = len(names)
+            frozen.vocabulary.restore(*merging.packed(self.names))
+            frozen.n_names = self.n_names
         frozen.past = None if self.past is None else self.past.copy()
         frozen.frozen_after = self.learner.count
         return frozen
@@ -384,6 +383,40 @@ class StreamModel(Described, TakesTurns):
             counts = merging.united_counts(self.past.state(), other.past.state(), places, merged.n_possible_features)
             merged.past.restore(counts, merged.n_possible_features)
         return merged
+
+    def split(self, parts: int) -> list[Self]:
+        """Return this many models, which merge to this one: each predicts alike, and has a share of what was learned.
+
+        Each may then learn from different events. Scores and counts are with the first. See docs/merging.md.
+        """
+        return [self.part(number, parts) for number in range(parts)]
+
+    def part(self, number: int, parts: int) -> Self:
+        """Return one of the models of `split`, counted from 0, without making the others."""
+        with turn_of(self):
+            return self._part(number, parts)
+
+    def _part(self, number: int, parts: int) -> Self:
+        if self.past is not None:
+            raise ValueError(
+                "a model with history or tf_idf cannot be split: its parts would know other events. Leave these options out."
+            )
+        if not isinstance(self.learner, AutoLearner):
+            if parts > 1:
+                raise ValueError("a linear model cannot be split: an automatic one can be.")
+            return type(self).restored(self.saved())
+        part = type(self)(self.options, self.schema, _model_of(self.learner.part(number, parts), self.classes))
+        part.frozen_after = self.frozen_after
+        if part.vocabulary is not None:
+            part.vocabulary.restore(*merging.packed(self.names))
+            part.n_names = self.n_names
+        if number == 0:
+            part.unlabelled = self.unlabelled
+            part.model.restore_metrics(self.model.saved_metrics())
+            part.model.restore_uncertainty(self.model.saved_uncertainty())
+            if self.columns is not None:
+                part.columns = _core.ColumnWatch.restored(self.columns.names, self.columns.state())
+        return part
 
     # Files
 

@@ -336,9 +336,17 @@ def train(
         if stream.absent:
             notes.append(InputError(f"these data lack columns of the model's: {listed(stream.absent)}."))
     else:
-        options = _model_options(task=task, classes=labels, auto=auto, memory=memory, products=products, given=given)
-        stream = open_stream(data, query=query, threads=threads, features=Features(**features), **reading)  # type: ignore[arg-type] # checked there
-        model, notes = begin(options, stream, on_error=on_error, insists=auto)
+        stream, model, notes = untrained(
+            data,
+            reading={"query": query, "threads": threads, **reading},
+            features=features,
+            given=given,
+            task=task,
+            classes=labels,
+            auto=auto,
+            memory=memory,
+            products=products,
+        )
     bad_before = 0 if found is None else found.bad_lines
     with stream, ProgressLine(stream.total, shown=progress) as line:
         training = Training(model, stream, on_error=on_error, saving=saving, bad_before=bad_before)
@@ -351,6 +359,30 @@ def train(
     for note in notes:
         warnings.warn(str(note), stacklevel=2)
     return model
+
+
+def untrained(
+    data: Data,
+    *,
+    reading: Mapping[str, Any],
+    features: Mapping[str, Any],
+    given: Mapping[str, Any],
+    task: Task | None = None,
+    classes: Sequence[Label] = (),
+    auto: bool = False,
+    memory: Memory | None = None,
+    products: Products = "auto",
+) -> tuple[Stream, StreamModel, list[InputError]]:
+    """The stream that `train` would open, the model that it would begin with, and what a user should know about it.
+
+    reading: options of `odca.stream.open`; features: of `Features`; given: those of the linear model that the user has given. The
+    first events have decided all else, and the model has learned nothing yet.
+    """
+    labels = tuple(each if isinstance(each, str) else float(each) for each in classes)
+    options = _model_options(task=task, classes=labels, auto=auto, memory=memory, products=products, given=dict(given))
+    stream = open_stream(data, features=Features(**features), **reading)
+    model, notes = begin(options, stream, on_error=reading.get("on_error", "stop"), insists=auto)
+    return stream, model, notes
 
 
 def _model_options(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,9 +27,19 @@ struct Dates {
   bool with_time = false;  // whether they have a time of day
 };
 
-// Numbers (NaN is a missing value), strings, or dates. Whole numbers from 2^53 on, which a double cannot tell apart, are
+// Arrays and maps, such as the words of a text or a sparse vector: the elements of row r are those from begins[r] to before
+// begins[r + 1]. What JSON makes of them is made here: a string belongs to the column as a word does, a number to its place in the
+// array ("v.0") or to its key in the map ("v.price").
+struct Arrays {
+  std::span<const std::int64_t> begins;   // one more than there are rows
+  std::span<const std::uint8_t> missing;  // 1 for a row that has no array
+  std::optional<CodedStrings> keys;       // of the elements of maps
+  std::variant<std::span<const double>, CodedStrings> elements;
+};
+
+// Numbers (NaN is a missing value), strings, dates, or arrays of numbers or strings. Whole numbers from 2^53 on, which a double cannot tell apart, are
 // passed as strings if they name something.
-using Values = std::variant<std::span<const double>, CodedStrings, Dates>;
+using Values = std::variant<std::span<const double>, CodedStrings, Dates, Arrays>;
 
 struct ValueColumn {
   TableColumn column;

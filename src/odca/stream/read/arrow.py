@@ -16,12 +16,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from odca import _core
 from odca.errors import Remedy
 from odca.features.spec import Features, Kind
 from odca.records import record
+from odca.stream.read.arrow_columns import is_array, kind_of, values_of
 from odca.stream.read.chunks import SIZE, Chunk
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.guessing import FITTING, dated, whole_date
@@ -45,7 +44,6 @@ BINARY = ("arrow", "parquet")
 IPC_STREAM = b"\xff\xff\xff\xff"
 FEATHER_1 = b"FEA1"
 FEWEST_ROWS, MOST_ROWS = 1 << 10, 1 << 16
-TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def binary_format(path: str, named: str) -> Format | None:
@@ -128,7 +126,8 @@ class Tables:
         for name in wanted(schema):
             if kind_of(table.types[name]) is None:
                 raise StreamError(
-                    f"the column {name!r} holds {table.types[name]}, which is neither a number, a string nor a date.",
+                    f"the column {name!r} holds {table.types[name]}, which is neither a number, a string, a date nor an array of "
+                    "numbers or strings.",
                     path=table.path,
                     remedy=Remedy("Leave it out with {ignore}.", ignore=[name]),
                 )
@@ -351,22 +350,6 @@ def wanted(schema: Schema) -> list[str]:
     return [name for name, role, _, _ in native_columns(schema) if role != "ignored"]
 
 
-def kind_of(type_: Any) -> Kind | None:
-    """The kind of values of a column of this type; None if it cannot be used."""
-    types = pyarrow().types
-    if types.is_dictionary(type_):
-        type_ = type_.value_type
-    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
-        return "number"
-    if types.is_boolean(type_):
-        return "boolean"
-    if _is_string(types, type_):
-        return "category"
-    if types.is_timestamp(type_) or types.is_date(type_):
-        return "date"
-    return "any" if types.is_null(type_) else None
-
-
 def column_tallies(schema: Schema, head: Batch) -> dict[str, _core.Tally]:
     """What the columns hold in the first rows."""
     pa, features = pyarrow(), schema.features.native()
@@ -374,6 +357,8 @@ def column_tallies(schema: Schema, head: Batch) -> dict[str, _core.Tally]:
     for name in wanted(schema):
         array = head.data.column(name)
         is_string = kind_of(array.type) == "category"
+        if is_array(array.type):
+            continue  # nothing is guessed of its elements
         if pa.types.is_dictionary(array.type):  # of which pyarrow cannot decode all types
             array = array.dictionary.cast(pa.string()).take(array.indices)
         tallies[name] = _core.Tally()
@@ -419,54 +404,5 @@ class TableParser:
             if name not in names:
                 raise StreamError(f"there is no column {name!r}, which the first file has.", path=chunk.path)
             with _readable(chunk.path):
-                values.append(_values(batch.column(name), role, kind))
+                values.append(values_of(batch.column(name), role, kind))
         return _core.read_table(self._native, values, len(batch), self._features, self._skip_bad, self._vocabulary)
-
-
-def _values(array: Any, role: str, kind: str) -> Any:
-    """The values of a column for the core: numbers, codes with their strings, or seconds and whether they have a time of day."""
-    pa = pyarrow()
-    types = pa.types
-    if types.is_dictionary(array.type) and not _is_string(types, array.type.value_type):
-        array = array.dictionary_decode()
-    if types.is_null(array.type):
-        return np.full(len(array), np.nan)
-    is_date = types.is_timestamp(array.type) or types.is_date(array.type)
-    names_something = role == "tag" or (role == "feature" and kind in {"category", "text"})
-    names_something |= role == "label" and types.is_boolean(array.type)
-    if (
-        _is_string(types, array.type)
-        or types.is_dictionary(array.type)
-        or (names_something and _is_exact(types, array.type))
-    ):
-        return _codes(pa, array)
-    if is_date:
-        return _seconds(pa, array), types.is_timestamp(array.type)
-    if not types.is_float64(array.type):
-        array = array.cast(pa.float64(), safe=False)
-    return np.ascontiguousarray(array.to_numpy(zero_copy_only=False))  # null is nan
-
-
-def _is_string(types: Any, type_: Any) -> bool:
-    return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
-
-
-def _is_exact(types: Any, type_: Any) -> bool:
-    """Whether the text of a value is exact where a double may not be."""
-    exact = (types.is_integer, types.is_boolean, types.is_timestamp, types.is_date)
-    return any(is_type(type_) for is_type in exact)
-
-
-def _codes(pa: Any, array: Any) -> tuple[Any, list[bytes]]:
-    if not pa.types.is_dictionary(array.type):
-        array = array.cast(pa.string()).dictionary_encode()
-    strings = [b"" if text is None else text.encode() for text in array.dictionary.to_pylist()]
-    return array.indices.cast(pa.int32()).fill_null(-1).to_numpy(), strings
-
-
-def _seconds(pa: Any, array: Any) -> Any:
-    """Seconds since 1970, with one division, as for dates in text."""
-    if not pa.types.is_timestamp(array.type):
-        array = array.cast(pa.timestamp("s"))
-    ticks = array.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(ticks / TICKS[array.type.unit])
