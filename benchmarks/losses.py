@@ -146,12 +146,12 @@ def by_river(stream: Stream, loss: Any, rate: float) -> Array:
         x = dict(zip(stream.X.indices[row].tolist(), stream.X.data[row].tolist(), strict=True))
         scaler.learn_one(x)
         x = scaler.transform_one(x)
-        out[at] = model.predict_one(x)
         try:
+            out[at] = model.predict_one(x)
             model.learn_one(x, stream.y[at])
         except OverflowError:  # it has diverged
             return np.full(len(stream.y), np.nan)
-    return np.exp(out) if isinstance(loss, optim.losses.Poisson) else out
+    return out
 
 
 def candidates(stream: Stream, of: str, folder: Path) -> Iterator[tuple[str, Callable[[], Array]]]:
