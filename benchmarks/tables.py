@@ -1,4 +1,4 @@
-"""Put the figures of benchmarks/results into the README and docs, so that they cannot disagree.
+"""Put the figures of benchmarks/results into the docs, so that they cannot disagree.
 
     python -m benchmarks.tables [--check]
 
@@ -18,7 +18,6 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
-    ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
         for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting", "drift", "text")
@@ -46,8 +45,6 @@ RESULTS = (
     "drift",
     "text",
 )
-# The README shows the hinge, and log loss beside other libraries: the first rows that a reader asks for, met or not.
-IN_SHORT = re.compile(r"hinge(, l2, infinite|, times faster)?$|log(, l2, infinite|, times faster)$|lanes, log$")
 
 
 def full(rows: list[dict[str, Any]]) -> str:
@@ -60,14 +57,6 @@ def full(rows: list[dict[str, Any]]) -> str:
             f"| {row['work']} | {row['against']} | {row['ratio']:.2f} | {row['ratio_of_medians']:.2f} | {goal} | {met} |"
         )
     return "\n".join(lines)
-
-
-def short(rows: list[dict[str, Any]]) -> str:
-    """Return the rows that are shown first, and how many goals are met in all."""
-    with_goal = [row for row in rows if row["goal"]]
-    met = sum(bool(row["met"]) for row in with_goal)
-    chosen = [row for row in with_goal if IN_SHORT.search(row["work"])]
-    return f"{full(chosen)}\n\n{met} of all {len(with_goal)} goals are met."
 
 
 def noted(rows: list[dict[str, Any]]) -> str:
@@ -554,7 +543,6 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "widths": widths,
     "sets": sets,
     "ece": ece,
-    "short": short,
     "noted": noted,
     "goals": goals,
     "times": times,

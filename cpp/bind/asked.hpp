@@ -1,8 +1,10 @@
-// The experts' predictions of events whose labels come later, for Python and back: an array, and the number of events learned before.
+// The experts' predictions of events whose labels come later, for Python and back: an array, and the number of
+// events learned before.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <utility>
@@ -18,10 +20,20 @@ using KeptAnswers = std::pair<nb::ndarray<const double, nb::ndim<3>, nb::c_conti
 // The predictions, and what the caller keeps until the labels come.
 using AskedAnswers = std::pair<Numbers, std::pair<Numbers, std::int64_t>>;
 
-inline std::optional<experts::Asked> asked_of(const std::optional<KeptAnswers>& kept) {
+inline experts::Asked asked_of(const KeptAnswers& kept) {
+  const auto& [said, after] = kept;
+  return {{said.data(), said.data() + said.size()}, static_cast<int>(said.shape(1)), after};
+}
+
+// Of consecutive events, each part from when it was asked about.
+using AskedParts = std::optional<std::vector<experts::Asked>>;
+using KeptParts = std::optional<std::vector<KeptAnswers>>;
+
+inline AskedParts asked_parts(const KeptParts& kept) {
   if (!kept) return std::nullopt;
-  const auto& [said, after] = *kept;
-  return experts::Asked{{said.data(), said.data() + said.size()}, static_cast<int>(said.shape(1)), after};
+  AskedParts out(std::in_place);
+  for (const KeptAnswers& each : *kept) out->push_back(asked_of(each));
+  return out;
 }
 
 // How many numbers there are for each of so many events; if there are no events, for any.
@@ -46,7 +58,7 @@ class EventValues {
   EventValues(const Vector<double>& y, const Given& weight, const Given& time)
       : y_(to_vector(y)), weight_(copied(weight)), time_(copied(time)) {}
 
-  experts::Events of(const Batch& batch, const std::optional<experts::Asked>& asked) const {
+  experts::Events of(const Batch& batch, const AskedParts& asked) const {
     return {batch, y_.data(), weight_ ? weight_->data() : nullptr, time_ ? time_->data() : nullptr,
             asked ? &*asked : nullptr};
   }

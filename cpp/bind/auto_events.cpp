@@ -34,7 +34,7 @@ class AutoEventCore : public EventReading {
                                             const std::optional<Vector<double>>& given) {
     const std::size_t rows = y.shape(0);
     require_given(given, rows);
-    const std::optional<experts::Asked> kept = asked_of(asked);
+    const AskedParts kept = asked ? AskedParts({asked_of(*asked)}) : std::nullopt;
     const EventValues values(y, weight, time);
     std::vector<double> said;
     if (rows > 0)

@@ -41,13 +41,12 @@ std::unique_ptr<Experts> make(const std::string& task, int classes, int products
 
 nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vector<double>& y,
                                      const std::optional<Vector<double>>& weight,
-                                     const std::optional<Vector<double>>& time,
-                                     const std::optional<KeptAnswers>& asked) {
+                                     const std::optional<Vector<double>>& time, const KeptParts& asked) {
   const auto rows = static_cast<std::size_t>(x.batch.rows);
   for (const auto* each : {&weight, &time})
     if (*each && (*each)->shape(0) != rows) throw InputError("sample_weight and time must be as long as X");
   if (y.shape(0) != rows) throw InputError("y must be as long as X");
-  const std::optional<experts::Asked> kept = asked_of(asked);
+  const AskedParts kept = asked_parts(asked);
   const EventValues values(y, weight, time);
   Experts::Learned learned;
   {
@@ -242,7 +241,7 @@ void bind_experts(nb::module_& m) {
       .def(
           "require_fitting",
           [](const Experts& self, const KeptAnswers& kept) {
-            const experts::Asked asked = *asked_of(kept);
+            const experts::Asked asked = asked_of(kept);
             const auto rows = static_cast<std::int64_t>(kept.first.shape(0));
             const nb::gil_scoped_release free_threads;
             self.require_fitting(asked, rows);

@@ -336,6 +336,7 @@ void bind_text(nb::module_& m) {
              self.each([&](std::string_view name) { out.append(to_bytes(name)); });
              return out;
            })
+      .def("cut", &Vocabulary::cut, nb::arg("size"), nb::call_guard<nb::gil_scoped_release>())
       .def("packed", [](const Vocabulary& self) { return to_bytes(self.bytes()); })
       .def("ends", [](const Vocabulary& self) { return to_numpy(self.ends()); })
       .def(

@@ -36,9 +36,9 @@ void use(Experts& model, const test::Stream& stream, Task task) {
   const Batch& batch = call.events.batch;
   const std::vector<double> y = labels_of(task, std::max(model.classes(), 2));
   for (const auto answer : {experts::Answer::live, experts::Answer::steady}) check_finite(model.predict(batch, answer));
-  experts::Asked asked;
-  model.predict(batch, experts::Answer::live, {}, &asked);
-  check_finite(asked.said);
+  std::vector<experts::Asked> asked(1);
+  model.predict(batch, experts::Answer::live, {}, &asked[0]);
+  check_finite(asked[0].said);
   check_finite(model.learn({batch, y.data()}).predictions);
   check_finite(model.learn({batch, y.data(), nullptr, nullptr, &asked}).predictions);
   const experts::LinearModel linear = model.linear();

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
         "train",
     ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The module of each public name. It is imported on first use, so that the command line starts without NumPy.
 _NAMES = {

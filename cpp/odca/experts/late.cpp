@@ -102,11 +102,19 @@ void Experts::require_fitting_inside(const Asked& asked, std::int64_t rows) cons
   if (!all_within(asked.said, largest_margin)) throw InputError("what was asked must hold numbers of at most 1e140");
 }
 
-Experts::Late Experts::late_event(const Events& events, std::int64_t row, const Workspace& work) const {
-  const Asked* const asked = events.asked;
-  if (!asked || asked->after == learned_from()) return {work.said.data(), heads(), 0.0, true};
-  return {asked->said.data() + row * asked->heads * said_width, asked->heads,
-          static_cast<double>(learned_from() - asked->after), asked->after > 0};
+std::vector<Experts::Origin> Experts::origins_of(const Events& events) {
+  std::vector<Origin> out;
+  if (events.asked)
+    for (const Asked& each : *events.asked)
+      for (std::int64_t row = 0; row < each.rows(); ++row) out.push_back({&each, row});
+  return out;
+}
+
+Experts::Late Experts::late_event(const Origin* origin, const Workspace& work) const {
+  if (!origin || origin->asked->after == learned_from()) return {work.said.data(), heads(), 0.0, true};
+  const Asked& asked = *origin->asked;
+  return {asked.said.data() + origin->row * asked.heads * said_width, asked.heads,
+          static_cast<double>(learned_from() - asked.after), asked.after > 0};
 }
 
 // The experts' margins of an event that was asked about, [head][slot]. Of a class that came since, they are what experts that never

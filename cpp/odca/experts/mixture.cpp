@@ -100,6 +100,7 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
   std::vector<Stretch> stretches{{0, classes_}};
   Workspace work(heads()), earlier(events.asked ? heads() : 0);
+  const std::vector<Origin> origins = origins_of(events);
   LongCall call(inside, interrupted);
   std::int64_t row = 0;
   for (bool stopped = false; row < batch.rows && !stopped; ++row) {
@@ -123,7 +124,7 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     if (margins)
       for (auto z = work.margin.begin(); z != work.margin.end(); z += slots)
         margins->insert(margins->end(), z, z + expert_count);
-    const Late late = late_event(events, row, work);
+    const Late late = late_event(events.asked ? &origins[static_cast<std::size_t>(row)] : nullptr, work);
     const bool was_informed = late.delay > 0.0 && late.informed;
     if (was_informed) write_asked(late, earlier.margin.data()), mix(earlier);
     const double* const answer = &out[out.size() - static_cast<std::size_t>(heads())];
@@ -175,7 +176,11 @@ std::vector<double> Experts::predict_inside(LongCall& call, const Batch& batch, 
 }
 
 void Experts::require_valid(const Events& events) const {
-  if (events.asked) require_fitting_inside(*events.asked, events.batch.rows);
+  if (events.asked) {
+    std::int64_t rows = 0;
+    for (const Asked& each : *events.asked) require_fitting_inside(each, each.rows()), rows += each.rows();
+    if (rows != events.batch.rows) throw InputError("what was asked must be about as many events as there are");
+  }
   Batch::Scratch scratch;
   double known = classes_;
   for (std::int64_t row = 0; row < events.batch.rows; ++row) {

@@ -50,10 +50,17 @@ struct Asked {
   std::vector<double> said;  // [event][head][expert, live answer, steady answer]
   int heads = 0;             // as many as there were then
   std::int64_t after = 0;    // so many events, of weight above 0, had been learned
+
+  // How many events these are.
+  std::int64_t rows() const;
 };
 // How many classes a class that appears is the mean of, at most, so that it costs no more the more there are.
 inline constexpr int averaged_by_a_class = 16;
 inline constexpr int said_width = expert_count + 2, live_said = expert_count, steady_said = expert_count + 1;
+
+inline std::int64_t Asked::rows() const {
+  return heads > 0 ? static_cast<std::int64_t>(said.size()) / (std::int64_t{heads} * said_width) : 0;
+}
 
 // The events of a call. Labels are 0 and 1, indices of classes, or numbers. Without weights all are one; without times each event
 // comes a tick after the one before. With `asked` the labels came later.
@@ -62,7 +69,7 @@ struct Events {
   const double* y = nullptr;
   const double* weight = nullptr;
   const double* time = nullptr;
-  const Asked* asked = nullptr;
+  const std::vector<Asked>* asked = nullptr;  // consecutive events, each part from when it was asked about
 };
 
 // Which answer a prediction gives: the live one, for when the labels of the events before are known, or the steady one, for when no
@@ -267,7 +274,13 @@ class Experts {
   void arrange_classes(std::vector<int> source, int averaged);
 
   std::int64_t learned_from() const { return static_cast<std::int64_t>(event_weights_.mass); }
-  Late late_event(const Events& events, std::int64_t row, const Workspace& work) const;
+  // An event, as one of those that were asked about together.
+  struct Origin {
+    const Asked* asked;
+    std::int64_t row;
+  };
+  static std::vector<Origin> origins_of(const Events& events);
+  Late late_event(const Origin* origin, const Workspace& work) const;
   void write_said(const Row& row, Workspace& work) const;
   void write_asked(const Late& event, double* margin) const;
   void write_asked_of_two(const double* said, double* margin) const;

@@ -44,6 +44,17 @@ void Vocabulary::restore(std::string_view bytes, const std::vector<std::int64_t>
   fresh_ = {};
 }
 
+void Vocabulary::cut(std::int32_t size) {
+  const std::scoped_lock changing(changing_);
+  const std::scoped_lock all(names_);
+  fresh_.cut(std::max(size - base_->size(), 0));
+  if (size >= base_->size()) return;
+  NameTable first = *base_;
+  first.cut(size);
+  const std::scoped_lock pointer(pointer_);
+  base_ = std::make_shared<const NameTable>(std::move(first));
+}
+
 std::vector<std::int64_t> Vocabulary::ends() const {
   const std::scoped_lock all(names_);
   std::vector<std::int64_t> out(base_->ends().begin(), base_->ends().end());

@@ -74,6 +74,9 @@ class Vocabulary {
   std::vector<std::int64_t> ends() const;
   void restore(std::string_view bytes, const std::vector<std::int64_t>& ends);
 
+  // Forgets the names that came last, down to `size`: those of events that were refused.
+  void cut(std::int32_t size);
+
   // The block's new features at these places, in order; those that have none are dropped.
   static void resolve(const std::vector<std::int32_t>& places, std::int64_t width, Block& block);
 

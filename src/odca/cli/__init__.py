@@ -33,6 +33,7 @@ COMMANDS = {
     "inspect": "show a model's settings, its history, and its weights by feature name",
     "merge": "merge models that were trained on different data into one",
     "freeze": "save the steady answer of an automatic model as one small linear model",
+    "serve": "keep models live behind HTTP: predict, learn, late labels, exactly once",
     "convert": "convert data to another format, or a model to JSON or ONNX",
     "sample": "write a small generated stream as CSV, to try things with",
     "demo": "compare three windows on a drifting stream, in a few seconds",

@@ -52,7 +52,7 @@ class Metrics(ABC):
 
     @property
     @abstractmethod
-    def _sums(self) -> list[float]:
+    def sums(self) -> list[float]:
         """The sums of this moment, that the curve is made of."""
 
     @property
@@ -66,7 +66,7 @@ class Metrics(ABC):
 
         "events" is the number of events up to the end of each part.
         """
-        return dict(zip(self.CURVE, self.watch.means(self._sums).T, strict=True))
+        return dict(zip(self.CURVE, self.watch.means(self.sums).T, strict=True))
 
     def plot(
         self, path: str | Path | None = None, *, baselines: Mapping[str, Mapping[str, float]] | None = None

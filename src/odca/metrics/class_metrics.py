@@ -130,7 +130,8 @@ class ClassMetrics(Metrics):
         self._tally.rises, self._tally.curve = watch.rises, watch.curve
 
     @property
-    def _sums(self) -> list[float]:
+    def sums(self) -> list[float]:
+        """The sums of this moment, in the order of `CURVE`."""
         tally = self._tally
         return [float(tally.events), tally.weight, tally.loss, tally.hits, tally.no_change, tally.majority]
 
@@ -216,7 +217,7 @@ class ClassMetrics(Metrics):
             both.rank_weight = mine.rank_weight + (theirs.rank_weight[::-1] if swapped else theirs.rank_weight)
             gaps[0] += -their_gaps[0][::-1] if swapped else their_gaps[0]
         both.gaps = gaps.ravel()
-        merged._set_watch(self.watch.merge(other.watch, self._sums, other.events))
+        merged._set_watch(self.watch.merge(other.watch, self.sums, other.events))
         return merged
 
     def __repr__(self) -> str:

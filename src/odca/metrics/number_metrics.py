@@ -59,7 +59,8 @@ class NumberMetrics(Metrics):
         return self._seen
 
     @property
-    def _sums(self) -> list[float]:
+    def sums(self) -> list[float]:
+        """The sums of this moment, in the order of `CURVE`."""
         progress = self._progress
         return [
             float(progress.events),
@@ -213,7 +214,7 @@ class NumberMetrics(Metrics):
         both["sums"] = sums
         if "quantile" in mine and other.weight > self.weight:  # two quantiles do not add: that of more events
             both["quantile"] = theirs["quantile"]
-        both |= self._seen.merge(other.watch, self._sums, other.events).as_arrays()
+        both |= self._seen.merge(other.watch, self.sums, other.events).as_arrays()
         return self.restored(both)
 
     def after(self, progress: Progress) -> "NumberMetrics":

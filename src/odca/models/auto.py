@@ -121,18 +121,20 @@ class AutoLearner(model_file.Savable):
         *,
         sample_weight: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
-        asked: Asked | None = None,
+        asked: Asked | Sequence[Asked] | None = None,
     ) -> Array:
         """Learn from events in order; return the predictions, each from before its event was learned.
 
         With event times, memories are measured in time, in units of the mean time between two events. For labels that come later,
-        `asked` is what `ask` returned for these events.
+        `asked` is what `ask` returned for these events; or a list, if they were asked about at different moments.
         """
         matrix, rows, _ = as_matrix(X)
         weight = None if sample_weight is None else as_columns(sample_weight, "sample_weight", rows, 1)[:, 0].copy()
         moments = None if time is None else as_times(time, rows)
         labels = np.ascontiguousarray(as_columns(y, "y", rows, 1)[:, 0])
-        return self.shaped(self._core.learn(matrix, labels, weight, moments, None if asked is None else asked.native))
+        parts = [asked] if isinstance(asked, Asked) else asked
+        kept = None if parts is None else [each.native for each in parts]
+        return self.shaped(self._core.learn(matrix, labels, weight, moments, kept))
 
     def ask(self, X: Any) -> Asked:
         """The live answers for events whose labels come later, and what `learn` needs then.

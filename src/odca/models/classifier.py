@@ -59,12 +59,14 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
         time: Any = None,
         features: npt.NDArray[Any] | None = None,
         told: Callable[[RawPredictions], None] | None = None,
+        asked: Sequence[Any] | None = None,
     ) -> list[ProgressRow]:
         """Learn from events in order; return the rows of the progress table that are due among them.
 
         classes: if these events bring new classes, all classes, to which `codes` then refer. declared: classes that may appear
         later. features: the number of features of each event, for the rows. told: is called with the predictions, each from before its
-        event was learned. An error leaves the model unchanged. After an
+        event was learned. asked: of labels that come later, what the experts of an automatic model said (`Asked`) when the events were
+        predicted; they are judged by that. An error leaves the model unchanged. After an
         interruption it keeps the events that its learner has learned, unless there are new classes. One thread at a time may call
         this (`odca.models.turns`), while others read.
         """
@@ -74,7 +76,8 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
             if classes is not None:
                 twin.set_classes(classes)
             known_from = twin._known_from(codes)  # noqa: SLF001 - the same
-            predictions = twin._learn(X, np.asarray(codes), sample_weight=sample_weight, offset=offset, time=time)  # noqa: SLF001 - the same
+            how = {"sample_weight": sample_weight, "offset": offset, "time": time, "asked": asked}
+            predictions = twin._learn(X, np.asarray(codes), **how)  # noqa: SLF001 - the same
             twin._seen = twin._seen.union(twin.classes)  # noqa: SLF001 - the same
             self.__dict__ = twin.__dict__  # at once, for other threads that read it
         except BaseException:
@@ -95,7 +98,7 @@ class Classifier(ProgressivelyScored[ClassMetrics], ABC):
 
     @abstractmethod
     def _learn(
-        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
+        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Any, offset: Any, time: Any, asked: Any
     ) -> RawPredictions: ...
 
     @abstractmethod

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from odca.errors import InputError, Remedy
 from odca.losses import LogLoss, Loss, Poisson, as_native
 from odca.metrics import Addition, ClassMetrics, Codes, NumberMetrics
+from odca.models.auto import Asked
 from odca.models.calibration import Softmax
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.lanes import Lanes
@@ -76,10 +77,12 @@ class ExpertClassifier(Classifier):
             self.learner.declare(declared)
 
     def _learn(
-        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
+        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Any, offset: Any, time: Any, asked: Any
     ) -> RawPredictions:
         require_no_offset(offset)
-        return RawPredictions(self.learner.learn(X, codes.astype(np.float64), sample_weight=sample_weight, time=time))
+        return RawPredictions(
+            _learned(self.learner, X, codes.astype(np.float64), asked, sample_weight=sample_weight, time=time)
+        )
 
     def _after_an_interruption(self, classes: Sequence[Any], codes: npt.NDArray[Any]) -> None:
         """Keep the classes of the events that were learned before the interruption."""
@@ -170,12 +173,11 @@ class ExpertRegressor(Regressor):
         super().__init__(scored=scored)
 
     def learn_margins(
-        self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
+        self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None, asked: Any = None
     ) -> Array:
         """Learn from events in order; return the predictions, each from before its event was learned."""
         require_no_offset(offset)
-        predictions: Array = self.learner.learn(X, y[:, 0], sample_weight=sample_weight, time=time)
-        return predictions[:, None]
+        return _learned(self.learner, X, y[:, 0], asked, sample_weight=sample_weight, time=time)[:, None]
 
     def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:
         """The predictions, (n, 1)."""
@@ -217,6 +219,16 @@ class ExpertRegressor(Regressor):
     def new_metrics(self) -> NumberMetrics:
         """Metrics for its predictions, with no events yet."""
         return NumberMetrics(self.losses, constant=constant_of(self.learner.loss))
+
+
+def _learned(learner: Any, X: Any, y: Array, asked: Sequence[Asked] | None, **how: Any) -> Array:
+    """Learn from events; return the predictions: those that were given when they were asked for, unless classes have come since."""
+    if asked is None:
+        plain: Array = learner.learn(X, y, **how)
+        return plain
+    now: Array = learner.learn(X, y, asked=asked, **how)
+    fits = all(each.answers.shape[1:] == now.shape[1:] for each in asked)
+    return np.concatenate([each.answers for each in asked]) if fits and asked else now
 
 
 def require_no_offset(offset: object) -> None:

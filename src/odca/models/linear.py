@@ -173,8 +173,9 @@ class LinearClassifier(Calibrated, Classifier):
             raise ValueError("its classes are not those of its learner.")
 
     def _learn(
-        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Array | None, offset: Any, time: Any
+        self, X: Any, codes: npt.NDArray[Any], *, sample_weight: Any, offset: Any, time: Any, asked: Any
     ) -> RawPredictions:
+        del asked  # a linear model learns the same, whenever it was asked
         self._notes.settle(self._evaluate)
         targets = self.layout.labels(codes)
         margins = self.learner.learn(X, targets, sample_weight=sample_weight, offset=offset, time=time)
@@ -378,9 +379,10 @@ class LinearRegressor(Regressor):
         return np.maximum(found, 0.0) if isinstance(self.learner.loss, Poisson) else found
 
     def learn_margins(
-        self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
+        self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None, asked: Any = None
     ) -> Array:
         """Learn from events in order; return the margins, each from before its event was learned."""
+        del asked  # a linear model learns the same, whenever it was asked
         return self.learner.learn(X, y, sample_weight=sample_weight, offset=offset, time=time)
 
     def margins(self, X: Any, *, offset: Any = None, answer: Answer = "steady") -> Array:

@@ -1,7 +1,7 @@
 """The regression that every interface uses: a learner of numbers with progressive scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,13 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
         time: Any = None,
         features: npt.NDArray[Any] | None = None,
         told: Callable[[Array], None] | None = None,
+        asked: Sequence[Any] | None = None,
     ) -> list[ProgressRow]:
         """Learn from events in order, whose labels are (n, outputs); return the rows of the first output's progress table.
 
-        told: is called with the margins, each from before its event was learned.
+        told: is called with the margins, each from before its event was learned. asked: see `Classifier.learn`.
         """
-        margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time)
+        margins = self.learn_margins(X, y, sample_weight=sample_weight, offset=offset, time=time, asked=asked)
         if told is not None:
             told(margins)
         self._observe(margins, y, sample_weight)
@@ -103,7 +104,7 @@ class Regressor(ProgressivelyScored[NumberMetrics], ABC):
 
     @abstractmethod
     def learn_margins(
-        self, X: Any, y: Array, *, sample_weight: Array | None = None, offset: Any = None, time: Any = None
+        self, X: Any, y: Array, *, sample_weight: Any = None, offset: Any = None, time: Any = None, asked: Any = None
     ) -> Array:
         """Learn from events in order; return the margins, each from before its event was learned, (n, outputs)."""
 

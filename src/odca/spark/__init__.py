@@ -18,6 +18,7 @@ from odca.spark.estimators import (
     ODCARegressionModel,
     ODCARegressor,
 )
+from odca.spark.keyed import learn_by_key, models_by_key
 from odca.spark.predicting import predict_udf
 from odca.spark.streaming import BatchReport, Learning, learn_stream
 from odca.spark.training import train
@@ -35,7 +36,9 @@ __all__ = [
     "ODCAClassifier",
     "ODCARegressionModel",
     "ODCARegressor",
+    "learn_by_key",
     "learn_stream",
+    "models_by_key",
     "predict_udf",
     "train",
 ]

@@ -58,6 +58,10 @@ class Wish:
         loss = self.given.get("loss")
         return loss is not None and isinstance(as_loss(loss), MARGIN_LOSSES)
 
+    def begun(self, sample: Any) -> StreamModel:
+        """An untrained model, which these events have decided how to read."""
+        return self._begun(sample, self.classes)[0]
+
     def _begun(self, sample: Any, classes: Sequence[Label]) -> tuple[StreamModel, list[InputError]]:
         wish: dict[str, Any] = {name: getattr(self, name) for name in ("task", "auto", "memory", "products")}
         stream, model, notes = untrained(
@@ -84,13 +88,20 @@ def labels_of(df: DataFrame, label: str) -> tuple[Label, ...]:
     return tuple(sorted(labels, key=numbers_first))
 
 
-def wish_of(roles: dict[str, str | None], linear: dict[str, Any], features: dict[str, Any], **rest: Any) -> Wish:
+def wish_of(
+    roles: dict[str, str | None],
+    linear: dict[str, Any],
+    features: dict[str, Any],
+    *,
+    scales: bool = False,
+    **rest: Any,
+) -> Wish:
     """The wish of somebody who gave these options; None is not given.
 
-    A linear model does not scale its features: each partition would have its own units.
+    A linear model that is learned by several partitions does not scale its features: each would have its own units.
     """
     given = {name: value for name, value in linear.items() if value is not None}
-    if given:
+    if given and not scales:
         given["scale"] = False
     return Wish(
         roles={role: name for role, name in roles.items() if name is not None},

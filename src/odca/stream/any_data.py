@@ -111,7 +111,7 @@ class TakesAnyData:
         """A copy of the history, for predictions of several blocks that follow each other: pass it to `predict` with each."""
         raise NotImplementedError
 
-    def _learn_block(self, block: Block, told: Any) -> list[ProgressRow]:
+    def _learn_block(self, block: Block, told: Any = None, asked: Any = None) -> list[ProgressRow]:
         raise NotImplementedError
 
     def _predict_block(

@@ -16,7 +16,7 @@ from odca.io.model_file import ModelFile
 from odca.learner import Learner
 from odca.losses import LOSSES, as_native
 from odca.metrics import ClassMetrics, Codes, ColumnChange, Drift, NumberMetrics, ProgressRow
-from odca.models.auto import AutoLearner
+from odca.models.auto import Asked, AutoLearner
 from odca.models.calibration import Calibration, Softmax
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
@@ -146,12 +146,14 @@ class StreamModel(Described, TakesTurns):
     # Learning
 
     @in_turn
-    def _learn_block(self, block: Block, told: Told | None = None) -> list[ProgressRow]:
+    def _learn_block(
+        self, block: Block, told: Told | None = None, asked: Sequence[Asked] | None = None
+    ) -> list[ProgressRow]:
         block.drop_unlabelled()
         self.require_learnable(block)
         try:
             with self._with_past(block, self.past, learning=True) as features:
-                rows = self._learn_rows(block, features, told)
+                rows = self._learn_rows(block, features, told, asked)
         except ValueError as error:
             raise self._located(error, block) from error
         self.unlabelled += block.dropped_unlabelled
@@ -161,13 +163,16 @@ class StreamModel(Described, TakesTurns):
             self.n_names = max(self.n_names, block.rows.width)  # blocks may be learned in any order
         return rows
 
-    def _learn_rows(self, block: Block, features: _core.TextBlock, told: Told | None) -> list[ProgressRow]:
+    def _learn_rows(
+        self, block: Block, features: _core.TextBlock, told: Told | None, asked: Sequence[Asked] | None
+    ) -> list[ProgressRow]:
         how: dict[str, Any] = {
             "sample_weight": block.weight,
             "offset": block.offset,
             "time": block.time if self.options.uses_time else None,
             "features": np.diff(features.indptr),
             "told": told,
+            "asked": asked,
         }
         if isinstance(self.model, Regressor):
             return self.model.learn(features, block.rows.label[:, None], **how)
@@ -195,6 +200,24 @@ class StreamModel(Described, TakesTurns):
         del before, twin
         if self.vocabulary is not None:
             self.n_names = max(self.n_names, self.learner.n_features)
+
+    def learn_late(self, block: Block, asked: Sequence[Asked] | None, told: Told | None = None) -> list[ProgressRow]:
+        """Learn from a block whose labels came later. asked: what `ask` returned for its events, in parts; None of a linear model."""
+        return self._learn_block(block, told, asked)
+
+    def ask(self, block: Block) -> Asked | None:
+        """What `learn_late` needs when the labels of these events come. None of a linear model, which needs nothing."""
+        learner = self.learner
+        if not isinstance(learner, AutoLearner):
+            return None
+        with self._with_past(block, self.past, enters=False) as features:
+            return learner.ask(features)
+
+    def forget_refused(self) -> None:
+        """Forget names that only events have brought that were refused, so that later ones are numbered as if those had not come."""
+        with turn_of(self):
+            if self.vocabulary is not None:
+                self.vocabulary.cut(self.n_names)
 
     def score(
         self, metrics: ClassMetrics | NumberMetrics, block: Block, predictions: "RawPredictions | Array", labels: Labels
