@@ -2,8 +2,8 @@
 
     python -m benchmarks.events [--quick]
 
-Each event has 14 numbers (river's own example has about as many), every dictionary its own strings as names. Beside that:
-what an event costs after 10² to 10⁶ names were seen. If it has any of them, the processor's caches show: the names of
+Each event has 14 numbers (river's own example has about as many), every dictionary its own strings as names; two classes and
+five, predicted as labels and as probabilities, by plain and by automatic models. Beside that: what an event costs after 10² to 10⁶ names were seen. If it has any of them, the processor's caches show: the names of
 a million lie all over the memory.
 """
 
@@ -31,6 +31,8 @@ from odca import EventLearner, Exponential, Hinge, Infinite, LogLoss
 WIDTH = 14
 KNOWN = (100, 10_000, 1_000_000)
 RIVER = "river LogisticRegression"
+RIVER_OF_FIVE = "river OneVsRestClassifier(LogisticRegression)"
+PROBABILITIES = ", probabilities"
 ONE_MODEL = {"rho": 1e-3, "window": Infinite(), "scale": False}
 """Of an `EventLearner`: one strength and one memory, as river's model has them."""
 
@@ -43,12 +45,14 @@ def events_of(count: int, *, known: int = WIDTH) -> list[dict[str, float]]:
     return [{f"f{j}": h for j, h in zip(*row, strict=True)} for row in rows]
 
 
-def one_at_a_time(make: Callable[[], Any], events: list[dict[str, float]], labels: list[Any]) -> Prepare:
+def one_at_a_time(
+    make: Callable[[], Any], events: list[dict[str, float]], labels: list[Any], *, by: str = "predict_one"
+) -> Prepare:
     def prepare() -> Callable[[], object]:
         model = make()
 
         def work() -> None:
-            predict, learn = model.predict_one, model.learn_one
+            predict, learn = getattr(model, by), model.learn_one
             for event, y in zip(events, labels, strict=True):
                 predict(event)
                 learn(event, y)
@@ -59,10 +63,6 @@ def one_at_a_time(make: Callable[[], Any], events: list[dict[str, float]], label
 
 
 def contenders(count: int) -> dict[str, Prepare]:
-    from river import linear_model
-
-    from odca.river import ODCAClassifier
-
     events = events_of(count)
     signs = [1.0 if event["f0"] > 0.0 else -1.0 for event in events]
     smoothed = {"loss": Hinge(), "rho": 1e-3, "window": Exponential(0.999), "smoothing": 0.99}
@@ -74,12 +74,7 @@ def contenders(count: int) -> dict[str, Prepare]:
         model = EventLearner(loss=LogLoss(), **ONE_MODEL)
         return lambda: model.learn_many(events, signs)
 
-    truths = [sign > 0.0 for sign in signs]
-    plain = {"rho": 1e-5, "window": "infinite", "scale": False, "smoothing": 0.0}
-    out = {
-        RIVER: one_at_a_time(linear_model.LogisticRegression, events, truths),
-        "river estimator, defaults": one_at_a_time(ODCAClassifier, events, truths),
-        "river estimator, one plain model": one_at_a_time(lambda: ODCAClassifier(**plain), events, truths),
+    out = of_estimators(events) | {
         "log loss": ours(),
         "log loss, hashed": ours(bits=18),
         "hinge, exponential, smoothed": ours(**smoothed),
@@ -95,6 +90,31 @@ def contenders(count: int) -> dict[str, Prepare]:
     return out
 
 
+def of_estimators(events: list[dict[str, float]]) -> dict[str, Prepare]:
+    """The estimators for river beside river's own, of two classes and of five."""
+    from river import linear_model, multiclass
+
+    from odca.river import AutoClassifier, ODCAClassifier
+
+    def plain() -> Any:
+        return ODCAClassifier(rho=1e-5, window="infinite", scale=False, smoothing=0.0)
+
+    def river_of_five() -> Any:
+        return multiclass.OneVsRestClassifier(linear_model.LogisticRegression())
+
+    models = {"plain": plain, "defaults": ODCAClassifier, "automatic": AutoClassifier}
+    two = {RIVER: linear_model.LogisticRegression} | {f"two classes, {name}": make for name, make in models.items()}
+    five = {RIVER_OF_FIVE: river_of_five} | {f"five classes, {name}": make for name, make in models.items()}
+    truths = [event["f0"] > 0.0 for event in events]
+    fifths = np.digitize([event["f0"] for event in events], [-0.84, -0.25, 0.25, 0.84]).tolist()
+    out: dict[str, Prepare] = {}
+    for makes, labels in ((two, truths), (five, fifths)):
+        for name, make in makes.items():
+            out[name] = one_at_a_time(make, events, labels)
+            out[name + PROBABILITIES] = one_at_a_time(make, events, labels, by="predict_proba_one")
+    return out
+
+
 def with_names(known: int) -> EventLearner:
     model = EventLearner(loss=LogLoss(), **ONE_MODEL)
     for first in range(0, known, 10_000):
@@ -107,8 +127,12 @@ def lines(timings: dict[str, Timing]) -> Iterator[Row]:
         shown = f"{name}, times faster" if faster else name
         return Row(shown, against, *compare(timings[name], timings[against], faster=faster), goal)
 
-    for estimator in ("river estimator, defaults", "river estimator, one plain model", "log loss"):
-        yield line(estimator, RIVER, Goal(5.0, at_least=True))
+    goals = {"plain": Goal(6.0, at_least=True), "defaults": None, "automatic": Goal(3.0, at_least=True)}
+    for classes, river in (("two classes", RIVER), ("five classes", RIVER_OF_FIVE)):
+        for kind, goal in goals.items():
+            for answer in ("", PROBABILITIES):
+                yield line(f"{classes}, {kind}{answer}", river + answer, goal)
+    yield line("log loss", RIVER, Goal(6.0, at_least=True))
     yield line("log loss, hashed", RIVER)
     yield line("hinge, exponential, smoothed", RIVER)
     yield line("log loss, learn_many", RIVER)

@@ -43,6 +43,7 @@ RESULTS = (
     "robust",
     "losses",
     "drift",
+    "auto_speed",
     "text",
 )
 

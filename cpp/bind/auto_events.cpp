@@ -63,6 +63,26 @@ class AutoEventCore : public EventReading {
     return answers_of(std::move(said), std::move(asked), rows);
   }
 
+  void predict_event(nb::handle event, FewNumbers& said) override {
+    with_known(
+        nullptr, [&](Reading& reading) { reading.known(event); },
+        [&](const text::EventReader& reader, const SparseRows& rows) {
+          const Batch one = model_.batch(reader, rows);
+          const nb::gil_scoped_release free_threads;
+          said = experts_.predict(one);
+        });
+  }
+  void learn_event(nb::handle event, const FewNumbers& labels, FewNumbers& said) override {
+    learn_events(
+        {labels.data()}, [&](Reading& reading) { reading.learned(event); },
+        [&](const Batch& batch) {
+          const nb::gil_scoped_release free_threads;
+          experts::Experts::Learned learned = experts_.learn({batch, labels.data()});
+          said = learned.predictions;
+          return learned.events;
+        });
+  }
+
   // The keys of the event's features and what each adds to the prediction, [feature][head]; what is left, whose key is empty, first. And
   // what the previous labels add; the pairs of features whose products are used, (n, 2), and what each adds.
   Explanation explain(nb::handle event, bool steady, double time) {
@@ -138,7 +158,7 @@ void bind_auto_events(nb::module_& m) {
   const auto event = nb::arg("event").none(), y = nb::arg("y").none();
   const auto events = nb::arg("events");
   const double none = std::nan("");
-  nb::class_<AutoEventCore> core(m, "AutoEventCore");
+  nb::class_<AutoEventCore, EventReading> core(m, "AutoEventCore");
   core.def(nb::new_(&make_auto), nb::arg("experts"), nb::arg("features"))
       .def("learn_many", &AutoEventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("time").none(),
            nb::arg("asked").none() = nb::none(), nb::arg("given").none() = nb::none())
@@ -146,7 +166,6 @@ void bind_auto_events(nb::module_& m) {
       .def("predict_many", &AutoEventCore::predict_many, events, nb::kw_only(), nb::arg("steady") = false,
            nb::arg("time").none() = nb::none())
       .def("explain", &AutoEventCore::explain, event, nb::kw_only(), nb::arg("steady"), nb::arg("time") = none);
-  bind_reading(core);
 }
 
 }  // namespace odca::bind

@@ -5,10 +5,12 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bind/arrays.hpp"
 #include "bind/dictionary.hpp"
@@ -23,10 +25,39 @@ namespace odca::bind {
 using Look = nb::typed<nb::callable, nb::object()>;
 using Explanation = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
+// The numbers of one event: a few of them need no allocation.
+class FewNumbers {
+ public:
+  FewNumbers& operator=(const std::vector<double>& numbers) {
+    std::copy(numbers.begin(), numbers.end(), resize(numbers.size()));
+    return *this;
+  }
+  double* resize(std::size_t size) {
+    size_ = size;
+    if (size > few) many_.resize(size);
+    return data();
+  }
+  std::size_t size() const { return size_; }
+  double* data() { return size_ > few ? many_.data() : few_; }
+  const double* data() const { return size_ > few ? many_.data() : few_; }
+
+ private:
+  static constexpr std::size_t few = 8;
+  std::size_t size_ = 0;
+  double few_[few];
+  std::vector<double> many_;
+};
+
 class EventReading {
  public:
   EventReading(const text::FeatureOptions& options, bool intercept, std::int64_t fixed_features)
       : model_(options, intercept, fixed_features) {}
+  virtual ~EventReading() = default;
+
+  // What fast_models.cpp needs: a single event, of weight 1, without offset and time. Labels are one for each lane, or what the experts
+  // take; the prediction, from before the event is learned, the margins of the lanes, or what the experts say.
+  virtual void predict_event(nb::handle event, FewNumbers& said) = 0;
+  virtual void learn_event(nb::handle event, const FewNumbers& labels, FewNumbers& said) = 0;
 
   // Calls `look` while nothing is learned through here.
   nb::object while_still(const Look& look) {
@@ -156,17 +187,17 @@ class EventReading {
 };
 
 // What every event model has in Python.
-template <class Core>
-void bind_reading(nb::class_<Core>& core) {
-  core.def("plain", &Core::plain, nb::arg("event").none())
-      .def("while_still", &Core::while_still, nb::arg("look"))
-      .def("names", &Core::names)
-      .def("restore", &Core::restore, nb::arg("bytes"), nb::arg("ends"))
-      .def_prop_ro("has_history", &Core::has_history)
-      .def("require_given", &Core::require_given, nb::arg("given").none(), nb::arg("rows"))
-      .def("history_values", &Core::history_values, nb::arg("event"), nb::arg("time"))
-      .def("history", &Core::history)
-      .def("restore_history", &Core::restore_history, nb::arg("arrays"));
+inline void bind_reading(nb::module_& m) {
+  nb::class_<EventReading>(m, "EventReading")
+      .def("plain", &EventReading::plain, nb::arg("event").none())
+      .def("while_still", &EventReading::while_still, nb::arg("look"))
+      .def("names", &EventReading::names)
+      .def("restore", &EventReading::restore, nb::arg("bytes"), nb::arg("ends"))
+      .def_prop_ro("has_history", &EventReading::has_history)
+      .def("require_given", &EventReading::require_given, nb::arg("given").none(), nb::arg("rows"))
+      .def("history_values", &EventReading::history_values, nb::arg("event"), nb::arg("time"))
+      .def("history", &EventReading::history)
+      .def("restore_history", &EventReading::restore_history, nb::arg("arrays"));
 }
 
 }  // namespace odca::bind

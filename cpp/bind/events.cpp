@@ -15,7 +15,6 @@
 
 #include "bind/arrays.hpp"
 #include "bind/event_reading.hpp"
-#include "bind/native_fast_path.hpp"
 #include "bind/signals.hpp"
 #include "bind/topics.hpp"
 #include "odca/learner/learner.hpp"
@@ -77,6 +76,13 @@ class EventCore : public EventReading {
           return learn({batch, labels.lane_values(), {nullptr, 0, 0, weight}, {nullptr, 0, 0, offset}, &time}, margin);
         });
     if (observer_) observer_->add(score_of(labels.one, said ? *said : *margin), weight);
+  }
+
+  void predict_event(nb::handle event, FewNumbers& said) override { predict_one(event, 0.0, said.resize(lanes())); }
+  void learn_event(nb::handle event, const FewNumbers& labels, FewNumbers& said) override {
+    const Labels of_lanes =
+        single_ ? Labels{labels.data()[0]} : Labels{0.0, {labels.data(), labels.data() + labels.size()}};
+    learn_one(event, of_lanes, 1.0, 0.0, std::nan(""), said.resize(lanes()));
   }
 
   // From now on `uncertainty` takes the score of every event that is learned by itself, of a model of one lane.
@@ -311,52 +317,6 @@ class OneByOne {
   EventCore& core_;
 };
 
-// What the estimators of river do for every event. Each declines what it is not made for.
-
-double margin_of(EventCore& core, nb::handle event) {
-  double margin = 0.0;
-  core.predict_one(event, 0.0, &margin);
-  return margin;
-}
-
-nb::object learn_plainly(EventCore& core, nb::handle event, double y) {
-  double margin = 0.0;
-  core.learn_one(event, {y}, 1.0, 0.0, std::nan(""), &margin);
-  return nb::none();
-}
-
-nb::object learn_truth(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
-  EventCore& core = *nb::inst_ptr<EventCore>(self);
-  if (count != 2 || !core.single() || !PyBool_Check(arguments[1])) return {};
-  return learn_plainly(core, arguments[0], arguments[1] == Py_True ? 1.0 : -1.0);
-}
-
-nb::object predict_truth(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
-  EventCore& core = *nb::inst_ptr<EventCore>(self);
-  if (count != 1 || !core.single()) return {};
-  return nb::bool_(margin_of(core, arguments[0]) > 0.0);
-}
-
-nb::object learn_number(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
-  EventCore& core = *nb::inst_ptr<EventCore>(self);
-  if (count != 2 || !core.single() || !PyFloat_CheckExact(arguments[1])) return {};
-  return learn_plainly(core, arguments[0], PyFloat_AS_DOUBLE(arguments[1]));
-}
-
-nb::object predict_number(nb::handle self, PyObject* const* arguments, Py_ssize_t count) {
-  EventCore& core = *nb::inst_ptr<EventCore>(self);
-  if (count != 1 || !core.single()) return {};
-  return nb::float_(margin_of(core, arguments[0]));
-}
-
-FastPath fast_path_to(std::string_view name) {
-  if (name == "learn_truth") return learn_truth;
-  if (name == "predict_truth") return predict_truth;
-  if (name == "learn_number") return learn_number;
-  if (name == "predict_number") return predict_number;
-  throw nb::value_error("there is no fast path of that name");
-}
-
 std::unique_ptr<EventCore> make(nb::object learner, bool single, bool smoothed, const text::FeatureOptions& features) {
   if (!nb::isinstance<Learner>(learner)) throw nb::type_error("an EventCore needs a native Learner");
   return std::make_unique<EventCore>(std::move(learner), single, smoothed, features);
@@ -369,7 +329,8 @@ void bind_events(nb::module_& m) {
   const auto event = nb::arg("event").none(), x = nb::arg("x").none(), y = nb::arg("y").none();
   const auto events = nb::arg("events");
   const double none = std::nan("");
-  nb::class_<EventCore> core(m, "EventCore");
+  bind_reading(m);
+  nb::class_<EventCore, EventReading> core(m, "EventCore");
   core.def(nb::new_(&make), nb::arg("learner"), nb::arg("single"), nb::arg("smoothed"), nb::arg("features"))
       .def("learn_many", &EventCore::learn_many, events, y, nb::arg("weight").none(), nb::arg("offset").none(),
            nb::arg("time").none())
@@ -378,7 +339,6 @@ void bind_events(nb::module_& m) {
       .def("feature_values", &EventCore::feature_values, event)
       .def("observe", &EventCore::observe, nb::arg("uncertainty"), nb::arg("labels"))
       .def("explain", &EventCore::explain, event, nb::arg("time") = none);
-  bind_reading(core);
   nb::class_<OneByOne>(m, "OneByOne")
       .def(nb::init<nb::object>(), nb::arg("core"))
       .def("learn_one", &OneByOne::learn_one, x, y, nb::kw_only(), nb::arg("weight") = 1.0, nb::arg("offset") = 0.0,
@@ -401,14 +361,6 @@ void bind_events(nb::module_& m) {
            "With `id`, the event and its offset are kept until `learn_label(id, y)`. If an event of that id is kept\n"
            "already, the new one takes its place, as the newest. The time matters only to `history` over spans of "
            "time.");
-  m.def(
-      "with_fast_path",
-      [type = method_with_fast_path_type()](std::string_view name, nb::callable method) -> nb::object {
-        return with_fast_path(type, nb::borrow(nb::type<EventCore>()), fast_path_to(name), std::move(method));
-      },
-      nb::arg("name"), nb::arg("method"),
-      nb::sig("def with_fast_path(name: str, method: collections.abc.Callable[..., typing.Any]) -> typing.Any"),
-      "The method, with a native fast path in front of it for objects of one lane whose `_fast` is an EventCore.");
 }
 
 }  // namespace odca::bind

@@ -12,15 +12,17 @@ NB_MODULE(_core, m) {
   odca::bind::bind_matrices(m);
   odca::bind::bind_learner(m);
   odca::bind::bind_uncertainty(m);
+  odca::bind::bind_turns(m);
   odca::bind::bind_events(m);
   odca::bind::bind_auto_events(m);
+  odca::bind::bind_fast_models(m);
+  odca::bind::bind_probabilities(m);
   odca::bind::bind_text(m);
   odca::bind::bind_history(m);
   odca::bind::bind_tables(m);
   odca::bind::bind_metrics(m);
   odca::bind::bind_baselines(m);
   odca::bind::bind_experts(m);
-  odca::bind::bind_turns(m);
   m.def("keep_freed_memory", &odca::keep_freed_memory);
   m.def("level", &odca::level);
 }

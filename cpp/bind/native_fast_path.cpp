@@ -25,7 +25,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, std::size_t flagged, 
       const nb::object core = nb::steal(PyObject_GetAttr(arguments[0], mine.core_name));
       if (!core.is_valid()) return nullptr;
       if (reinterpret_cast<PyObject*>(Py_TYPE(core.ptr())) == mine.core_type)
-        if (nb::object result = mine.fast_path(core, arguments + 1, count - 1); result.is_valid())
+        if (nb::object result = mine.fast_path(arguments[0], core, arguments + 1, count - 1); result.is_valid())
           return result.release().ptr();
     } catch (...) {
       return PyObject_CallNoArgs(mine.translate);

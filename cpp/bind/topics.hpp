@@ -37,6 +37,8 @@ void bind_matrices(nanobind::module_& m);
 void bind_learner(nanobind::module_& m);
 void bind_events(nanobind::module_& m);
 void bind_auto_events(nanobind::module_& m);
+void bind_fast_models(nanobind::module_& m);
+void bind_probabilities(nanobind::module_& m);
 void bind_history(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tables(nanobind::module_& m);

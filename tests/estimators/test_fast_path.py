@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from odca import EventLearner, SquaredError
-from odca.river import ODCAClassifier, ODCARegressor
+from odca.river import AutoClassifier, AutoRegressor, ODCAClassifier, ODCARegressor
 
 ESTIMATORS = [ODCAClassifier, ODCARegressor]
 
@@ -33,6 +33,91 @@ def test_the_fast_path_gives_the_same_result_as_the_method(estimator, options) -
         long.learn_one(x, y, w=1.0)
     assert short._fast is not None
     assert short.events == long.events
+
+
+def of_classes(labels: tuple) -> list[tuple[dict, object]]:
+    return [(x, labels[int(len(labels) * x["a"])]) for x, _ in a_stream(ODCARegressor, 200)]
+
+
+@pytest.mark.parametrize(
+    "labels", [("only",), (False, True), ("no", "yes"), (3, 1, 2), ("a", 2.5, "c", "d", 7)], ids=str
+)
+@pytest.mark.parametrize(
+    "make",
+    [ODCAClassifier, lambda: ODCAClassifier("hinge"), lambda: ODCAClassifier(rho=1e-3, window=30), AutoClassifier],
+    ids=["defaults", "calibrated", "sliding", "automatic"],
+)
+def test_classes_are_learned_and_predicted_as_by_the_methods(make, labels) -> None:
+    short, long = make(), make()
+    for x, y in of_classes(labels):
+        assert short.predict_one(x) == long.predict_one(x, time=None)
+        p, q = short.predict_proba_one(x), long.predict_proba_one(x, time=None)
+        assert (list(p), [type(each) for each in p]) == (list(q), [type(each) for each in q])
+        assert list(p.values()) == list(q.values())
+        assert sum(p.values()) == pytest.approx(1.0) or not p
+        short.learn_one(x, y)
+        long.learn_one(x, y, w=1.0)
+    assert short.classes == long.classes
+    assert pickle.dumps(short.saved()) == pickle.dumps(long.saved())
+
+
+def test_automatic_numbers_are_learned_and_predicted_as_by_the_methods() -> None:
+    short, long = AutoRegressor(), AutoRegressor()
+    for x, y in a_stream(ODCARegressor):
+        assert short.predict_one(x) == long.predict_one(x, time=None)
+        short.learn_one(x, y)
+        long.learn_one(x, y, w=1.0)
+    assert pickle.dumps(short.saved()) == pickle.dumps(long.saved())
+
+
+@pytest.mark.parametrize("make", [ODCAClassifier, AutoClassifier])
+@pytest.mark.parametrize("y", [float("nan"), [1], None])
+def test_refused_labels_are_refused_in_the_words_of_the_method(make, y) -> None:
+    model = make()
+    for x, label in of_classes(("a", "b", "c")):
+        model.learn_one(x, label)
+    before = pickle.dumps(model.saved())
+    with pytest.raises((ValueError, TypeError)) as short:
+        model.learn_one({"a": 1.0}, y)
+    with pytest.raises((ValueError, TypeError)) as long:
+        model.learn_one({"a": 1.0}, y, w=1.0)
+    assert (type(short.value), str(short.value)) == (type(long.value), str(long.value))
+    assert pickle.dumps(model.saved()) == before
+
+
+def test_an_event_that_is_learned_while_a_class_appears_is_not_lost() -> None:
+    model = ODCAClassifier()
+    stream = of_classes(("a", "b", "c"))
+    for x, y in stream:
+        model.learn_one(x, y)
+
+    def learn(first: int) -> None:
+        for k, (x, y) in enumerate(stream):
+            model.learn_one(x, f"{first}-{k}" if k % 40 == 0 else y)
+
+    threads = [threading.Thread(target=learn, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.events.learner.count == 5 * len(stream)
+    assert len(model.classes) == 3 + 4 * 5
+
+
+def test_an_event_that_changes_while_it_is_read_is_learned_as_it_was_read() -> None:
+    """Numbers of types of their own run Python code, which may use the model."""
+
+    class Reading(float):
+        def __float__(self) -> float:
+            model.predict_one({"a": 1.0})
+            model.predict_proba_one({"a": 1.0})
+            return 2.0
+
+    for model, plain in ((ODCAClassifier(), ODCAClassifier()), (AutoClassifier(), AutoClassifier())):
+        for x, y in of_classes(("a", "b", "c"))[:20]:
+            model.learn_one(x | {"d": Reading(2.0)}, y)
+            plain.learn_one(x | {"d": 2.0}, y)
+        assert model.predict_proba_one({"d": Reading(2.0)}) == plain.predict_proba_one({"d": 2.0})
 
 
 @pytest.mark.parametrize("label", [np.True_, np.float64(0.5), 1])

@@ -5,10 +5,15 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import odca
+from odca.serve.history import MOST_POINTS, History, Point
+from odca.serve.views import _when
 from serving import FILE, JSON, Client, Server, events, serving
 
 
@@ -99,11 +104,14 @@ def test_an_event_that_turns_out_to_be_faulty_does_not_keep_a_model_from_beginni
 
 def test_a_description_has_everything_that_the_interface_says(client: Client) -> None:
     client.put("seen", task="classes", classes=["no", "yes"], columns={"price": "number"})
+    began = time.time()
     client.post_lines("/v1/models/seen/learn", events(3000, seed=1, flip=1500))
     client.post_lines("/v1/models/seen/predict", [{"price": 1, "id": k} for k in range(3)])
     about = client.get("/v1/models/seen")
     assert about["drift"]["count"] >= 1
-    assert about["last_alarm"]["text"] == [*about["drift"]["rises"], *about["drift"]["columns"]] or about["alarms"] >= 1
+    alarms = [*about["drift"]["rises"], *about["drift"]["columns"]]
+    assert about["last_alarm"]["event"] == max(each["event"] for each in alarms)
+    assert began <= about["last_alarm"]["time"] <= time.time()
     assert sum(each["weight"] for each in about["calibration"]) == 3000
     assert about["score"]["value"] > about["score"]["baseline_value"]
     assert about["labels"]["pending"] == 3
@@ -235,3 +243,24 @@ def test_a_trace_is_passed_on_and_refused_requests_are_listed(client: Client) ->
     listed = client.get("/v1/models/traced/errors")
     assert listed["errors"][0]["request_id"] == reply.json["request_id"]
     assert listed["errors"][0]["line"] == 1
+
+
+def test_when_an_alarm_came_is_known_as_precisely_as_the_history_reaches_back() -> None:
+    history = History()
+    for k in range(
+        2_000
+    ):  # a point every 10 seconds, 100 events each: the last hour, and every 4 minutes of five hours and a half
+        history.add(Point(10.0 * k, (100.0 * k, 100.0 * k), 0, None, (), {}))
+    state: Any = SimpleNamespace(lock=Lock(), history=history, clock=19_995.0)
+    assert _when(199_850, state) == 19_990.0
+    assert _when(199_950, state) == 19_995.0  # no point was made since
+    assert _when(100_010, state) == 10_080.0  # longer ago than an hour: by the points of the day
+    assert _when(1, state) == 240.0
+
+
+def test_an_alarm_from_before_the_history_has_no_time() -> None:
+    history = History()
+    for points in history.points.values():
+        points.extend(Point(float(k), (1_000.0 + k, 0.0), 0, None, (), {}) for k in range(MOST_POINTS))
+    state: Any = SimpleNamespace(lock=Lock(), history=history, clock=1_000.0)
+    assert _when(500, state) is None

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "odca/experts/members.hpp"
 #include "odca/experts/mixture.hpp"
 
 namespace odca::experts {
@@ -86,7 +87,7 @@ void Experts::explain_steady(const Row& row, Explanation& out) const {
     out.feature.push_back(j);
     out.slope.insert(out.slope.end(), slope, slope + heads());
   };
-  features_.each_steady_slope(row, steady_.weight(), out.intercept.data(), add);
+  Members(features_).each_steady_slope(row, steady_.weight(), out.intercept.data(), add);
   if (!steady_.has_products()) return;
   std::vector<double> h, products;
   pairs_.write(row, features_, h, products);
@@ -96,7 +97,7 @@ void Experts::explain_steady(const Row& row, Explanation& out) const {
     out.pair.push_back(pairs_.in_slot(at));
     for (int c = 0; c < heads(); ++c) out.of_product.push_back(slope[c] * products[at]);
   };
-  products_.each_steady_slope(as_row(products), steady_.product_weight(), out.intercept.data(), add_product);
+  Members(products_).each_steady_slope(as_row(products), steady_.product_weight(), out.intercept.data(), add_product);
 }
 
 // The slopes of the live answer and the part of the labels.

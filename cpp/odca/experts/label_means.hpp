@@ -12,7 +12,7 @@
 #include "odca/experts/pace.hpp"
 #include "odca/math/checks.hpp"
 #include "odca/math/fading_mean.hpp"
-#include "odca/math/pack4.hpp"
+#include "odca/math/many.hpp"
 
 namespace odca::experts {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "odca/experts/experts.hpp"
-#include "odca/math/pack4.hpp"
+#include "odca/math/many.hpp"
 
 namespace odca::experts {
 
@@ -19,20 +19,25 @@ inline constexpr double simplex_strength = 10.0, kalman_variance = 0.25, kalman_
 inline constexpr double least_likelihood = 1e-13;
 inline constexpr double least_weight = 1e-30;  // where no time passes, no weight goes back to the prior
 
-// In the order of the table. (The core's dot product of math/row.hpp keeps four running sums, which rounds otherwise.)
+// The sum of term(k) over the first so many experts, in four running sums. Terms of the padding must be 0.
+template <class Term>
+[[gnu::always_inline]] inline double sum_of(int count, Term&& term) {
+  double sum[4] = {};
+  for (int k = 0; k < count; k += 4)
+    for (int n = 0; n < 4; ++n) sum[n] += term(k + n);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+// Where one is padded with zeros, the other may be padded with any numbers.
 inline double dot(int count, const PerExpert& a, const double* b) {
-  double sum = 0.0;
-  for (int k = 0; k < count; ++k) sum += a[k] * b[k];
-  return sum;
+  return sum_of(count, [&](int k) { return a[k] * b[k]; });
 }
 
 // Makes weights sum to one, and gives a share of them back to the prior, so that every expert can recover.
 inline void share_with_prior(int count, PerExpert& w, double share) {
   static constexpr PerExpert plain = prior_weights(plain_experts), all = prior_weights(expert_count);
   const PerExpert& prior = count == plain_experts ? plain : all;
-  double total = 0.0;
-  for (int k = 0; k < count; ++k) total += w[k];
-  const double keep = (1.0 - share) / total;
+  const double keep = (1.0 - share) / sum_of(count, [&](int k) { return w[k]; });
   for (int k = 0; k < count; ++k) w[k] = std::max(keep * w[k] + share * prior[k], least_weight);
 }
 
@@ -67,8 +72,8 @@ struct Simplex {
   PerExpert weight = prior_weights(plain_experts);
 
   double variance(const double* x) const {
-    double mean = 0.0, square = 0.0;
-    for (int k = 0; k < count; ++k) mean += weight[k] * x[k], square += weight[k] * x[k] * x[k];
+    const double mean = dot(count, weight, x);
+    const double square = sum_of(count, [&](int k) { return weight[k] * x[k] * x[k]; });
     return std::max(square - mean * mean, 0.0);
   }
 
@@ -127,43 +132,12 @@ struct Kalman {
     PerExpert gain;
     double variance;
   };
-  Gain gain_of(const double* x) const {
-    Pack4 sum[packs];
-    for (int i = 0; i < count; ++i) {
-      const double* row = covariance.data() + i * slots;
-      const Pack4 v = Pack4::all(x[i]);
-      each_pack4<packs>([&](auto p) { sum[p] += v * Pack4::from(row + 4 * p); });
-    }
-    Gain out{};
-    each_pack4<packs>([&](auto p) { sum[p].to(out.gain.data() + 4 * p); });
-    out.variance = std::max(dot(count, out.gain, x), 0.0);
-    return out;
-  }
+  Gain gain_of(const double* x) const;
 
   // w += lambda C x; C -= known C x x'C, where known = q / (1 + q x'C x) for a curvature q of the loss.
-  void learn(const Gain& event, double lambda, double known, double memory) {
-    const PerExpert& g = event.gain;
-    double trace = 0.0;
-    for (int i = 0; i < count; ++i) {
-      weight[i] += lambda * g[i];
-      trace += entry(i, i) - known * g[i] * g[i];
-    }
-    const double room = count * kalman_variance / std::max(trace, tiny);
-    const Pack4 wider = Pack4::all(std::max(1.0, std::min(1.0 / memory, room)));
-    Pack4 gain[packs];
-    each_pack4<packs>([&](auto p) { gain[p] = Pack4::from(g.data() + 4 * p); });
-    for (int i = 0; i < count; ++i) {
-      double* row = covariance.data() + i * slots;
-      const Pack4 part = Pack4::all(g[i]), lost = Pack4::all(known);  // known (g g'): symmetric to the bit
-      each_pack4<packs>(
-          [&](auto p) { ((Pack4::from(row + 4 * p) - lost * (part * gain[p])) * wider).to(row + 4 * p); });
-      row[i] += kalman_floor;  // rounding never makes it indefinite
-    }
-  }
+  void learn(const Gain& event, double lambda, double known, double memory);
 
  private:
-  static constexpr int packs = slots / 4;
-
   double entry(int i, int k) const { return covariance[i * slots + k]; }
 
   static std::vector<double> initial_covariance(int count) {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "odca/experts/log_loss_solve.hpp"
-#include "odca/math/widest.hpp"
+#include "odca/experts/members.hpp"
 
 namespace odca::experts {
 
@@ -113,12 +113,15 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
       work = Workspace(heads()), earlier = Workspace(events.asked ? heads() : 0);
     }
     const Row h = batch.row(row, work.row);
-    batch.peek(row + 1, [&](std::int64_t feature) { features_.prefetch(feature); });
+    const bool is_judged_next = steady_.judges(learned_from() + 2);  // most likely: an event of weight 0 is not counted
+    batch.peek(row + 1, [&](std::int64_t feature) {
+      features_.prefetch(feature);
+      if (is_judged_next) steady_.prefetch(feature);
+    });
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
     const bool is_learned = !events.weight || events.weight[row] > 0.0;
-    if (is_learned) features_.update_density(h);
     standardise(h, work);
-    if (is_learned && has_products()) products_.update_density(as_row(work.products));
+    if (is_learned) update_density(h, work);
     write_margins(work), mix(work);
     append_answer(h, work, false, out);
     if (margins)
@@ -164,6 +167,7 @@ std::vector<double> Experts::predict_inside(LongCall& call, const Batch& batch, 
   bool stopped = false;
   for (std::int64_t row = 0; row < batch.rows && !stopped && changes_ == before; ++row) {
     const Row h = batch.row(row, work.row);
+    batch.peek(row + 1, [&](std::int64_t feature) { features_.prefetch(feature); });
     require_numbers(h, row);
     if (answer == Answer::steady)
       append_steady_prediction(h, out);
@@ -205,7 +209,7 @@ void Experts::append_prediction(const Workspace& work, std::vector<double>& out)
   const std::size_t begin = out.size();
   out.insert(out.end(), work.mixed.begin(), work.mixed.end());
   if (task_ == Task::two_classes) out[begin] = log_odds(out[begin]);
-  if (task_ == Task::classes) widest([&] { log_many(heads(), &out[begin]); });
+  if (task_ == Task::classes) log_many(heads(), &out[begin]);
   if (task_ == Task::numbers) out[begin] = loss_.answer(out[begin]);
 }
 
@@ -217,7 +221,20 @@ void Experts::evaluate(const Row& row, Workspace& work) const {
 
 void Experts::standardise(const Row& row, Workspace& work) const {
   features_.standardise(row, work.scaled);
-  if (has_products()) pairs_.write(work.scaled, work.paired, work.products);
+  if (has_products()) standardise_products(work);
+}
+
+void Experts::standardise_products(Workspace& work) const {
+  pairs_.write(work.scaled, work.paired, work.products);
+  products_.standardise(as_row(work.products), work.scaled_products);
+}
+
+// Before a row is learned that was standardised: if features become dense or sparse by it, they are so from now on.
+void Experts::update_density(const Row& row, Workspace& work) {
+  if (!work.scaled.changed.empty()) features_.update_density(row), standardise(row, work);
+  if (!has_products() || work.scaled_products.changed.empty()) return;
+  products_.update_density(as_row(work.products));
+  standardise_products(work);
 }
 
 void Experts::mix(Workspace& work) const {
@@ -246,7 +263,6 @@ void Experts::write_margins(Workspace& work) const {
   if (has_products()) {
     of_twins = of_rows + first_twin();
     std::copy_n(of_rows, heads() * row_slots, of_twins);
-    products_.standardise(as_row(work.products), work.scaled_products);
     products_.add_margins(work.scaled_products, of_twins);
   }
   for (int c = 0; c < heads(); ++c)
@@ -254,7 +270,7 @@ void Experts::write_margins(Workspace& work) const {
   double* const of_labels = &work.margin[first_label_expert];
   switch (task_) {
     case Task::two_classes: return class_labels_.write_odds(of_labels);
-    case Task::classes: return widest([&] { class_labels_.write_logs(of_labels, slots); });
+    case Task::classes: return class_labels_.write_logs(of_labels, slots);
     case Task::numbers:
       number_labels_.write_margins(loss_, of_labels);
       if (loss_.is_quantile()) offsets_.add_to(in_use(), work.margin.data());
@@ -265,7 +281,7 @@ void Experts::write_margins(Workspace& work) const {
 void Experts::write_bases(double* out) const {
   switch (task_) {
     case Task::two_classes: *out = class_labels_.base_odds(); break;
-    case Task::classes: widest([&] { class_labels_.write_base_logs(out); }); break;
+    case Task::classes: class_labels_.write_base_logs(out); break;
     case Task::numbers: *out = number_labels_.base(loss_); break;
   }
 }
@@ -273,11 +289,11 @@ void Experts::write_bases(double* out) const {
 // Two classes: log odds of the second. Classes: logits, as of any linear model. Numbers: what the margin stands for.
 void Experts::append_steady_prediction(const Row& row, std::vector<double>& out) const {
   std::vector<double> z = bases();
-  features_.add_steady_margins(row, steady_.weight(), z.data());
+  Members(features_).add_steady_margins(row, steady_.weight(), z.data());
   if (steady_.has_products()) {
     std::vector<double> h, products;
     pairs_.write(row, features_, h, products);
-    products_.add_steady_margins(as_row(products), steady_.product_weight(), z.data());
+    Members(products_).add_steady_margins(as_row(products), steady_.product_weight(), z.data());
   }
   for (const double each : z) out.push_back(loss_.answer(within_numbers(each + steady_.offset())));
 }
@@ -292,7 +308,7 @@ LinearModel Experts::linear() const {
   };
   LinearModel out{std::vector<double>(count * features), std::vector<double>(count), {}, {}};
   const PerMember &of_x = steady_.weight(), of_products = steady_.product_weight();
-  const std::vector<double> constant = features_.each_slope([&](std::int64_t j, const double* slope) {
+  const std::vector<double> constant = Members(features_).each_slope([&](std::int64_t j, const double* slope) {
     for (std::size_t c = 0; c < count; ++c)
       out.weight[c * features + static_cast<std::size_t>(j)] = mixed(of_x, slope + c * member_slots);
   });
@@ -301,7 +317,7 @@ LinearModel Experts::linear() const {
     out.intercept[c] = base[c] + steady_.offset() + mixed(of_x, &constant[c * member_slots]);
   if (steady_.has_products()) {
     std::vector<double> by_slot(pairs_.slots() * count);
-    const std::vector<double> moved = products_.each_slope([&](std::int64_t slot, const double* slope) {
+    const std::vector<double> moved = Members(products_).each_slope([&](std::int64_t slot, const double* slope) {
       for (std::size_t c = 0; c < count; ++c)
         by_slot[static_cast<std::size_t>(slot) * count + c] = mixed(of_products, slope + c * member_slots);
     });
@@ -338,6 +354,8 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
       case Task::classes: learn_classes(asked, static_cast<int>(y), c, pace); break;
       case Task::numbers: learn_number(asked, learned, c, pace); break;
     }
+    if (first) FeatureTable::write_counts(work.scaled);
+    if (has_new_products) FeatureTable::write_counts(work.scaled_products);
     if (!first) step_experts(work, learned, c, pace, !has_new_products);
     learn_pairs(work, learned, c);
     if (pairs_.is_due(learned_from())) choose_pairs();
@@ -419,7 +437,7 @@ void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace, b
   switch (task_) {
     case Task::two_classes:
       std::fill(t.label.begin(), t.label.end(), y);
-      widest([&] { LogLossSolve::solve(all, t.odds.data(), s, t.label.data(), t.lambda.data()); });
+      LogLossSolve::solve(all, t.odds.data(), s, t.label.data(), t.lambda.data());
       break;
     case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
     case Task::numbers: solve_numbers(t, y, s); break;
@@ -458,16 +476,14 @@ void Experts::solve_classes(Workspace& t, int y, double sd, const double* s) con
       std::fill_n(&t.label[begin], count, c == y ? 1.0 : 0.0);
     }
   };
-  widest([&] {
-    write(0, row_slots, 0, s), write(first_full(), full_experts, first_full_expert, s + row_slots);
-    if (has_products()) write(first_twin(), row_slots, first_product_expert, s + row_slots + full_experts);
-    log_many(all, t.odds.data());
-  });
+  write(0, row_slots, 0, s), write(first_full(), full_experts, first_full_expert, s + row_slots);
+  if (has_products()) write(first_twin(), row_slots, first_product_expert, s + row_slots + full_experts);
+  log_many(all, t.odds.data());
   for (const int k : places_of<Kind::proportionate>) {
     features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
     if (has_products()) products_.proportionate_slopes(t.scaled_products, k, sd, t.slopes.data() + first_twin());
   }
-  widest([&] { LogLossSolve::solve(all, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data()); });
+  LogLossSolve::solve(all, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data());
 }
 
 // New classes

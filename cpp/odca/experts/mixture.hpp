@@ -210,6 +210,8 @@ class Experts {
 
   void evaluate(const Row& row, Workspace& work) const;
   void standardise(const Row& row, Workspace& work) const;
+  void standardise_products(Workspace& work) const;
+  void update_density(const Row& row, Workspace& work);
   void mix(Workspace& work) const;
   void write_margins(Workspace& work) const;
   void write_bases(double* out) const;

@@ -28,7 +28,6 @@
 #include "odca/experts/feature_table.hpp"
 #include "odca/experts/scaled_row.hpp"
 #include "odca/math/checks.hpp"
-#include "odca/math/widest.hpp"
 #include "odca/problem/product_terms.hpp"
 
 namespace odca::experts {
@@ -99,24 +98,22 @@ class Pairs {
     if (candidates_.empty()) return;
     gather(row, candidates_, h_);
     const auto n = static_cast<std::int64_t>(candidates_.size());
-    widest([&] {
-      for (std::int64_t a = 0; a < n; ++a) {
-        if (h_[a] == 0.0) continue;
-        const std::int64_t begin = offset(a);
-        const double *const h = h_.data(), own = h[a];
-        double* const squares = squares_.data() + begin - a;
-        const double q = c * curvature;
-        for (std::int64_t b = a; b < n; ++b) {
-          const double p = own * h[b];
-          squares[b] += q * p * p;
-        }
-        for (std::size_t head = 0; head < residual.size(); ++head) {
-          double* const sums = sums_.data() + static_cast<std::int64_t>(head) * pairs() + begin - a;
-          const double r = c * residual[head] * own;
-          for (std::int64_t b = a; b < n; ++b) sums[b] += r * h[b];
-        }
+    for (std::int64_t a = 0; a < n; ++a) {
+      if (h_[a] == 0.0) continue;
+      const std::int64_t begin = offset(a);
+      const double *const h = h_.data(), own = h[a];
+      double* const squares = squares_.data() + begin - a;
+      const double q = c * curvature;
+      for (std::int64_t b = a; b < n; ++b) {
+        const double p = own * h[b];
+        squares[b] += q * p * p;
       }
-    });
+      for (std::size_t head = 0; head < residual.size(); ++head) {
+        double* const sums = sums_.data() + static_cast<std::int64_t>(head) * pairs() + begin - a;
+        const double r = c * residual[head] * own;
+        for (std::int64_t b = a; b < n; ++b) sums[b] += r * h[b];
+      }
+    }
   }
 
   bool is_due(std::int64_t events) const { return asked() != 0 && events >= next_; }

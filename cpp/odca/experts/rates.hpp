@@ -1,91 +1,79 @@
 // The rates of the experts that read rows: what each kind of experts.hpp means, as code. A new kind of expert goes here.
+//
+// A rate is a factor that all features of an event share, times what differs by feature; proportions apart:
+//
+//     isotropic                 1 / (p m)      1
+//     adagrad, proportionate    p sd, 1        1 / sqrt(G_j)
+//     newton, recent_newton     1              1 / (p + H_j), 1 / (p + D_j)
+//
+// The second is computed for four features at a time, times c h_j, where c is the weight of the event.
 #pragma once
 
-#include <cmath>
-
 #include "odca/experts/experts.hpp"
-#include "odca/experts/scaled_row.hpp"
 #include "odca/math/pack4.hpp"
 
 namespace odca::experts {
 
 inline constexpr int row_packs = row_slots / 4;
 
-// The place of expert k in ScaledRow::inverse: those with a prior alone come first, those with a short memory after them.
-inline constexpr int curved_place(int k) {
-  int place = table[k].kind == Kind::recent_newton ? count_of<Kind::newton> : 0;
-  for (int other = 0; other < k; ++other) place += table[other].kind == table[k].kind;
-  return place;
-}
-
-// What is the same for all features of an event: [row expert].
+// [row expert]
 using RateFactors = std::array<double, row_slots>;
 
 inline RateFactors rate_factors(double mean_norm, double sd) {
   RateFactors out{};
-  const double typical = 1.0 / mean_norm;
   for (int k = 0; k < row_experts; ++k) {
-    if (table[k].kind == Kind::isotropic) out[k] = typical / table[k].parameter;
-    if (table[k].kind == Kind::adagrad || table[k].kind == Kind::proportionate) out[k] = table[k].parameter * sd;
+    const bool is_isotropic = table[k].kind == Kind::isotropic, is_adagrad = table[k].kind == Kind::adagrad;
+    out[k] = is_isotropic ? 1.0 / (mean_norm * table[k].parameter) : is_adagrad ? table[k].parameter * sd : 1.0;
   }
   return out;
 }
 
-// How much faster a proportionate expert learns a feature of weight w; 1 for all others.
-template <int k>
-[[gnu::always_inline]] inline double proportion(const double* w, const RateFactors& factor) {
-  if constexpr (k < row_experts) {
-    if constexpr (table[k].kind == Kind::proportionate) return std::fabs(w[k]) + factor[k];
-  }
-  return 1.0;
+// A proportionate expert learns a feature of weight w |w| + floor times as fast; all others have no floor.
+inline RateFactors proportion_floors(double sd) {
+  RateFactors out{};
+  for (const int k : places_of<Kind::proportionate>) out[k] = table[k].parameter * sd;
+  return out;
 }
 
-// r of expert k and the row's i-th feature, without its proportion.
+// Of four features: sums of squared slopes and of curvatures, this event included, and c h.
+struct RateInputs {
+  Pack4 curvatures, recent, ch, by_root;  // the last is c h / sqrt(G)
+
+  RateInputs(const Pack4& h, double c, const Pack4& slopes, const Pack4& of_all, const Pack4& of_recent)
+      : curvatures(of_all), recent(of_recent), ch(Pack4::all(c) * h) {
+    const Mask4 some = slopes > Pack4::all(0.0);
+    by_root = select(some, ch / square_root(select(some, slopes, Pack4::all(1.0))), Pack4::all(0.0));
+  }
+};
+
+// c h times what differs by feature, of expert k and four features.
 template <int k>
-[[gnu::always_inline]] inline double rate_of(const ScaledRow& row, int i, const RateFactors& factor) {
+[[gnu::always_inline]] inline Pack4 rate_of(const RateInputs& of) {
   if constexpr (k >= row_experts) {
-    return 0.0;
+    return Pack4::all(0.0);
   } else {
     constexpr Kind kind = table[k].kind;
-    if constexpr (kind == Kind::isotropic) return factor[k];
-    if constexpr (kind == Kind::adagrad) return factor[k] * row.root[i];
-    if constexpr (kind == Kind::proportionate) return row.root[i];
-    if constexpr (kind == Kind::newton || kind == Kind::recent_newton) return row.inverse[curved_place(k)][i];
+    if constexpr (kind == Kind::isotropic) return of.ch;
+    if constexpr (kind == Kind::adagrad || kind == Kind::proportionate) return of.by_root;
+    if constexpr (kind == Kind::newton) return of.ch / (Pack4::all(table[k].parameter) + of.curvatures);
+    if constexpr (kind == Kind::recent_newton) return of.ch / (Pack4::all(table[k].parameter) + of.recent);
   }
 }
 
-template <int pack>
-[[gnu::always_inline]] inline Pack4 rates_of(const ScaledRow& row, int i, const RateFactors& factor) {
-  constexpr int k = 4 * pack;
-  return Pack4::of(rate_of<k>(row, i, factor), rate_of<k + 1>(row, i, factor), rate_of<k + 2>(row, i, factor),
-                   rate_of<k + 3>(row, i, factor));
-}
+inline constexpr bool is_proportionate(int k) { return k < row_experts && table[k].kind == Kind::proportionate; }
 
+// How much faster the experts of a pack learn a feature of weights w.
 template <int pack>
-[[gnu::always_inline]] inline Pack4 proportions(const double* w, const RateFactors& factor) {
+[[gnu::always_inline]] inline Pack4 proportions(const double* w, const RateFactors& floor) {
   constexpr int k = 4 * pack;
-  return Pack4::of(proportion<k>(w, factor), proportion<k + 1>(w, factor), proportion<k + 2>(w, factor),
-                   proportion<k + 3>(w, factor));
-}
-
-// From sums to rates: 1/sqrt(G) (0 for 0), 1/(p + H), and 1/(p + D), for which D is where its inverse will be.
-inline void invert_sums(ScaledRow& row) {
-  const Pack one{1.0, 1.0};
-  const int n = row.size;
-  row.root[n] = row.curvature[n] = 0.0;
-  for (auto& each : row.inverse) each[n] = 0.0;
-  for (int i = 0; i < n; i += 2) {
-    const Pack slope = load(&row.root[i]), curvature = load(&row.curvature[i]);
-    const auto some = slope > 0.0;
-    store(select(some, Pack(1.0 / square_root(select(some, slope, one))), Pack{}), &row.root[i]);
-    for (const int k : places_of<Kind::newton>) {
-      double* const inverse = &row.inverse[curved_place(k)][i];
-      store(1.0 / (table[k].parameter + curvature), inverse);
-    }
-    for (const int k : places_of<Kind::recent_newton>) {
-      double* const inverse = &row.inverse[curved_place(k)][i];
-      store(1.0 / (table[k].parameter + load(inverse)), inverse);
-    }
+  if constexpr (!is_proportionate(k) && !is_proportionate(k + 1) && !is_proportionate(k + 2) &&
+                !is_proportionate(k + 3)) {
+    return Pack4::all(1.0);
+  } else {
+    const auto of = [&](int n) {
+      return is_proportionate(n) ? std::fabs(w[n]) + floor[static_cast<std::size_t>(n)] : 1.0;
+    };
+    return Pack4::of(of(k), of(k + 1), of(k + 2), of(k + 3));
   }
 }
 

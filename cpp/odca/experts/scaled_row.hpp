@@ -11,22 +11,21 @@
 
 namespace odca::experts {
 
-// The experts whose rates are inverses of a sum of curvatures.
-inline constexpr int curved_experts = count_of<Kind::newton> + count_of<Kind::recent_newton>;
-
-// First the features that the row holds, then dense features that it does not hold, then the constant. Arrays have room for one
-// more number, so that they can be read in pairs.
+// First the features that the row holds, then dense features that it does not hold, then the constant; then up to three that are
+// not there, so that arrays can be read in fours: their h is 0, and their record is a spare one.
 struct ScaledRow {
   std::vector<const double*> record;
   std::vector<std::int64_t> feature;               // not of the constant
   std::vector<std::unique_ptr<double[]>> changed;  // records of features that would become dense or sparse by this row
   std::vector<double> x, h;
-  std::vector<double> count, mean, square, is_dense;  // of the feature, this row included
-  std::vector<double> root, curvature;                // 1 / sqrt(G_j), H_j
-  std::array<std::vector<double>, curved_experts> inverse;
-  std::vector<double> rate;  // [feature][row slot]: rate times weight times h
-  int size = 0, present = 0;
-  double norm = 0.0;  // |h|^2
+  std::vector<double> count, mean, square;                             // of the feature, this row included
+  std::vector<double> slopes, curvatures, recent, density, elsewhere;  // as they are in the record, before this row
+  std::vector<double> rate;   // [feature][row slot]: rate times weight times h, see rates.hpp
+  std::vector<int> averaged;  // features whose weights are averaged after this row
+  std::array<double, 8 + row_slots> spare{};
+  int size = 0, present = 0, averages = 0;  // the last: how many are averaged
+  bool holds_all_dense = false;             // every dense feature is in the row
+  double norm = 0.0;                        // |h|^2
 
   // Calls visit(n, h) for those of these features, in increasing order, that the row has.
   template <class Visit>
@@ -44,10 +43,11 @@ struct ScaledRow {
   }
 
   void reserve(std::size_t n) {
-    if (record.size() >= n + 2) return;
-    record.resize(n + 2), feature.resize(n + 2), rate.resize(row_slots * (n + 2));
-    for (auto* each : {&x, &h, &count, &mean, &square, &is_dense, &root, &curvature}) each->resize(n + 2);
-    for (auto& each : inverse) each.resize(n + 2);
+    const std::size_t room = n + 4;  // the constant, and three more
+    if (record.size() >= room) return;
+    record.resize(room), feature.resize(room), averaged.resize(room), rate.resize(row_slots * room);
+    for (auto* each : {&x, &h, &count, &mean, &square, &slopes, &curvatures, &recent, &density, &elsewhere})
+      each->resize(room);
   }
 };
 

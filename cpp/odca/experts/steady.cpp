@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "odca/experts/members.hpp"
 #include "odca/math/checks.hpp"
-#include "odca/math/pack4.hpp"
+#include "odca/math/many.hpp"
 #include "odca/math/row_sums.hpp"
 #include "odca/uncertainty/error_tracker.hpp"
 
@@ -31,7 +32,7 @@ void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, cons
   // Features that have not occurred have slopes of zero already.
   if (width != constant_.size()) slopes_.clear();
   slopes_.resize(static_cast<std::size_t>(features.size()) * width);
-  const std::vector<double> constant = features.each_slope([&](std::int64_t j, const double* slope) {
+  const std::vector<double> constant = Members(features).each_slope([&](std::int64_t j, const double* slope) {
     std::copy(slope, slope + width, &slopes_[static_cast<std::size_t>(j) * width]);
   });
   constant_.assign(constant.begin(), constant.end());
@@ -56,7 +57,7 @@ void SteadyMixer::freeze_products(const FeatureTable& features, const Products& 
   number_terms();
   const std::size_t width = constant_.size();
   product_slopes_.assign(terms_.size() * width, 0.0);
-  const std::vector<double> constant = products.table.each_slope([&](std::int64_t slot, const double* slope) {
+  const std::vector<double> constant = Members(products.table).each_slope([&](std::int64_t slot, const double* slope) {
     if (const std::ptrdiff_t k = term_of[static_cast<std::size_t>(slot)]; k >= 0)
       std::copy(slope, slope + width, &product_slopes_[static_cast<std::size_t>(k) * width]);
   });
@@ -81,7 +82,7 @@ void SteadyMixer::number_terms() {
 
 std::optional<double> SteadyMixer::judge(std::int64_t event, const Row& row, double y, double c,
                                          const NumberLoss* loss) {
-  if (frozen_at_ == 0 || event % std::max<std::int64_t>(frozen_at_ / most_judged, 1) != 0) return std::nullopt;
+  if (!judges(event)) return std::nullopt;
   if (!loss && y >= std::max(heads(), 2)) return uncertainty::score_of_unknown_class;
   std::vector<double> z(constant_.size());
   write_margins(row, z.data());

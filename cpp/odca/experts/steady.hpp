@@ -72,6 +72,14 @@ class SteadyMixer {
   };
   void freeze(std::int64_t events, const FeatureTable& features, const Products* products, std::vector<double> base);
 
+  // Whether the event of this number is one to be judged by.
+  bool judges(std::int64_t event) const {
+    return frozen_at_ > 0 && event % std::max<std::int64_t>(frozen_at_ / most_judged, 1) == 0;
+  }
+  [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
+    const auto at = static_cast<std::size_t>(feature) * constant_.size();
+    if (at < slopes_.size()) __builtin_prefetch(&slopes_[at]);
+  }
   // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number with a loss. Then it
   // returns how badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
   std::optional<double> judge(std::int64_t event, const Row& row, double y, double c, const NumberLoss* loss);

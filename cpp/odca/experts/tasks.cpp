@@ -4,7 +4,6 @@
 
 #include "odca/experts/log_loss_solve.hpp"
 #include "odca/experts/mixture.hpp"
-#include "odca/math/widest.hpp"
 
 namespace odca::experts {
 
@@ -78,7 +77,7 @@ void Experts::learn_two(Workspace& t, double y, double c, const Pace& pace) {
   const double slope[2] = {c * simplex_.variance(t.bounded.data()) / simplex_strength, c * gain.variance};
   const double label[2] = {y, y};
   double lambda[2];
-  widest([&] { LogLossSolve::solve(2, margin, slope, label, lambda); });
+  LogLossSolve::solve(2, margin, slope, label, lambda);
   simplex_.learn(t.bounded.data(), c * lambda[0], simplex_strength, pace.simplex_share);
   const double q = c * std::max(t.of_mixers[2] * (1.0 - t.of_mixers[2]), 1e-6);
   kalman_.learn(gain, c * lambda[1], q / (1.0 + q * gain.variance), pace.kalman_memory);
@@ -91,30 +90,28 @@ void Experts::mix_classes(Workspace& t) const {
   const int n = classes_;
   double *const likely = t.likely.data(), *const bounded = t.bounded.data(), *const of_mixers = t.of_mixers.data();
   const double* const margin = t.margin.data();
-  widest([&] {
-    const int all = in_fours(in_use());
-    PerExpert high, mean{}, total{};
-    high.fill(-infinity);
-    for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < all; ++k) high[k] = maximum(margin[at + k], high[k]), mean[k] += margin[at + k];
-    for (double& each : mean) each /= n;
-    for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < all; ++k) {
-        likely[at + k] = margin[at + k] - high[k];
-        bounded[at + k] = clip(margin[at + k] - mean[k], -margin_bound, margin_bound);
-      }
-    for (int at = 0; at < n * slots; at += slots) exp_many(all, likely + at);
-    for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < all; ++k) total[k] += likely[at + k];
-    for (int at = 0; at < n * slots; at += slots)
-      for (int k = 0; k < all; ++k) likely[at + k] /= total[k];
-    for (int c = 0; c < n; ++c) {
-      of_mixers[c] = dot(in_use(), bayes_.weight, likely + c * slots);
-      of_mixers[n + c] = dot(in_use(), simplex_.weight, bounded + c * slots);
-      of_mixers[2 * n + c] = dot(in_use(), kalman_.weight, bounded + c * slots);
+  const int all = in_fours(in_use());
+  PerExpert high, mean{}, total{};
+  high.fill(-infinity);
+  for (int at = 0; at < n * slots; at += slots)
+    for (int k = 0; k < all; ++k) high[k] = maximum(margin[at + k], high[k]), mean[k] += margin[at + k];
+  for (double& each : mean) each /= n;
+  for (int at = 0; at < n * slots; at += slots)
+    for (int k = 0; k < all; ++k) {
+      likely[at + k] = margin[at + k] - high[k];
+      bounded[at + k] = clip(margin[at + k] - mean[k], -margin_bound, margin_bound);
     }
-    softmax(n, of_mixers + n), softmax(n, of_mixers + 2 * n);
-  });
+  for (int at = 0; at < n * slots; at += slots) exp_many(all, likely + at);
+  for (int at = 0; at < n * slots; at += slots)
+    for (int k = 0; k < all; ++k) total[k] += likely[at + k];
+  for (int at = 0; at < n * slots; at += slots)
+    for (int k = 0; k < all; ++k) likely[at + k] /= total[k];
+  for (int c = 0; c < n; ++c) {
+    of_mixers[c] = dot(in_use(), bayes_.weight, likely + c * slots);
+    of_mixers[n + c] = dot(in_use(), simplex_.weight, bounded + c * slots);
+    of_mixers[2 * n + c] = dot(in_use(), kalman_.weight, bounded + c * slots);
+  }
+  softmax(n, of_mixers + n), softmax(n, of_mixers + 2 * n);
   if (class_labels_.some_are_unseen()) use_bayes_for_unseen_classes(t);
   for (int c = 0; c < n; ++c) {
     const double of_class[mixers] = {t.of_mixers[c], t.of_mixers[n + c], t.of_mixers[2 * n + c]};
@@ -152,7 +149,7 @@ double Experts::against_others(const Workspace& t, const double* p, int y, doubl
 void Experts::learn_classes(Workspace& t, int y, double c, const Pace& pace) {
   const int n = classes_;
   double of_mixers[mixers] = {t.of_mixers[y], t.of_mixers[n + y], t.of_mixers[2 * n + y]};
-  PerExpert of_experts, x;
+  PerExpert of_experts, x{};
   for (int k = 0; k < in_use(); ++k) of_experts[k] = t.likely[y * slots + k];
   raise_to(c, mixers, of_mixers), raise_to(c, in_use(), of_experts.data());
   top_.learn(of_mixers, pace.top_share);

@@ -24,7 +24,6 @@
 #include "odca/math/checks.hpp"
 #include "odca/math/functions.hpp"
 #include "odca/math/row.hpp"
-#include "odca/math/widest.hpp"
 
 namespace odca {
 
@@ -58,22 +57,20 @@ class FactoredCovariance {
 
   // Learns an observation of curvature q > 0; `gain` becomes P x, of P before.
   void observe(const Direction& along, double q, double* gain) {
-    widest([&] {
-      double a = 1.0 / q;
-      for (int j = 0; j < size(); ++j) {
-        double* __restrict column = column_of(j), * __restrict sum = gain;
-        const double f = along.f[j], v = diagonal_[j] * f, before = a, part = -f / before;
-        a += f * v;
-        diagonal_[j] *= before / a;
-        for (int i = 0; i < j; ++i) {
-          const double u = column[i];
-          column[i] = u + part * sum[i];
-          sum[i] += v * u;
-        }
-        gain[j] = v;
-        if (!(diagonal_[j] >= least)) forget_column(j);
+    double a = 1.0 / q;
+    for (int j = 0; j < size(); ++j) {
+      double* __restrict column = column_of(j), * __restrict sum = gain;
+      const double f = along.f[j], v = diagonal_[j] * f, before = a, part = -f / before;
+      a += f * v;
+      diagonal_[j] *= before / a;
+      for (int i = 0; i < j; ++i) {
+        const double u = column[i];
+        column[i] = u + part * sum[i];
+        sum[i] += v * u;
       }
-    });
+      gain[j] = v;
+      if (!(diagonal_[j] >= least)) forget_column(j);
+    }
   }
 
   void multiply(double factor) {
@@ -83,13 +80,11 @@ class FactoredCovariance {
   // The diagonal of P.
   std::vector<double> variances() const {
     std::vector<double> out = diagonal_;
-    widest([&] {
-      for (int j = 0; j < size(); ++j) {
-        const double* __restrict column = column_of(j), d = diagonal_[j];
-        double* __restrict sum = out.data();
-        for (int i = 0; i < j; ++i) sum[i] += d * column[i] * column[i];
-      }
-    });
+    for (int j = 0; j < size(); ++j) {
+      const double* __restrict column = column_of(j), d = diagonal_[j];
+      double* __restrict sum = out.data();
+      for (int i = 0; i < j; ++i) sum[i] += d * column[i] * column[i];
+    }
     return out;
   }
   double trace() const {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "odca/math/widest.hpp"
-
 namespace odca {
 
 namespace detail {
@@ -32,11 +30,9 @@ template <int Count, class RowAt>
 // while the next four are fetched from memory.
 template <class RowAt>
 void add_rows(std::int64_t n, const double* h, const RowAt& row, std::int64_t width, double* z) {
-  widest([&] {
-    std::int64_t i = 0;
-    for (; i + 4 <= n; i += 4) detail::add_rows_from<4>(i, n, h, row, width, z);
-    for (; i < n; ++i) detail::add_rows_from<1>(i, n, h, row, width, z);
-  });
+  std::int64_t i = 0;
+  for (; i + 4 <= n; i += 4) detail::add_rows_from<4>(i, n, h, row, width, z);
+  for (; i < n; ++i) detail::add_rows_from<1>(i, n, h, row, width, z);
 }
 
 }  // namespace odca

@@ -12,6 +12,7 @@ from odca.io import model_file
 from odca.learner import Learner
 from odca.losses import Loss, Poisson
 from odca.models.auto_report import AutoReport
+from odca.models.calibration import sigmoid
 from odca.models.options import Answer, Products, auto_loss, is_steady, most_products
 from odca.models.uncertainty import Uncertainty, intervals, require_some
 from odca.products import Product, from_arrays
@@ -244,14 +245,9 @@ class AutoLearner(model_file.Savable):
         if self.task == "numbers":
             raise ValueError("numbers have no probabilities.")
         if answers.ndim == 1:
-            with np.errstate(over="ignore"):
-                p = 1.0 / (1.0 + np.exp(-answers))
+            p = sigmoid(answers)
             return np.column_stack([1.0 - p, p])
-        high = answers.max(axis=1, keepdims=True)
-        p = np.exp(
-            answers - np.where(np.abs(high) > 100.0, high, 0.0)
-        )  # logits may be large, log probabilities are not
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        return _core.softmax(np.ascontiguousarray(answers))
 
     def declare(self, classes: int) -> None:
         """Declare this many classes, of which some may appear later. Other classes are added when they appear."""

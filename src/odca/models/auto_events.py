@@ -68,6 +68,11 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
         self._core: _core.AutoEventCore = _core.AutoEventCore(learner.native, spec.native())
         self._pending = PendingEvents(whole(max_pending, "max_pending"))
 
+    @property
+    def native(self) -> _core.AutoEventCore:
+        """The native model of events, for code that builds on it."""
+        return self._core
+
     def learn_one(self, x: Event, y: float, *, weight: float = 1.0, time: Any = None) -> Array:
         """Learn from one event; return its prediction from before, in the form of `AutoLearner.learn`."""
         return self._learn_one(x, y, weight, time, None, None)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from odca import _core
 from odca.io.model_file import ModelFile
 from odca.io.stacking import stack, unstack
 from odca.learner import Learner
@@ -160,8 +161,7 @@ def restored(saved: ModelFile) -> Calibration | Softmax:
 
 def sigmoid(z: Array) -> Array:
     """1 / (1 + e^-z), without overflow."""
-    e = np.exp(-np.abs(z))
-    return np.where(z >= 0.0, 1.0, e) / (1.0 + e)
+    return _core.sigmoid(np.ascontiguousarray(np.atleast_2d(z))).reshape(z.shape)
 
 
 def _on_the_side_of(margins: Array, p: Array) -> Array:

@@ -62,7 +62,7 @@ class LinearClassifier(Calibrated, Classifier):
         """Whether there is a spare lane. If it is set, it takes effect with the next call."""
         self.layout = OneAgainstRest(self.classes, spare)
         self._uncertainty = Uncertainty("classes")
-        self._notes: Notes[tuple[Any, int, bool, float, Any]] = (
+        self._notes: Notes[tuple[bytes, int, bool, float, Any]] = (
             Notes()
         )  # margins, code, whether the class is new, weight, time
         self._calibration: Calibration | Softmax | None = None
@@ -103,8 +103,11 @@ class LinearClassifier(Calibrated, Classifier):
         """Whether `note` must be called for events that are learned past this model: if there is more to it than log odds of one lane."""
         return len(self.layout.lanes) > 1 or self._calibration is not None
 
-    def note(self, margins: Any, code: int, weight: float, time: Any) -> None:
-        """Learn calibration and uncertainty from an event that the learner has learned by itself, with others like it."""
+    def note(self, margins: bytes, code: int, weight: float, time: Any) -> None:
+        """Learn calibration and uncertainty from an event that the learner has learned by itself, with others like it.
+
+        margins: the doubles of its lanes.
+        """
         is_new = self.classes[code] not in self._seen
         if is_new:
             self._seen = self._seen.union([self.classes[code]])
@@ -115,12 +118,11 @@ class LinearClassifier(Calibrated, Classifier):
         if self._notes:
             self._notes.settle(self._evaluate)
 
-    def _evaluate(self, noted: list[tuple[Any, int, bool, float, Any]]) -> None:
+    def _evaluate(self, noted: list[tuple[bytes, int, bool, float, Any]]) -> None:
         margins, given, are_new, weights, times = zip(*noted, strict=True)
         codes, weight = np.array(given), np.array(weights, dtype=float)
-        rows = np.concatenate(margins) if np.ndim(margins[0]) else np.array(margins)
         predictions = self._calibrated(
-            rows.reshape(len(codes), -1),
+            np.frombuffer(b"".join(margins)).reshape(len(codes), -1),
             codes,
             sample_weight=weight,
             time=None if times[0] is None else np.array(times),

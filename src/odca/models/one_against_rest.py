@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from odca import _core
 from odca.records import record
 from odca.validation.arrays import Array
 
@@ -47,11 +48,7 @@ class OneAgainstRest:
             return np.ones((len(p), 1))
         if len(self.classes) == 2:
             return np.hstack([1.0 - p, p])
-        chosen = scores.argmax(axis=1)
-        unlike = np.flatnonzero(p.argmax(axis=1) != chosen)
-        p[unlike, chosen[unlike]] = p[unlike].max(axis=1) * (1.0 + 1e-12)
-        p[np.arange(len(p)), chosen] += np.finfo(float).tiny  # where all are zero
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        return _core.one_against_rest(np.ascontiguousarray(p), np.ascontiguousarray(scores))
 
     def with_classes(self, classes: Sequence[Any], *, spare: bool) -> tuple["OneAgainstRest", list[int], list[bool]]:
         """The layout with more classes; for each of its lanes, the lane it is copied from and whether it is mirrored.

@@ -6,6 +6,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 from river import base, conf
 
+from odca import _core
 from odca.features.records import as_events
 from odca.features.spec import FeatureOptions
 from odca.io.model_file import ModelFile
@@ -28,6 +29,7 @@ from odca.river.base import (
     set_of,
 )
 from odca.river.classifier import BOTH, ODCAClassifier, all_truths
+from odca.river.fast_path import with_fast_path
 from odca.river.frames import as_frame, as_series
 from odca.river.regressor import ODCARegressor
 from odca.validation.arrays import as_columns
@@ -51,6 +53,17 @@ class AutoEstimator(RiverEstimator):
         self._use(AutoEvents(self._task, **options, **parameters["feature_options"]), ())
 
     def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_fast"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._fast = self._new_fast()
+
+    def _new_fast(self) -> _core.FastClassifier | _core.FastRegressor:
+        """What learns and predicts single events past Python."""
         raise NotImplementedError
 
     def explain_one(self, x: Event, *, answer: Answer = "live", time: Any = None) -> dict[str, Any]:
@@ -95,7 +108,12 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
     def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
         self.events = events
         self._model = ExpertClassifier(EventExperts(events), classes, scored=False)
+        self._fast = self._new_fast()
 
+    def _new_fast(self) -> _core.FastClassifier:
+        return _core.FastClassifier(self.events.native, self._model, "experts")
+
+    @with_fast_path("learn_class")
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:
         """Learn from one event. With `time`, memories are measured in event time."""
         classes, y = self._model.classes, plain_label(y)
@@ -124,6 +142,7 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
         """Learn from the event that a prediction has kept under `id`, once its label is known."""
         self.learn_many(WaitingEvent(id), [y], None if w == 1.0 else [w], time=None if time is None else [time])
 
+    @with_fast_path("predict_probabilities")
     def predict_proba_one(
         self,
         x: Event,
@@ -142,6 +161,7 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
             return {}
         return dict(zip(classes, self._model.distribution(raw, len(classes))[0].tolist(), strict=True))
 
+    @with_fast_path("predict_class")
     def predict_one(
         self,
         x: Event,
@@ -244,7 +264,12 @@ class AutoRegressor(AutoEstimator, base.MiniBatchRegressor):  # type: ignore[mis
         del classes
         self.events = events
         self._model = ExpertRegressor(EventExperts(events), scored=False)
+        self._fast = self._new_fast()
 
+    def _new_fast(self) -> _core.FastRegressor:
+        return _core.FastRegressor(self.events.native)
+
+    @with_fast_path("learn_number")
     def learn_one(self, x: Event, y: float, w: float = 1.0, *, time: Any = None) -> None:
         """Learn from one event. With `time`, memories are measured in event time."""
         self.events.learn_one(x, y, weight=w, time=time)
@@ -258,6 +283,7 @@ class AutoRegressor(AutoEstimator, base.MiniBatchRegressor):  # type: ignore[mis
         """Learn from the event that a prediction has kept under `id`, once its number is known."""
         self.events.learn_label(id, y, weight=w, time=time)
 
+    @with_fast_path("predict_number")
     def predict_one(
         self,
         x: Event,

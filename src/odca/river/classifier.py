@@ -1,11 +1,11 @@
 """A linear classifier for river."""
 
-import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Self, Unpack
 
 import numpy as np
 
+from odca import _core
 from odca.features.records import as_events
 from odca.features.spec import FeatureOptions
 from odca.io.model_file import ModelFile
@@ -18,8 +18,9 @@ from odca.models.options import Answer
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.penalties import Penalty
 from odca.river.base import RiverClassifier, plain_label, require_labels, restored_labels, set_of
+from odca.river.fast_path import with_fast_path
 from odca.river.frames import as_frame
-from odca.river.linear import LinearEstimator, with_fast_path
+from odca.river.linear import LinearEstimator
 from odca.windows import Window
 
 BOTH = (False, True)
@@ -79,19 +80,22 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     def _use(self, events: EventLearner) -> None:
         """Store `learn_plain` and `note`, because looking them up costs time with every event; what predicts is one attribute."""
         self._learn, self._answering = events.learn_plain, (self._model, events)
-        self._note: Callable[[Any, int, float, Any], None] | None = None
-        super()._use(events)
+        self._note: Callable[[bytes, int, float, Any], None] | None = None
         if self._model is not None and self._model.needs_notes:
             self._note = self._model.note
         elif self._model is not None:
             events.native.observe(self._model.uncertainty.native, "truths")
+        super()._use(events)
 
-    def _has_fast_path(self) -> bool:
-        return self._binary and self._model is not None and self._model.calibration is None
+    def _new_fast(self) -> _core.FastClassifier | None:
+        if self._model is None:
+            return None
+        kind, calibrated = "lanes" if self._binary else "spare lanes", self._model.calibration is not None
+        return _core.FastClassifier(self._events.native, self._model, kind, self._note, calibrated)
 
     # Learning
 
-    @with_fast_path("learn_truth")
+    @with_fast_path("learn_class")
     def learn_one(self, x: Event, y: Hashable, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:
         """Learn from one event, of weight `w`."""
         if y in self._targets:
@@ -112,7 +116,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         else:
             margin = self._events.learn_one(x, target, weight=w, offset=offset, time=time)
         if self._note is not None:
-            self._note(margin, self._codes[y], w, time)
+            self._note(np.asarray(margin).tobytes(), self._codes[y], w, time)
 
     def learn_label(self, id: str | int, y: Hashable, w: float = 1.0, *, time: Any = None) -> None:  # noqa: A002
         """Learn from the event that a prediction has kept under `id`, once its label is known."""
@@ -130,7 +134,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
     def _learn_known_label(self, id: str | int, y: Hashable, w: float, time: Any) -> None:  # noqa: A002
         margin = self.events.learn_label(id, self._targets[y], weight=w, time=time)
         if self._note is not None:
-            self._note(margin, self._codes[y], w, time)
+            self._note(np.asarray(margin).tobytes(), self._codes[y], w, time)
 
     @in_turn
     def learn_many(self, X: Any, y: Any, w: Any = None, *, offset: Any = None, time: Any = None) -> None:
@@ -146,7 +150,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
 
     # Predicting
 
-    @with_fast_path("predict_truth")
+    @with_fast_path("predict_class")
     def predict_one(  # river passes `time` to both methods, if it has one
         self,
         x: Event,
@@ -163,6 +167,7 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
             return margin > 0.0
         return model.classes[int(model.chosen(RawPredictions(np.atleast_2d(margin)))[0])]
 
+    @with_fast_path("predict_probabilities")
     def predict_proba_one(
         self,
         x: Event,
@@ -175,9 +180,6 @@ class ODCAClassifier(LinearEstimator, RiverClassifier):
         model, margin = self._margin(x, offset, id, time)
         if model is None:
             return {}
-        if not model.layout.spare and model.calibration is None:
-            p = 1.0 / (1.0 + math.exp(-margin)) if margin > -700.0 else 0.0
-            return {False: 1.0 - p, True: p}
         p = model.probabilities(RawPredictions(np.atleast_2d(margin)))[0]
         return dict(zip(model.classes, p.tolist(), strict=True))
 

@@ -1,8 +1,6 @@
 """What the linear classifier and the linear regressor share."""
 
-import functools
-from collections.abc import Callable
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
 from odca import _core
 from odca.features.spec import FeatureOptions
@@ -13,7 +11,6 @@ from odca.models.options import ModelOptions, Task
 from odca.river.base import RiverEstimator
 
 NOT_SAVED = {"_learn", "_answering", "_fast", "_note"}
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class LinearEstimator(RiverEstimator):
@@ -34,10 +31,10 @@ class LinearEstimator(RiverEstimator):
     def _use(self, events: EventLearner) -> None:
         """Learn with these from now on."""
         self._events = events
-        self._fast = events.native if self._has_fast_path() else None
+        self._fast = self._new_fast()
 
-    def _has_fast_path(self) -> bool:
-        """Whether the prediction needs nothing but the margin of a single lane."""
+    def _new_fast(self) -> _core.FastClassifier | _core.FastRegressor | None:
+        """What learns and predicts single events past Python, if there is such a way."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,12 +79,3 @@ class LinearEstimator(RiverEstimator):
         estimator = cls(**(params if loss is None else {**params, "loss": loss}))
         estimator._use(EventLearner.restored(saved.parts["events"], loss))
         return estimator
-
-
-def with_fast_path(name: str) -> Callable[[Method], Method]:
-    """Put a native fast path in front of a method, for calls without keywords on an object whose `_fast` is not None."""
-
-    def decorate(method: Method) -> Method:
-        return cast("Method", functools.update_wrapper(_core.with_fast_path(name, method), method))
-
-    return decorate

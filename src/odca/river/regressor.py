@@ -5,6 +5,7 @@ from typing import Any, Self, Unpack
 
 from river import base, conf
 
+from odca import _core
 from odca.features.records import as_events
 from odca.features.spec import FeatureOptions
 from odca.io.model_file import ModelFile
@@ -17,8 +18,9 @@ from odca.models.options import Answer
 from odca.models.uncertainty import Uncertainty
 from odca.penalties import Penalty
 from odca.river.base import interval_of
+from odca.river.fast_path import with_fast_path
 from odca.river.frames import as_series
-from odca.river.linear import LinearEstimator, with_fast_path
+from odca.river.linear import LinearEstimator
 from odca.validation.arrays import as_columns
 from odca.windows import Window
 
@@ -65,8 +67,9 @@ class ODCARegressor(LinearEstimator, base.MiniBatchRegressor):  # type: ignore[m
         super()._use(events)
         events.native.observe(self._uncertainties[0].native, "counts" if self._counts else "numbers")
 
-    def _has_fast_path(self) -> bool:
-        return not self._counts
+    def _new_fast(self) -> _core.FastRegressor | None:
+        takes_numbers = not self._counts and self._events.learner.is_single
+        return _core.FastRegressor(self._events.native) if takes_numbers else None
 
     @with_fast_path("learn_number")
     def learn_one(self, x: Event, y: float, w: float = 1.0, *, offset: float = 0.0, time: Any = None) -> None:

@@ -26,7 +26,7 @@ class Access:
     @property
     def needs_token(self) -> bool:
         """Whether a token is needed: on an address that others reach, and wherever there are tokens."""
-        return self._always or bool(self._tokens.all())
+        return self._always or bool(self._tokens.now())
 
     def scopes(self, exchange: Exchange) -> tuple[str, ...]:
         """What the caller may do. Problem if the token is not known, or a page from elsewhere asks."""

@@ -114,7 +114,8 @@ def serve(
     folder.mkdir(parents=True, exist_ok=True)
     listener = _socket(host, port)
     try:
-        asyncio.run(_serve(listener, folder, host, limits, tls, tokens, listening, stopping))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(listener, folder, host, limits, tls, tokens, listening, stopping))
     finally:
         listener.close()
 
@@ -157,6 +158,16 @@ async def _serve(
     listening(f"{'http' if tls is None else 'https'}://{shown}:{bound[1]}")
     with stopping(stop):
         await server.serve(sockets=[listener])
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loops, where it is installed: a request takes less time."""
+    try:
+        import uvloop  # noqa: PLC0415 - optional
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
 
 
 def _socket(host: str, port: int) -> socket.socket:

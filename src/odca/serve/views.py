@@ -11,7 +11,7 @@ from odca.models.auto import AutoLearner
 from odca.models.auto_report import GROUPS
 from odca.models.turns import pinned
 from odca.score_names import BASELINES, SCORES
-from odca.serve.history import SPANS, Point
+from odca.serve.history import MOST_POINTS, SPANS, Point
 from odca.serve.hosted import Hosted
 from odca.serve.problems import Problem
 from odca.serve.spec import columns_of
@@ -66,7 +66,7 @@ def _of_model(model: StreamModel, state: State) -> dict[str, Any]:
         "recent_loss": recent.get("loss"),
         "score": _score(model, recent),
         "alarms": drift.count + drift.column_count,
-        "last_alarm": None if last is None else _alarm(last),
+        "last_alarm": None if last is None else {**_alarm(last), "time": _when(last.event, state)},
     }
 
 
@@ -79,6 +79,16 @@ def _alarm(alarm: Rise | ColumnChange) -> dict[str, Any]:
     column = getattr(alarm, "column", None)
     kind = "loss" if column is None else "column"
     return {"kind": kind, "event": alarm.event, "since": alarm.since, "column": column, "text": str(alarm)}
+
+
+def _when(event: int, state: State) -> float | None:
+    """When an event was learned, as far as the history knows: the first point at or after it; now, if none was made since."""
+    with state.lock:
+        spans = [list(points) for points in state.history.points.values()]
+    for points in spans:  # the finest first, which reaches back least
+        if points and (points[0].sums[0] < event or len(points) < MOST_POINTS):
+            return next((each.clock for each in points if each.sums[0] >= event), state.clock)
+    return None
 
 
 def _score(model: StreamModel, recent: Mapping[str, float | None]) -> dict[str, Any] | None:

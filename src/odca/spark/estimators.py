@@ -24,9 +24,9 @@ from odca.models.options import Label, Task
 from odca.spark.files import Folder
 from odca.spark.params import WithClasses, WithColumns, WithProblem, WithProducts
 from odca.spark.parts import from_bytes, to_bytes
+from odca.spark.passes import one_pass, used_columns, wish_of
 from odca.spark.predicting import as_struct, prediction_udf
 from odca.spark.tables import require_columns
-from odca.spark.training import one_pass, used_columns, wish_of
 from odca.stream.model import StreamModel
 
 MODEL_FILE = "model.safetensors"

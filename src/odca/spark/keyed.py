@@ -17,8 +17,8 @@ from odca.features.spec import FeatureOptions
 from odca.models.options import Label, OrAuto, Products, label_text
 from odca.penalties import Penalty
 from odca.spark.parts import from_bytes, to_bytes
+from odca.spark.passes import Wish, wish_of
 from odca.spark.tables import holds_names, require_columns
-from odca.spark.training import Wish, wish_of
 from odca.stream.model import StreamModel
 from odca.stream.read.blocks import Block
 from odca.stream.read.stream import BadLines

@@ -28,8 +28,8 @@ from odca.penalties import Penalty
 from odca.records import record
 from odca.spark.files import Folder
 from odca.spark.parts import from_bytes, merged, place, to_bytes, with_results
+from odca.spark.passes import Wish, in_partitions, used_columns, wish_of
 from odca.spark.tables import as_table
-from odca.spark.training import Wish, in_partitions, used_columns, wish_of
 from odca.stream.evaluation import Evaluation
 from odca.stream.model import StreamModel
 from odca.windows import Window

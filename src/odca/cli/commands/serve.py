@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from odca.cli.interrupts import INTERRUPTS
-from odca.cli.option_types import whole_number
+from odca.cli.option_types import reads_file, whole_number
 from odca.cli.shared_options import add_printing_options
 from odca.cli.views.console import Output
 
@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--port", metavar="N", type=int, default=8080, help="the port (default: %(default)s; 0: a free one)"
     )
-    where.add_argument("--tls-cert", metavar="FILE", help="the certificate, for https")
-    where.add_argument("--tls-key", metavar="FILE", help="its key")
+    reads_file(where.add_argument("--tls-cert", metavar="FILE", help="the certificate, for https"))
+    reads_file(where.add_argument("--tls-key", metavar="FILE", help="its key"))
     limits = parser.add_argument_group("limits")
     for name, (default, text) in LIMITS.items():
         flag = f"--{name.replace('_', '-')}"

@@ -23,7 +23,7 @@ export function timeChart({ title, hint, format, tick = tickNumber, stacked = fa
   const legend = h("ul", { class: "legend" });
   const body = h("div", { class: "table-scroll", tabindex: "0", role: "region", "aria-label": `${title}: table` });
   const table = h("details", { class: "as-table" }, h("summary", {}, "Table", h("span", { class: "visually-hidden" }, ` of ${title}`)), body);
-  const nothing = h("p", { class: "empty" }, "Nothing to draw yet.");
+  const nothing = h("p", { class: "empty" }, "Nothing to draw yet. While events come in, a point is made every few seconds.");
   const element = h("figure", { class: "chart" }, h("figcaption", {}, h("h3", {}, title), hint && h("p", { class: "hint" }, hint)), legend, stage, nothing, table);
 
   let data = { time: [], events: [], series: [], alarms: [], every: 10 };
@@ -33,7 +33,7 @@ export function timeChart({ title, hint, format, tick = tickNumber, stacked = fa
   function draw() {
     const width = stage.clientWidth;
     const { time, series } = data;
-    const empty = time.length === 0 || series.length === 0;
+    const empty = !series.some(({ values }) => values.some((value) => value !== null));
     stage.hidden = legend.hidden = table.hidden = empty;
     nothing.hidden = !empty;
     if (empty || width === 0) return;
@@ -50,8 +50,8 @@ export function timeChart({ title, hint, format, tick = tickNumber, stacked = fa
         svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: y(value), y2: y(value) }),
         svg("text", { class: "axis", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, texts[i]),
       ]),
-      ...timeTicks(...span, (width - left) / 70).map(({ time: t, text }) =>
-        svg("text", { class: "axis", x: Math.min(x(t), width - 16), y: height - 5, "text-anchor": x(t) < left + 14 ? "start" : "middle" }, text)),
+      ...timeTicks(...span, (width - left) / 70).filter(({ time: t }) => x(t) > left + 12).map(({ time: t, text }) =>
+        svg("text", { class: "axis", x: Math.min(x(t), width - 24), y: height - 5, "text-anchor": "middle" }, text)),
       ...(stacked ? areas(x, y) : lines(x, y)),
       ...alarmMarks(x, y, ticks),
     );
@@ -84,13 +84,17 @@ export function timeChart({ title, hint, format, tick = tickNumber, stacked = fa
   function areas(x, y) {
     const base = data.time.map(() => 0);
     const begins = stretches(data.time, data.every);
-    const starts = begins.flatMap((begin, i) => (begin ? [i] : []));
+    const known = data.time.map((_, i) => data.series.some(({ values }) => values[i] !== null));
+    const runs = []; // [from, to): points without a gap between them
+    known.forEach((is, i) => {
+      if (is && !begins[i] && known[i - 1]) runs.at(-1)[1] = i + 1;
+      else if (is) runs.push([i, i + 1]);
+    });
     return data.series.map(({ values, look }) => {
       const low = [...base];
       values.forEach((value, i) => (base[i] += value ?? 0));
       const at = (heights, i, shift = 0) => `${(x(data.time[i]) + shift).toFixed(1)},${y(Math.min(heights[i], 1)).toFixed(1)}`;
-      const parts = starts.map((start, k) => {
-        const stop = starts[k + 1] ?? data.time.length;
+      const parts = runs.map(([start, stop]) => {
         const places = [...Array(stop - start).keys()].map((i) => start + i);
         const pad = places.length === 1 ? 1.5 : 0; // one point alone still has a width
         const upper = places.flatMap((i) => (pad ? [at(base, i, -pad), at(base, i, pad)] : [at(base, i)]));

@@ -86,6 +86,11 @@ async function* messages(body, heard) {
   }
 }
 
+/** Whether asking again would not help. */
+function isFinal(status) {
+  return status >= 400 && status < 500 && status !== 408 && status !== 429;
+}
+
 /**
  * Follows a live stream until `close()`: after a break it waits, longer each time, and begins again.
  * `on.message(event, data)`, `on.state("connecting" | "live" | "waiting", seconds, reason)`, and `on.refused(error)`, after which it
@@ -126,7 +131,7 @@ export function follow(path, on) {
       try {
         reason = await once();
       } catch (error) {
-        if (!closed && error instanceof Refused && [401, 403, 404].includes(error.status)) {
+        if (!closed && error instanceof Refused && isFinal(error.status)) {
           closed = true;
           on.refused(error);
         }

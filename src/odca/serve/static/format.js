@@ -23,7 +23,7 @@ export function short(value) {
 export function number(value) {
   if (!known(value)) return NONE;
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return value.toExponential(2);
+  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return minus(value.toExponential(2));
   return minus(size >= 1000 ? whole.format(value) : significant.format(value));
 }
 

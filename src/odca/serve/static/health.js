@@ -3,6 +3,7 @@
 import { ago } from "./format.js";
 
 const RECENT = 3600;
+const QUIET = 60;
 
 /** Whether the score is at least as good as its baseline, lately if anything was learned lately; null if that is not known. */
 export function beatsBaseline(score) {
@@ -11,6 +12,15 @@ export function beatsBaseline(score) {
   const [model, baseline] = lately ? [score.recent, score.baseline_recent] : [score.value, score.baseline_value];
   if (model === null || baseline === null) return null;
   return score.better === "higher" ? model >= baseline : model <= baseline;
+}
+
+/** Events per second now. The service says how fast they came when the last one came; after a minute of silence that is over. */
+export function currentRate(glance) {
+  return isQuiet(glance) ? 0 : glance.events_per_second;
+}
+
+export function isQuiet(glance) {
+  return glance.changed !== null && Date.now() / 1000 - glance.changed > QUIET;
 }
 
 export function alarmIsRecent(glance) {

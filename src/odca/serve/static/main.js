@@ -75,8 +75,9 @@ function refused(error) {
   connection.textContent = "Not allowed";
   if (error.status === 401) askForToken(hasToken() ? "The service does not know this token. It may have been mistyped or revoked." : "This service needs a token.");
   else {
-    connection.textContent = error.status === 404 ? "Not found" : "Not allowed";
-    main.replaceChildren(h("section", { class: "panel" }, h("h1", {}, error.status === 404 ? "There is nothing here" : "Not allowed"), h("p", {}, h("bdi", {}, error.message)), h("p", {}, h("a", { href: "#/" }, "All models"))));
+    const title = error.status === 403 ? "Not allowed" : "There is nothing here";
+    connection.textContent = error.status === 403 ? "Not allowed" : "Not found";
+    main.replaceChildren(h("section", { class: "panel" }, h("h1", {}, title), h("p", {}, h("bdi", {}, error.message)), h("p", {}, h("a", { href: "#/" }, "All models"))));
   }
 }
 
@@ -156,6 +157,9 @@ addEventListener("hashchange", async () => {
   await start();
   main.focus();
 });
+// A page that is left keeps no connection open; browsers have six for each service.
+addEventListener("pagehide", () => view?.close());
+addEventListener("pageshow", (event) => event.persisted && start());
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address says which view is shown
   main.focus();

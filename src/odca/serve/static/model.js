@@ -12,6 +12,7 @@ import { tryForm } from "./tryform.js";
 const SPANS = { hour: "Hour", day: "Day", month: "Month" };
 const AGAIN = 60_000; // how often long spans are asked for again
 const ERRORS_AGAIN = 10_000;
+const DRAW_AGAIN = 5000; // for times like "3 min ago"
 
 /** Shows the model in `main`; returns what to close when it is left. */
 export function modelView(main, page, model) {
@@ -67,7 +68,7 @@ export function modelView(main, page, model) {
     span = chosen;
     load();
   });
-  timers.push(setInterval(() => span !== "hour" && load(), AGAIN), setInterval(() => page.isLive() && errors(), ERRORS_AGAIN));
+  timers.push(setInterval(() => span !== "hour" && load(), AGAIN), setInterval(() => page.isLive() && errors(), ERRORS_AGAIN), setInterval(draw, DRAW_AGAIN));
   errors();
 
   const stream = follow(modelPath(model, "/live"), page.stream({

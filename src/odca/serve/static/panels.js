@@ -2,9 +2,10 @@
 
 import { h, name, refresh } from "./dom.js";
 import { ago, at, baselineTitle, bytes, count, duration, NONE, number, percent, rate, score, scoreTitle, signed } from "./format.js";
-import { beatsBaseline } from "./health.js";
+import { beatsBaseline, currentRate } from "./health.js";
 import { latest } from "./history.js";
 import { calibrationPicture, calibrationTable, calibrationText, shareBar, signedBar, sparkline } from "./marks.js";
+import { extent } from "./scales.js";
 
 const MEMBERS = 6;
 const WEIGHTS = 12;
@@ -15,17 +16,17 @@ export function figures(element, model) {
   const result = model.score;
   const lately = result && result.recent !== null;
   const loses = beatsBaseline(result) === false;
-  const difference = result && (lately ? result.recent - result.baseline_recent : result.value - result.baseline_value);
+  const difference = result && result.baseline !== null && (lately ? result.recent - result.baseline_recent : result.value - result.baseline_value);
   const items = [];
   if (result) {
     const gap = result.name === "accuracy" ? `${difference >= 0 ? "+" : "−"}${Math.abs(100 * difference).toFixed(1)} points` : signed(difference);
     items.push(figure(`${scoreTitle(result.name)}${lately ? ", lately" : ""}`, score(result.name, lately ? result.recent : result.value),
-      `${gap} against “${baselineTitle(result.baseline)}”`, loses ? "loses" : ""));
-    items.push(figure(`${scoreTitle(result.name)}, all events`, score(result.name, result.value), `${baselineTitle(result.baseline)} ${score(result.name, result.baseline_value)}`));
+      result.baseline === null ? "no baseline yet" : `${gap} against “${baselineTitle(result.baseline)}”`, loses ? "loses" : ""));
+    items.push(figure(`${scoreTitle(result.name)}, all events`, score(result.name, result.value), `${baselineTitle(result.baseline ?? "no baseline")} ${score(result.name, result.baseline_value)}`));
   }
   items.push(figure("Loss, lately", number(model.recent_loss), `all events ${number(model.loss)}`));
   items.push(figure("Events learned", count(model.events), `${count(model.features)} features`));
-  items.push(figure("Events per second", rate(model.events_per_second), `changed ${ago(model.changed)}`));
+  items.push(figure("Events per second", rate(currentRate(model)), `last event ${ago(model.changed)}`));
   items.push(figure("Labels awaited", count(model.pending), model.label_delay === null ? "no delayed labels lately" : `mean delay ${duration(model.label_delay)}`));
   items.push(figure("Drift alarms", count(model.alarms), model.last_alarm ? `last at event ${count(model.last_alarm.event)}` : "none so far", model.alarms ? "alarmed" : ""));
   refresh(element, items.map((item) => item.outerHTML), () => items);
@@ -79,8 +80,11 @@ export function weightTable(element, model, history) {
       .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).slice(0, WEIGHTS);
     if (!rows.length) return h("p", { class: "empty" }, "No weights yet.");
     const many = model.outputs.length > 1;
-    const most = Math.abs(rows[0].weight);
     const went = (row) => history.weights.get(many ? `${row.feature} · ${row.output}` : row.feature) ?? [];
+    // Bars are as long as weights were over the time shown, so that weights that have vanished look like it.
+    const [low, high] = extent(rows.map((row) => [row.weight, ...went(row)]));
+    const most = Math.max(high, -low);
+    const size = (weight) => (Math.abs(weight) < 1e-6 * most ? "≈ 0" : number(weight));
     return h("table", { class: "bars weights" }, h("caption", { class: "visually-hidden" }, "The largest weights of the steady answer"),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Feature"), many && h("th", { scope: "col" }, "Class"), h("th", { scope: "col", class: "n" }, "Weight"),
         h("th", { scope: "col", class: "bar-cell" }, h("span", { class: "visually-hidden" }, "Size")), h("th", { scope: "col" }, "How it moved"), h("th", { scope: "col", class: "n" }, "Change"))),
@@ -88,7 +92,7 @@ export function weightTable(element, model, history) {
         const values = went(row);
         const first = values.find((value) => value !== null) ?? null;
         const last = latest(values);
-        return h("tr", {}, h("th", { scope: "row" }, name(row.feature)), many && h("td", {}, name(String(row.output))), h("td", { class: "n" }, number(row.weight)),
+        return h("tr", {}, h("th", { scope: "row" }, name(row.feature)), many && h("td", {}, name(String(row.output))), h("td", { class: "n" }, size(row.weight)),
           h("td", { class: "bar-cell" }, signedBar(row.weight, most)), h("td", { class: "spark-cell" }, sparkline(values)),
           h("td", { class: "n" }, first === null ? NONE : signed(last - first)));
       })));

@@ -2,7 +2,7 @@
 
 import { at, dayOf } from "./format.js";
 
-const STEPS = [1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
+const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
 
 export function linear([low, high], [from, to]) {
   const slope = high > low ? (to - from) / (high - low) : 0;

@@ -17,8 +17,9 @@ export function tryForm(model, needsToken) {
   const steady = h("select", { id: "try-answer" }, h("option", { value: "live" }, "while labels keep coming in"), h("option", { value: "steady" }, "while none do"));
   const answer = h("div", { class: "answer", role: "status", "aria-live": "polite" });
   const button = h("button", { type: "submit", class: "primary" }, "Predict");
+  const hint = h("p", { class: "hint", hidden: true }, "What reads like a number is sent as one. Put it in quotes to send a text.");
   const form = h("form", { novalidate: true, "aria-label": "Try a prediction" }, grid, more,
-    h("p", { class: "actions" }, h("label", { class: "inline" }, "Answer ", steady), button));
+    hint, h("p", { class: "actions" }, h("label", { class: "inline" }, "Answer ", steady), button));
   const empty = h("p", { class: "empty" }, "The fields appear with the first events.");
   const element = h("div", { class: "try" }, empty, form, answer);
 
@@ -60,6 +61,7 @@ export function tryForm(model, needsToken) {
       const kinds = new Map(Object.entries(described.columns ?? {}));
       const roles = new Set(Object.values(described.roles ?? {}));
       for (const field of new Set([...kinds.keys(), ...(described.fields ?? [])])) if (!fields.has(field) && !roles.has(field)) add(field, kinds.get(field));
+      hint.hidden = [...fields.values()].every(({ kind }) => kind);
       empty.hidden = fields.size > 0;
       form.hidden = fields.size === 0;
     },
@@ -85,10 +87,17 @@ function read(fields) {
       input.setAttribute("aria-invalid", "true");
       return { wrong: field };
     }
-    const value = kind === "number" ? numeric : kind === "boolean" ? text === "true" : input.value;
-    entries.push([field, value]);
+    entries.push([field, kind === "number" ? numeric : kind === "boolean" ? text === "true" : kind ? input.value : guessed(input.value)]);
   }
   return { values: Object.fromEntries(entries) };
+}
+
+/** The value of a field whose kind was not declared, as in an event: a number or a boolean if it reads like one; "5" in quotes is a text. */
+function guessed(text) {
+  const word = text.trim();
+  if (/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word)) return Number(word);
+  if (word === "true" || word === "false") return word === "true";
+  return /^".+"$/s.test(word) ? word.slice(1, -1) : text;
 }
 
 const shown = (value) => (typeof value === "number" ? number(value) : String(value));

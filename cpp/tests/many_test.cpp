@@ -1,6 +1,4 @@
-// Loops in wide registers have the bits of the same loops in narrow ones.
-#include "odca/math/widest.hpp"
-
+// Loops over arrays give each element the bits that it has by itself; packs of four are four numbers.
 #include <doctest/doctest.h>
 
 #include "odca/experts/log_loss_solve.hpp"
@@ -20,28 +18,9 @@ std::vector<double> numbers(Random& random, int low, int high, int count = size)
   return out;
 }
 
-// A loop that changes numbers, in the registers that every machine has, and in the widest ones.
-template <class Loop>
-void require_same_bits(const std::vector<double>& x, const Loop& loop) {
-  std::vector<double> narrow = x, wide = x;
-  loop(narrow.data());
-  odca::widest([&] { loop(wide.data()); });
-  REQUIRE(same_bits(narrow, wide));
-}
-
 }  // namespace
 
-TEST_CASE("exp and log have the same bits in wide registers") {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    Random random(seed);
-    std::vector<double> x = numbers(random, -20, 10);
-    require_same_bits(x, [](double* out) { odca::exp_many(size, out); });
-    for (double& each : x) each = std::fabs(each);
-    require_same_bits(x, [](double* out) { odca::log_many(size, out); });
-  }
-}
-
-TEST_CASE("lambdas have the same bits in wide registers, and solved for together or one by one") {
+TEST_CASE("lambdas have the same bits, solved for together or one by one") {
   using odca::experts::LogLossSolve;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
@@ -49,7 +28,6 @@ TEST_CASE("lambdas have the same bits in wide registers, and solved for together
     std::vector<double> s = numbers(random, -20, 10), y(size), together(size), single(size);
     for (double& each : s) each = random.chance(0.1) ? 0.0 : std::fabs(each);
     for (double& each : y) each = random.chance(0.5) ? 1.0 : 0.0;
-    require_same_bits(p, [&](double* out) { LogLossSolve::solve(size, p.data(), s.data(), y.data(), out); });
     LogLossSolve::solve(size, p.data(), s.data(), y.data(), together.data());
     for (std::size_t k = 0; k < size; ++k) {
       LogLossSolve::solve(1, &p[k], &s[k], &y[k], &single[k]);
@@ -71,5 +49,29 @@ TEST_CASE("rows are added in order, however many are read at a time") {
         slow[static_cast<std::size_t>(k)] +=
             h[static_cast<std::size_t>(i)] * w[static_cast<std::size_t>(i * width + k)];
     REQUIRE(same_bits(z, slow));
+  }
+}
+
+TEST_CASE("packs of four compute each element by itself, and transposing turns rows into columns") {
+  using odca::Pack4;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    const std::vector<double> x = numbers(random, -20, 10, 16), y = numbers(random, -5, 5, 16);
+    std::vector<double> out(16), slow(16);
+    for (int i = 0; i < 16; i += 4) {
+      const Pack4 a = Pack4::from(&x[i]), b = Pack4::from(&y[i]);
+      const Pack4 root = square_root(a * a / (b * b));
+      select(a > b, a + b, root - a).to(&out[i]);
+      for (int k = i; k < i + 4; ++k)
+        slow[k] = x[k] > y[k] ? x[k] + y[k] : std::sqrt(x[k] * x[k] / (y[k] * y[k])) - x[k];
+      REQUIRE(any(a > b) == (x[i] > y[i] || x[i + 1] > y[i + 1] || x[i + 2] > y[i + 2] || x[i + 3] > y[i + 3]));
+      REQUIRE(sum(a) == (x[i] + x[i + 1]) + (x[i + 2] + x[i + 3]));
+    }
+    REQUIRE(same_bits(out, slow));
+    Pack4 rows[4];
+    for (int i = 0; i < 4; ++i) rows[i] = Pack4::from(&x[4 * i]);
+    transpose(rows[0], rows[1], rows[2], rows[3]);
+    for (int i = 0; i < 4; ++i)
+      for (int k = 0; k < 4; ++k) REQUIRE(rows[i][k] == x[4 * k + i]);
   }
 }

@@ -1,0 +1,33 @@
+// Functions of arrays. Every element is computed by itself, so no level of instruction sets changes a bit.
+#pragma once
+
+#include <algorithm>
+
+#include "odca/math/functions.hpp"
+
+namespace odca {
+
+// In place.
+inline void exp_many(int n, double* x) {
+  for (int k = 0; k < n; ++k) x[k] = exp(x[k]);
+}
+inline void log_many(int n, double* x) {
+  for (int k = 0; k < n; ++k) x[k] = log(x[k]);
+}
+inline void sigmoid_many(int n, const double* z, double* p) {
+  for (int k = 0; k < n; ++k) {
+    const double e = exp(-magnitude(z[k])), a = 1.0 / (1.0 + e);
+    p[k] = select(z[k] >= 0.0, a, e * a);
+  }
+}
+
+inline void softmax(int n, double* z) {
+  double high = -infinity, total = 0.0;
+  for (int c = 0; c < n; ++c) high = std::max(high, z[c]);
+  for (int c = 0; c < n; ++c) z[c] -= high;
+  exp_many(n, z);
+  for (int c = 0; c < n; ++c) total += z[c];
+  for (int c = 0; c < n; ++c) z[c] /= total;
+}
+
+}  // namespace odca
