@@ -41,6 +41,7 @@ RESULTS = (
     "before_after",
     "products",
     "robust",
+    "losses",
     "drift",
     "auto_speed",
     "text",
@@ -473,6 +474,16 @@ def sets(rows: list[dict[str, Any]]) -> str:
     )
 
 
+def by_loss(rows: list[dict[str, Any]]) -> str:
+    """The losses of every method, by stream and loss."""
+    names = list(dict.fromkeys(name for row in rows for name in row["losses"]))
+    lines = [f"| stream | loss | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
+    for row in rows:
+        cells = [f"{row['losses'][name]:.4g}" if name in row["losses"] else "" for name in names]
+        lines.append(f"| {row['stream']} | {row['loss']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def ece(rows: list[dict[str, Any]]) -> str:
     """Calibration errors of everybody."""
     known = [row for row in rows if "ece" in row]
@@ -525,6 +536,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "by_products": by_products,
     "wild_labels": harmed("wild", "ratios", "stream", "harm"),
     "generated": harmed("generated", "losses", "stream"),
+    "by_loss": by_loss,
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),
     "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),

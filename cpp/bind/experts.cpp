@@ -31,8 +31,12 @@ Task task_of(const std::string& task, std::int64_t classes) {
   return task == "numbers" ? Task::numbers : classes > 2 ? Task::classes : Task::two_classes;
 }
 
-std::unique_ptr<Experts> make(const std::string& task, int classes, int products) {
-  return std::make_unique<Experts>(task_of(task, classes), classes, products);
+experts::NumberLoss number_loss(const std::optional<PyLoss>& loss) {
+  return loss ? experts::NumberLoss(loss->loss) : experts::NumberLoss();
+}
+
+std::unique_ptr<Experts> make(const std::string& task, int classes, int products, const std::optional<PyLoss>& loss) {
+  return std::make_unique<Experts>(task_of(task, classes), classes, products, number_loss(loss));
 }
 
 nb::ndarray<nb::numpy, double> learn(Experts& self, const PyMatrix& x, const Vector<double>& y,
@@ -190,10 +194,12 @@ void set_state(Experts& self, const State& state) {
   self.restore(saved);
 }
 
-std::unique_ptr<Experts> restored(const std::string& task, std::int64_t classes, const State& state) {
+std::unique_ptr<Experts> restored(const std::string& task, std::int64_t classes, const State& state,
+                                  const std::optional<PyLoss>& loss) {
   const SavedState saved = saved_state(state);
+  const experts::NumberLoss of_numbers = number_loss(loss);
   const nb::gil_scoped_release free_threads;
-  return Experts::restored(task_of(task, classes), classes, saved);
+  return Experts::restored(task_of(task, classes), classes, saved, of_numbers);
 }
 
 // The table of experts
@@ -228,7 +234,7 @@ void bind_experts(nb::module_& m) {
   bind_table(m);
   nb::class_<Experts>(m, "Experts")
       .def(nb::new_(&make), nb::kw_only(), nb::arg("task"), nb::arg("classes"),
-           nb::arg("products") = experts::Pairs::automatic)
+           nb::arg("products") = experts::Pairs::automatic, nb::arg("loss").none() = nb::none())
       .def("learn", &learn, nb::arg("x"), nb::arg("y"), nb::arg("weight").none(), nb::arg("time").none(),
            nb::arg("asked").none() = nb::none())
       .def("ask", &ask, nb::arg("x"))
@@ -267,7 +273,8 @@ void bind_experts(nb::module_& m) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("state", &get_state)
       .def("restore", &set_state, nb::arg("state"))
-      .def_static("restored", &restored, nb::kw_only(), nb::arg("task"), nb::arg("classes"), nb::arg("state"));
+      .def_static("restored", &restored, nb::kw_only(), nb::arg("task"), nb::arg("classes"), nb::arg("state"),
+                  nb::arg("loss").none() = nb::none());
 }
 
 }  // namespace odca::bind

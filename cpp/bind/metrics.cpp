@@ -15,6 +15,7 @@
 #include "odca/features/vocabulary.hpp"
 #include "odca/metrics/class_tally.hpp"
 #include "odca/metrics/column_watch.hpp"
+#include "odca/metrics/running_quantile.hpp"
 
 namespace odca::bind {
 
@@ -218,6 +219,36 @@ void bind_drift(nb::module_& m) {
 }  // namespace
 
 void bind_metrics(nb::module_& m) {
+  nb::class_<RunningQuantile>(m, "RunningQuantile")
+      .def(nb::init<double>(), nb::arg("q"))
+      .def(
+          "before",
+          [](RunningQuantile& self, const Vector<double>& label, const Vector<double>& weight) {
+            if (weight.shape(0) != label.shape(0)) throw InputError("there must be as many of all as there are events");
+            std::vector<double> out;
+            out.reserve(label.shape(0));
+            for (std::size_t k = 0; k < label.shape(0); ++k)
+              out.push_back(self.value()), self.learn(label.data()[k], weight.data()[k]);
+            return to_numpy(std::move(out));
+          },
+          nb::arg("label"), nb::arg("weight"))
+      .def("copy", [](const RunningQuantile& self) { return RunningQuantile(self); })
+      .def("state",
+           [](const RunningQuantile& self) {
+             const RunningQuantile::State state = self.state();
+             return to_numpy(std::vector<double>(state.begin(), state.end()));
+           })
+      .def(
+          "restore",
+          [](RunningQuantile& self, const Vector<double>& state) {
+            RunningQuantile::State read{};
+            if (state.shape(0) != read.size()) throw InputError("its running quantile has the wrong length");
+            std::copy_n(state.data(), read.size(), read.begin());
+            RunningQuantile made = self;
+            if (!made.restore(read)) throw InputError("its running quantile has numbers that cannot be");
+            self = made;
+          },
+          nb::arg("state"));
   bind_drift(m);
   bind_columns(m);
   nb::class_<ClassTally> tally(m, "ClassTally");

@@ -22,6 +22,11 @@ std::vector<double> labels_of(Task task, int classes) {
   return y;
 }
 
+experts::NumberLoss loss_of(unsigned choice) {
+  const char* const names[] = {"squared_error", "absolute_error", "quantile", "poisson"};
+  return experts::NumberLoss(named_loss(names[choice % 4], 0.9));
+}
+
 void check_finite(const std::vector<double>& values) {
   for (const double each : values) fuzz::check(std::isfinite(each), "answers are finite");
 }
@@ -48,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const unsigned first = input.byte();
   const Task task = Task(first % 3);
   int classes = task == Task::classes ? 3 + static_cast<int>(first >> 2 & 1) : 2;
-  Experts model(task, classes);
+  const experts::NumberLoss loss = loss_of(first >> 5);
+  Experts model(task, classes, experts::Pairs::automatic, loss);
   const test::Stream stream =
       test::make_stream({.rows = rows, .width = width, .dense = (first >> 3 & 1) != 0}, Labels::any, 3);
   const std::vector<double> y = labels_of(task, classes);
@@ -68,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto restore = [&](int with_classes, const SavedState& from) {
     const Task of_classes = with_classes > 2 ? Task::classes : Task::two_classes;
-    return Experts::restored(task == Task::numbers ? task : of_classes, with_classes, from);
+    return Experts::restored(task == Task::numbers ? task : of_classes, with_classes, from, loss);
   };
   std::unique_ptr<Experts> restored;
   try {

@@ -14,5 +14,6 @@ BASELINES = {
     "no_change": "no change (the previous label)",
     "majority": "majority class so far",
     "mean": "mean so far",
+    "quantile": "quantile so far",
     "best_constant": "best constant in hindsight",
 }

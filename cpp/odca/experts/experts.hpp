@@ -64,6 +64,11 @@ struct Expert {
   constexpr bool reads_rows() const { return kind != Kind::mean_label; }
   constexpr bool has_rates() const { return reads_rows() && kind != Kind::full_newton && kind != Kind::with_products; }
 
+  // Where a quantile is predicted: whether it learns the level of the labels, see quantile_offsets.hpp. A twin does as its expert.
+  constexpr bool follows_level() const {
+    return kind == Kind::isotropic || kind == Kind::proportionate || kind == Kind::full_newton;
+  }
+
   // What the expert goes by, for people.
   constexpr std::string_view group() const {
     switch (kind) {

@@ -41,6 +41,7 @@ void Experts::explain_live(const Row& row, Explanation& out) const {
   explain_experts(work, out);
   out.intercept.clear();
   append_answer(row, work, false, out.intercept);
+  if (task_ == Task::numbers) out.intercept[0] = loss_.margin(out.intercept[0]);
   if (late_.mixes()) mix_in_steady(row, work, out);
   const auto count = static_cast<std::size_t>(heads());
   std::size_t i = 0;
@@ -81,6 +82,7 @@ void Experts::mix_in_steady(const Row& row, const Workspace& work, Explanation& 
 
 void Experts::explain_steady(const Row& row, Explanation& out) const {
   out.intercept = bases();
+  for (double& each : out.intercept) each += steady_.offset();
   const auto add = [&](std::int64_t j, const double* slope) {
     out.feature.push_back(j);
     out.slope.insert(out.slope.end(), slope, slope + heads());
@@ -202,19 +204,20 @@ void Experts::differentiate_softmax(const Workspace& t, int m, double* change, c
 
 void Experts::differentiate_number(const Workspace& t, const double* d, double* out) const {
   const Reach reach = reach_of(t);
-  const auto in_range = [&](double z) { return number_labels_.within_range(z) == z; };
+  const auto in_range = [&](double z) { return within_range(z) == z; };
   const auto of = [&](std::size_t k) { return in_range(t.margin[k]) ? d[k] : 0.0; };
   double change[mixers] = {};
   for (int k = 0; k < in_use(); ++k) {
     const double own = of(static_cast<std::size_t>(k));
-    const bool is_near =
-        !(reach.distance > 0.0) || is_inside(number_labels_.within_range(t.margin[k]) - reach.centre, reach.distance);
+    const bool is_near = !(reach.distance > 0.0) || is_inside(within_range(t.margin[k]) - reach.centre, reach.distance);
     const double likely = is_near ? own : of(reach.leader);
-    change[0] += bayes_.weight[k] * likely, change[1] += simplex_.weight[k] * likely;
+    change[0] += bayes_.weight[k] * loss_.answer_slope(t.likely[k]) * likely;
+    change[1] += simplex_.weight[k] * likely;
     change[2] += kalman_.weight[k] * own;
   }
   if (!in_range(t.kalman_margin)) change[2] = 0.0;
-  out[0] = top_.mix(change);
+  for (int m = 1; m < mixers; ++m) change[m] *= loss_.answer_slope(t.of_mixers[m]);
+  out[0] = top_.mix(change) / loss_.answer_slope(t.mixed[0]);
 }
 
 }  // namespace odca::experts

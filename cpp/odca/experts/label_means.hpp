@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "odca/experts/experts.hpp"
+#include "odca/experts/number_loss.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/math/checks.hpp"
 #include "odca/math/fading_mean.hpp"
@@ -140,6 +141,8 @@ class ClassLabels {
 };
 
 // Numbers: means by the memory of each label expert, range and spread.
+//
+// The margins of counts are logarithms. So that these are numbers, up to half a count at the mean of all labels is added to every mean.
 class NumberLabels {
  public:
   bool empty() const { return mass_ == 0.0; }
@@ -152,12 +155,26 @@ class NumberLabels {
       if (!(sum_mass_[b] >= 0.0 && sum_mass_[b] <= 1e40 && std::fabs(sum_[b]) <= most * sum_mass_[b])) return false;
     return true;
   }
-  double mean() const { return mean_; }
-  // Predictions stay within the labels seen so far.
-  double within_range(double z) const { return mass_ > 0.0 ? std::min(std::max(z, low_), high_) : 0.0; }
-  double deviation() const { return mass_ > 0.0 ? std::sqrt(square_ / mass_) : 0.0; }
-  void write_means(double* out) const {
-    for (int b = 0; b < label_experts; ++b) out[b] = sum_mass_[b] > 0.0 ? sum_[b] / sum_mass_[b] : 0.0;
+  // The margin of all labels: experts that read rows begin there.
+  double base(const NumberLoss& loss) const { return loss.has_log_link() ? log(positive_mean()) : mean_; }
+  bool is_in_range(double y) const { return low_ <= y && y <= high_; }
+  // Margins whose answers stay within the labels seen so far; means of counts are positive.
+  double within_range(const NumberLoss& loss, double z) const {
+    if (!loss.has_log_link()) return mass_ > 0.0 ? std::min(std::max(z, low_), high_) : 0.0;
+    const double mean = positive_mean();
+    return std::min(std::max(z, log(std::max(low_, least_mean * mean))), log(std::max(high_, mean)));
+  }
+  // How far margins are apart: the standard deviation of the labels, or one of a logarithm.
+  double deviation(const NumberLoss& loss) const {
+    return loss.has_log_link() ? 1.0 : mass_ > 0.0 ? std::sqrt(square_ / mass_) : 0.0;
+  }
+  void write_margins(const NumberLoss& loss, double* out) const {
+    if (!loss.has_log_link()) {
+      for (int b = 0; b < label_experts; ++b) out[b] = sum_mass_[b] > 0.0 ? sum_[b] / sum_mass_[b] : 0.0;
+      return;
+    }
+    const double mean = positive_mean(), added = 0.5 * std::min(mean, 1.0);
+    for (int b = 0; b < label_experts; ++b) out[b] = log((sum_[b] + added) / (sum_mass_[b] + added / mean));
   }
 
   void learn(double y, double c, const Pace& pace) {
@@ -198,6 +215,10 @@ class NumberLabels {
   }
 
  private:
+  static constexpr double least_mean = 1e-4;  // of counts, relative to the mean of all
+
+  double positive_mean() const { return (mass_ * mean_ + 0.5) / (mass_ + 0.5); }
+
   std::array<double, label_experts> sum_{}, sum_mass_{};
   double low_ = 0.0, high_ = 0.0, mass_ = 0.0, mean_ = 0.0, square_ = 0.0;
 };

@@ -56,7 +56,7 @@ Experts::Shares Experts::shares_of_answers(const Workspace& work) const {
       out.steady.push_back(total > 0.0 ? w * of_steady / total : 0.0);
     };
     if (task_ == Task::numbers) {
-      put(1.0, 1.0, 1.0);
+      loss_.has_log_link() ? put(live, steady, (1.0 - w) * live + w * steady) : put(1.0, 1.0, 1.0);
     } else if (task_ == Task::two_classes) {
       const double p = (1.0 - w) * sigmoid(live) + w * sigmoid(steady);
       put(sigmoid(live) * sigmoid(-live), sigmoid(steady) * sigmoid(-steady), p * (1.0 - p));
@@ -164,12 +164,13 @@ void Experts::judge_answers(const Late& event, double y, double c, const Pace& p
   if (!late_.mixes() || !event.informed) return;
   double live = 0.0, steady = 0.0;
   if (task_ == Task::numbers) {
-    const double of_live = y - event.said[live_said], of_steady = y - event.said[steady_said];
-    const double error = (1.0 - late_.steady) * of_live + late_.steady * of_steady;
-    late_.residual.add(error * error, c, pace.residual_memory);
-    const double variance = late_.residual.mean();
+    const UnitLoss unit = unit_loss();
+    const double of_live = loss_.margin(event.said[live_said]), of_steady = loss_.margin(event.said[steady_said]);
+    const double slope = (1.0 - late_.steady) * unit.slope(of_live, y) + late_.steady * unit.slope(of_steady, y);
+    late_.residual.add(slope * slope, c, pace.residual_memory);
+    const double variance = unit.variance(late_.residual);
     if (!(variance > least_variance && std::isfinite(variance))) return;
-    live = 0.5 * of_live * of_live / variance, steady = 0.5 * of_steady * of_steady / variance;
+    live = unit.cost(of_live, y) / variance, steady = unit.cost(of_steady, y) / variance;
   } else {
     const auto of_label = static_cast<std::size_t>(y);
     const bool is_new = of_label >= static_cast<std::size_t>(std::max(event.heads, 2));

@@ -18,7 +18,7 @@ namespace odca::experts {
 
 struct LateMixer {
   double steady = 0.0;  // the weight of the steady answer; 0 as long as no label came late
-  FadingMean residual;  // squared errors, of numbers
+  FadingMean residual;  // squared slopes of the loss, of numbers
 
   bool mixes() const { return steady > 0.0; }
   void begin() {

@@ -228,6 +228,7 @@ void Experts::merge(const Experts& other, const std::vector<std::int64_t>& place
 
 void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, const std::vector<int>& classes) {
   if ((there.task_ == Task::numbers) != (task_ == Task::numbers)) throw InputError("merge needs models of one task");
+  if (!(there.loss_ == loss_)) throw InputError("merge needs models of one loss");
   if (!places.empty() && static_cast<std::int64_t>(places.size()) < there.features_.size())
     throw InputError("merge needs a place for every feature of the other model");
   if (std::any_of(places.begin(), places.end(), [](std::int64_t place) { return place < 0; }))
@@ -258,6 +259,7 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
   kalman_.merge(there.kalman_, part);
   steady_.merge(there.steady_, part), late_.merge(there.late_, part);
   residual_.merge(there.residual_, part), kalman_residual_.merge(there.kalman_residual_, part);
+  curvature_.merge(there.curvature_, part), offsets_.merge(there.offsets_, part);
   label_bound_.merge(there.label_bound_, part);
   event_weights_.add(there.event_weights_);
   uncertainty_.merge(there.uncertainty_);

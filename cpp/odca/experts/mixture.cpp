@@ -78,13 +78,14 @@ Experts::Workspace::Workspace(int heads)
       lambda(odds.size()),
       said(static_cast<std::size_t>(heads * said_width)) {}
 
-Experts::Experts(Task task, int classes, int products)
+Experts::Experts(Task task, int classes, int products, const NumberLoss& loss)
     : task_(task),
       classes_(checked_classes(task, classes)),
       features_(task == Task::classes ? classes : 1),
       products_(features_.heads(), FeatureTable::Matrices::without),
       pairs_(checked_products(products)),
       class_labels_(task == Task::numbers ? 0 : classes),
+      loss_(loss),
       uncertainty_(task == Task::numbers ? uncertainty::Scores::numbers : uncertainty::Scores::classes) {}
 
 // Learning and predicting
@@ -189,6 +190,8 @@ void Experts::require_valid(const Events& events) const {
   for (std::int64_t row = 0; row < events.batch.rows; ++row) {
     require_numbers(events.batch.row(row, scratch), row);
     const double y = events.y[row];
+    if (task_ == Task::numbers && !loss_.is_label(y))
+      throw InputError("", at_row(row), " of y is " + show(y) + ", but counts must not be negative");
     if (task_ == Task::numbers ? !(std::fabs(y) <= largest) : !(y >= 0.0 && y <= known && y == std::floor(y)))
       throw InputError(
           "", at_row(row),
@@ -201,12 +204,13 @@ void Experts::require_valid(const Events& events) const {
   }
 }
 
-// Two classes: log odds of the second. Classes: log probabilities. Numbers: the number.
+// Two classes: log odds of the second. Classes: log probabilities. Numbers: what the margin stands for.
 void Experts::append_prediction(const Workspace& work, std::vector<double>& out) const {
   const std::size_t begin = out.size();
   out.insert(out.end(), work.mixed.begin(), work.mixed.end());
   if (task_ == Task::two_classes) out[begin] = log_odds(out[begin]);
   if (task_ == Task::classes) log_many(heads(), &out[begin]);
+  if (task_ == Task::numbers) out[begin] = loss_.answer(out[begin]);
 }
 
 void Experts::evaluate(const Row& row, Workspace& work) const {
@@ -267,7 +271,9 @@ void Experts::write_margins(Workspace& work) const {
   switch (task_) {
     case Task::two_classes: return class_labels_.write_odds(of_labels);
     case Task::classes: return class_labels_.write_logs(of_labels, slots);
-    case Task::numbers: return number_labels_.write_means(of_labels);
+    case Task::numbers:
+      number_labels_.write_margins(loss_, of_labels);
+      if (loss_.is_quantile()) offsets_.add_to(in_use(), work.margin.data());
   }
 }
 
@@ -276,11 +282,11 @@ void Experts::write_bases(double* out) const {
   switch (task_) {
     case Task::two_classes: *out = class_labels_.base_odds(); break;
     case Task::classes: class_labels_.write_base_logs(out); break;
-    case Task::numbers: *out = number_labels_.mean(); break;
+    case Task::numbers: *out = number_labels_.base(loss_); break;
   }
 }
 
-// Two classes: log odds of the second. Classes: logits, as of any linear model. Numbers: the number.
+// Two classes: log odds of the second. Classes: logits, as of any linear model. Numbers: what the margin stands for.
 void Experts::append_steady_prediction(const Row& row, std::vector<double>& out) const {
   std::vector<double> z = bases();
   Members(features_).add_steady_margins(row, steady_.weight(), z.data());
@@ -289,7 +295,7 @@ void Experts::append_steady_prediction(const Row& row, std::vector<double>& out)
     pairs_.write(row, features_, h, products);
     Members(products_).add_steady_margins(as_row(products), steady_.product_weight(), z.data());
   }
-  for (const double each : z) out.push_back(within_numbers(each));
+  for (const double each : z) out.push_back(loss_.answer(within_numbers(each + steady_.offset())));
 }
 
 LinearModel Experts::linear() const {
@@ -307,7 +313,8 @@ LinearModel Experts::linear() const {
       out.weight[c * features + static_cast<std::size_t>(j)] = mixed(of_x, slope + c * member_slots);
   });
   const std::vector<double> base = bases();
-  for (std::size_t c = 0; c < count; ++c) out.intercept[c] = base[c] + mixed(of_x, &constant[c * member_slots]);
+  for (std::size_t c = 0; c < count; ++c)
+    out.intercept[c] = base[c] + steady_.offset() + mixed(of_x, &constant[c * member_slots]);
   if (steady_.has_products()) {
     std::vector<double> by_slot(pairs_.slots() * count);
     const std::vector<double> moved = Members(products_).each_slope([&](std::int64_t slot, const double* slope) {
@@ -320,7 +327,7 @@ LinearModel Experts::linear() const {
       out.product_weight.insert(out.product_weight.end(), &by_slot[slot * count], &by_slot[slot * count] + count);
     out.products = std::move(in_use.terms);
   }
-  out.curvature = features_.mean_curvature();
+  out.curvature = unit_loss().kappa * features_.mean_curvature();
   return out;
 }
 
@@ -334,12 +341,13 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
     const Pace pace = pace_at(time);
     const bool first = features_.mass() == 0.0;  // before it, no scale is known
     const double learned = task_ == Task::numbers ? label_to_learn(work, y, c) : y;
-    if (const auto score = steady_.judge(learned_from(), row, learned, c, task_ == Task::numbers))
+    if (const auto score = steady_.judge(learned_from(), row, learned, c, task_ == Task::numbers ? &loss_ : nullptr))
       uncertainty_.steady.add(*score + (y - learned), weight);
     judge_answers(late, learned, c, pace);
     features_.count_row(work.scaled, c);
     const bool has_new_products = has_products() && products_.mass() == 0.0;
     if (has_products()) products_.count_row(work.scaled_products, c);
+    if (task_ == Task::numbers && !number_labels_.empty()) curvature_.learn(loss_, work.mixed[0], learned, c);
     measure_slope(work, learned);
     switch (task_) {
       case Task::two_classes: learn_two(asked, y, c, pace); break;
@@ -360,9 +368,14 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
 // Before anything learns from it. How wrong the answers were is judged by the label itself.
 double Experts::label_to_learn(const Workspace& work, double y, double c) {
   if (number_labels_.empty()) return y;  // nothing was known before it
-  const std::span<const double> margins(work.margin.data(), static_cast<std::size_t>(in_use()));
-  const bool is_in_range = number_labels_.within_range(y) == y;
-  return label_bound_.learn(y, {work.mixed[0], margins, is_in_range, work.scaled, features_.mass() + 1.0}, c);
+  PerExpert answers;
+  for (int k = 0; k < in_use(); ++k) answers[k] = loss_.answer(work.margin[k]);
+  const LabelBound::Event event{loss_.answer(work.mixed[0]),
+                                {answers.data(), static_cast<std::size_t>(in_use())},
+                                number_labels_.is_in_range(y),
+                                work.scaled,
+                                features_.mass() + 1.0};
+  return label_bound_.learn(y, event, c);
 }
 
 std::vector<double> Experts::bases() const {
@@ -380,7 +393,7 @@ double Experts::loss_of(const Workspace& work, double y) const {
   switch (task_) {
     case Task::two_classes: return -log(y > 0.0 ? work.mixed[0] : 1.0 - work.mixed[0]);
     case Task::classes: return -log(work.mixed[static_cast<std::size_t>(y)]);
-    default: return (y - work.mixed[0]) * (y - work.mixed[0]);
+    default: return loss_.is_squared() ? (y - work.mixed[0]) * (y - work.mixed[0]) : loss_.excess(work.mixed[0], y);
   }
 }
 
@@ -413,7 +426,7 @@ Pace Experts::pace_at(double time) {
 // The experts that read rows
 
 void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace, bool step_products) {
-  const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
+  const double sd = task_ == Task::numbers ? number_labels_.deviation(loss_) : 1.0;
   double s[2 * row_slots + full_experts] = {};
   const FeatureTable::StepInputs inputs{c, t.slope, t.curvature, sd};
   features_.prepare_steps(t.scaled, inputs, pace, s);
@@ -427,12 +440,26 @@ void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace, b
       LogLossSolve::solve(all, t.odds.data(), s, t.label.data(), t.lambda.data());
       break;
     case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
-    case Task::numbers:
-      for (int k = 0; k < all; ++k) t.lambda[k] = (y - t.odds[k]) / (1.0 + s[k]);
+    case Task::numbers: solve_numbers(t, y, s); break;
   }
   features_.step(t.scaled, t.lambda.data(), sd, c);
   features_.full().step(t.full, t.lambda.data() + first_full(), c, t.curvature, pace);
   if (step_products) products_.step(t.scaled_products, t.lambda.data() + first_twin(), sd, c);
+}
+
+// Where a quantile is predicted, some experts follow the level of the labels, by squared error (quantile_offsets.hpp).
+void Experts::solve_numbers(Workspace& t, double y, const double* s) const {
+  const UnitLoss unit = unit_loss();
+  const auto solve = [&](int begin, int count, int first_expert) {
+    for (int n = 0; n < count; ++n) {
+      const int k = begin + n;
+      const bool is_level =
+          loss_.is_quantile() && n + first_expert < expert_count && table[n + first_expert].follows_level();
+      t.lambda[k] = (is_level ? y - t.odds[k] : unit.residual(t.odds[k], s[k], y)) / (1.0 + s[k]);
+    }
+  };
+  solve(0, row_slots, 0), solve(first_full(), full_experts, first_full_expert);
+  if (has_products()) solve(first_twin(), row_slots, 0);
 }
 
 // Each class against all others, at the log odds of its probability.

@@ -26,8 +26,10 @@
 #include "odca/experts/label_means.hpp"
 #include "odca/experts/late.hpp"
 #include "odca/experts/mixers.hpp"
+#include "odca/experts/number_loss.hpp"
 #include "odca/experts/pace.hpp"
 #include "odca/experts/pairs.hpp"
+#include "odca/experts/quantile_offsets.hpp"
 #include "odca/experts/saved_state.hpp"
 #include "odca/experts/steady.hpp"
 #include "odca/math/batch.hpp"
@@ -97,12 +99,13 @@ struct Explanation {
 
 class Experts {
  public:
-  // `products` is the most products of two features that are used: Pairs::automatic, or 0 for none.
-  Experts(Task task, int classes, int products = Pairs::automatic);
+  // `products` is the most products of two features that are used: Pairs::automatic, or 0 for none. `loss` is that of numbers.
+  Experts(Task task, int classes, int products = Pairs::automatic, const NumberLoss& loss = {});
   Experts(const Experts& other);  // as it is between two events
 
   int classes() const;
-  // How many numbers a prediction has: the log odds of the second class, the log probabilities of all, or the number.
+  // How many numbers a prediction has: the log odds of the second class, the log probabilities of all, or the number. (Of counts it is
+  // the mean, whose logarithm is the margin.)
   int answer_width() const;
 
   // Learns the events in order. Returns how many were learned, all unless the call was interrupted, and the prediction of each from
@@ -162,7 +165,8 @@ class Experts {
   SavedState state() const;
   void restore(const SavedState& state);
   // Experts in a state, whose arrays decide how large they may be: nothing else is believed.
-  static std::unique_ptr<Experts> restored(Task task, std::int64_t classes, const SavedState& state);
+  static std::unique_ptr<Experts> restored(Task task, std::int64_t classes, const SavedState& state,
+                                           const NumberLoss& loss = {});
 
  private:
   // What is computed for one event.
@@ -237,6 +241,8 @@ class Experts {
     double centre, distance;
   };
   Reach reach_of(const Workspace& work) const;
+  UnitLoss unit_loss() const { return {loss_, curvature_.kappa(loss_)}; }
+  double within_range(double z) const { return number_labels_.within_range(loss_, z); }
   void mix_number(Workspace& work) const;
 
   // An event that is learned: what was said of it when it was asked about, and how many events were learned since.
@@ -251,11 +257,12 @@ class Experts {
   void learn_two(Workspace& work, double y, double c, const Pace& pace);
   void learn_classes(Workspace& work, int y, double c, const Pace& pace);
   void learn_number(Workspace& work, double y, double c, const Pace& pace);
-  void mixers_learn_number(Workspace& work, double y, double c, double variance, const Pace& pace);
+  void mixers_learn_number(Workspace& work, double y, double c, const Pace& pace);
   void step_experts(Workspace& work, double y, double c, const Pace& pace, bool step_products);
   void learn_pairs(const Workspace& work, double y, double c);
   void choose_pairs();
   void solve_classes(Workspace& work, int y, double sd, const double* s) const;
+  void solve_numbers(Workspace& work, double y, const double* s) const;
   double against_others(const Workspace& work, const double* p, int y, double* x) const;
   void measure_slope(Workspace& work, double y) const;
   double loss_of(const Workspace& work, double y) const;
@@ -290,9 +297,10 @@ class Experts {
   template <class Self>
   static auto all(Self& self) {
     return std::tie(self.task_, self.classes_, self.features_, self.products_, self.pairs_, self.class_labels_,
-                    self.number_labels_, self.label_bound_, self.bayes_, self.simplex_, self.kalman_, self.top_,
-                    self.steady_, self.late_, self.residual_, self.kalman_residual_, self.event_weights_, self.count_,
-                    self.timed_, self.first_time_, self.last_time_, self.history_, self.uncertainty_);
+                    self.loss_, self.number_labels_, self.curvature_, self.offsets_, self.label_bound_, self.bayes_,
+                    self.simplex_, self.kalman_, self.top_, self.steady_, self.late_, self.residual_,
+                    self.kalman_residual_, self.event_weights_, self.count_, self.timed_, self.first_time_,
+                    self.last_time_, self.history_, self.uncertainty_);
   }
 
   template <class Self, class Visit>
@@ -305,6 +313,11 @@ class Experts {
     Pairs::each_part(self.pairs_, visit);
     ClassLabels::each_part(self.class_labels_, visit);
     NumberLabels::each_part(self.number_labels_, visit);
+    if (!self.loss_.is_squared()) {
+      MeanCurvature::each_part(self.curvature_, "residual_", visit);
+      SteadyMixer::each_loss_part(self.steady_, visit);
+      QuantileOffsets::each_part(self.offsets_, visit);
+    }
     LabelBound::each_part(self.label_bound_, visit);
     History::each_part(self.history_, visit);
     SteadyMixer::each_part(self.steady_, visit);
@@ -325,7 +338,10 @@ class Experts {
   FeatureTable features_, products_;
   Pairs pairs_;
   ClassLabels class_labels_;
+  NumberLoss loss_;
   NumberLabels number_labels_;
+  MeanCurvature curvature_;  // of the loss, at the live predictions
+  QuantileOffsets offsets_;
   LabelBound label_bound_;
   Bayes bayes_;
   Simplex simplex_;
@@ -333,7 +349,7 @@ class Experts {
   Top top_;
   SteadyMixer steady_;
   LateMixer late_;
-  FadingMean residual_, kalman_residual_;  // squared errors, of numbers
+  FadingMean residual_, kalman_residual_;  // squared slopes of the loss: of squared error, squared errors
   FadingMean event_weights_;
   std::int64_t count_ = 0, timed_ = 0;
   double first_time_ = 0.0, last_time_ = 0.0;

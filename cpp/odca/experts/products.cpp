@@ -12,9 +12,11 @@ void Experts::learn_pairs(const Workspace& t, double y, double c) {
   std::vector<double> residual(static_cast<std::size_t>(heads()));
   double curvature = 1.0;
   if (task_ == Task::numbers) {
-    const double sd = number_labels_.deviation();
+    const UnitLoss unit = unit_loss();
+    const double sd = number_labels_.deviation(loss_);
     if (!(sd > 0.0)) return;
-    residual[0] = clip((y - t.margin[judge]) / sd, -largest_residual, largest_residual);
+    residual[0] = clip(unit.residual(t.margin[judge], 0.0, y) / sd, -largest_residual, largest_residual);
+    curvature = unit.curvature(within_range(t.margin[judge]));
   } else {
     curvature = 0.0;
     for (int head = 0; head < heads(); ++head) {
@@ -27,7 +29,7 @@ void Experts::learn_pairs(const Workspace& t, double y, double c) {
 }
 
 void Experts::choose_pairs() {
-  const double sd = task_ == Task::numbers ? number_labels_.deviation() : 1.0;
+  const double sd = task_ == Task::numbers ? number_labels_.deviation(loss_) : 1.0;
   const auto slope = [&](std::int64_t slot, double* v) {
     products_.write_slope(slot, places_of<Kind::proportionate>[0], v);
     for (int head = 0; head < heads(); ++head) v[head] = sd > 0.0 ? v[head] / sd : 0.0;
@@ -39,6 +41,7 @@ void Experts::choose_pairs() {
 
 void Experts::join_products() {
   bayes_.join_products(), simplex_.join_products(), kalman_.join_products();
+  offsets_.join_products();
   products_.grow(static_cast<std::int64_t>(pairs_.slots()));
 }
 

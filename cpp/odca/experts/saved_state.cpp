@@ -393,6 +393,7 @@ SavedState::Parts rearranged(SavedState::Parts parts, Layout from, const Layout&
   for (auto& [name, values] : parts) {
     if (name == "counts") values = with_columns(values, counts_of(from, classes), counts_of(to, classes));
     if (name == "masses" || name == "sums" || name == "sum_masses") values = with_columns(values, from.label, to.label);
+    if (name == "offsets" || name == "offset_misses") values = with_columns(values, experts, wanted);
     if (name == "bayes" || name == "simplex" || name == "kalman") {
       if (values.size() != experts.size()) throw InputError("its parts do not fit together");
       values = with_columns(values, experts, wanted);

@@ -89,10 +89,12 @@ void Experts::read_parts(const SavedState::Parts& parts) {
     throw InputError("its parts do not fit together");
 }
 
-std::unique_ptr<Experts> Experts::restored(Task task, std::int64_t classes, const SavedState& state) {
+std::unique_ptr<Experts> Experts::restored(Task task, std::int64_t classes, const SavedState& state,
+                                           const NumberLoss& loss) {
   require_sizes(state.parts, Layout::of(state), task == Task::classes ? classes : 1,
                 task == Task::numbers ? 0 : classes);
-  auto out = std::make_unique<Experts>(task, static_cast<int>(std::min<std::int64_t>(classes, most_classes + 1)), 0);
+  const auto known = static_cast<int>(std::min<std::int64_t>(classes, most_classes + 1));
+  auto out = std::make_unique<Experts>(task, known, 0, loss);
   out->restore(state);
   return out;
 }
@@ -103,7 +105,7 @@ void Experts::restore(const SavedState& state) {
   require_sizes(state.parts, layout, heads(), class_count());
   const SavedState::Parts parts =
       rearranged(state.parts, layout, Layout::in_memory(!layout.product.empty()), heads(), class_count());
-  Experts made(task_, classes_, 0);
+  Experts made(task_, classes_, 0, loss_);
   if (!layout.product.empty()) made.join_products();
   made.read_parts(parts);
   made.require_possible();
@@ -114,8 +116,8 @@ void Experts::restore(const SavedState& state) {
 }
 
 void Experts::require_possible() const {
-  if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() ||
-      !residual_.is_sound(largest_square) || !kalman_residual_.is_sound(largest_square) ||
+  if (!kalman_.is_sound() || !class_labels_.is_sound() || !number_labels_.is_sound() || !curvature_.is_sound() ||
+      !offsets_.is_sound() || !residual_.is_sound(largest_square) || !kalman_residual_.is_sound(largest_square) ||
       !event_weights_.is_sound(most_event_weight) || !late_.is_sound() || !label_bound_.is_sound())
     throw InputError("its sums are not those of any events, or its covariance is not positive definite");
   if (!on_the_simplex(bayes_.weight, in_use()) || !on_the_simplex(simplex_.weight, in_use()) ||

@@ -80,25 +80,32 @@ void SteadyMixer::number_terms() {
   terms_ = ProductTerms(std::move(terms));
 }
 
-std::optional<double> SteadyMixer::judge(std::int64_t event, const Row& row, double y, double c, bool is_number) {
+std::optional<double> SteadyMixer::judge(std::int64_t event, const Row& row, double y, double c,
+                                         const NumberLoss* loss) {
   if (!judges(event)) return std::nullopt;
-  if (!is_number && y >= std::max(heads(), 2)) return uncertainty::score_of_unknown_class;
+  if (!loss && y >= std::max(heads(), 2)) return uncertainty::score_of_unknown_class;
   std::vector<double> z(constant_.size());
   write_margins(row, z.data());
   for (double& each : sum_) each *= window;
   mass_ = window * mass_ + c;
   PerMember x{};
-  const Solved solved = is_number ? solve_number(z.data(), y, c, x) : solve_class(z.data(), static_cast<int>(y), c, x);
-  double score = solved.score;
+  const Solved solved =
+      loss ? solve_number(z.data(), y, c, *loss, x) : solve_class(z.data(), static_cast<int>(y), c, x);
+  double score = solved.score, margin = solved.margin;
   if (has_products_) {
     std::vector<double> added(product_constant_.begin(), product_constant_.end());
     add_products(row, added.data());
     double gain = 0.0;
-    const Solved of_products = solve_products(z.data(), added.data(), y, c, is_number, gain);
+    const Solved of_products = solve_products(z.data(), added.data(), y, c, loss, gain);
     product_sum_ = window * product_sum_ + c * of_products.lambda * gain;
-    score = of_products.score;
+    score = of_products.score, margin = of_products.margin;
   }
   for (int m = 0; m < member_count; ++m) sum_[m] += c * solved.lambda * x[m];
+  if (loss && loss->is_quantile()) {
+    const double s = c / residual_.mass;
+    const double moved = s / (1.0 + s) * UnitLoss{*loss, curvature_.kappa(*loss)}.residual(margin, s, y);
+    offset_ = clip(offset_ + moved, -largest_miss, largest_miss);
+  }
   update_weight();
   return score;
 }
@@ -137,17 +144,19 @@ std::vector<double> SteadyMixer::mixed(const double* of_members) const {
 
 // `gain` is by how much the right answer is larger with all products.
 SteadyMixer::Solved SteadyMixer::solve_products(const double* z, const double* added, double y, double c,
-                                                bool is_number, double& gain) const {
+                                                const NumberLoss* loss, double& gain) const {
   std::vector<double> without = mixed(z), with = mixed(added);
   for (std::size_t head = 0; head < with.size(); ++head) with[head] = within_numbers(without[head] + with[head]);
   const auto between = [&](double a, double b) { return a + product_share_ * (b - a); };
   const auto slope = [&] { return c * product_share_ * (1.0 - product_share_) * gain * gain / product_strength(); };
-  if (is_number) {
-    const double error = y - between(without[0], with[0]), sd = std::sqrt(residual_.mean());
-    const double score = within_numbers(error);
-    if (!(sd * sd > least_variance && std::isfinite(sd))) return {0.0, score};
+  if (loss) {
+    const UnitLoss unit{*loss, curvature_.kappa(*loss)};
+    const double now = between(without[0], with[0]) + offset_, sd = std::sqrt(unit.variance(residual_));
+    const double score = within_numbers(y - loss->answer(now));
+    if (!(sd * sd > least_variance && std::isfinite(sd))) return {0.0, score, now};
     gain = clip((with[0] - without[0]) / sd, -reach_in_deviations, reach_in_deviations);
-    return {clip(error / sd, -largest_error, largest_error) / (1.0 + slope()), score};
+    const double residual = unit.residual(now, slope(), y) / sd;
+    return {clip(residual, -largest_error, largest_error) / (1.0 + slope()), score, now};
   }
   const auto bound = [](std::vector<double>& margin) {
     double mean = 0.0;  // of several classes
@@ -179,20 +188,26 @@ double SteadyMixer::spread(const PerMember& x) const {
   return square;
 }
 
-// In units of the standard deviation of the errors, from the mixture's own number. Errors are bounded by the deviation before.
-SteadyMixer::Solved SteadyMixer::solve_number(const double* z, double y, double c, PerMember& x) {
+// In units of the standard deviation of the residuals, from the mixture's own number. Slopes are bounded by their deviation before.
+SteadyMixer::Solved SteadyMixer::solve_number(const double* z, double y, double c, const NumberLoss& loss,
+                                              PerMember& x) {
   double mixed = 0.0;
   for (int m = 0; m < member_count; ++m) mixed += weight_[m] * z[m];
+  const double said = mixed + offset_;
+  curvature_.learn(loss, said, y, c);
+  const UnitLoss unit{loss, curvature_.kappa(loss)};
   const double before = std::sqrt(residual_.mean());
   const double most = before > 0.0 ? largest_error * before : infinity;
-  const double error = clip(y - mixed, -most, most);
-  residual_.add(error * error, c, residual_memory);
-  const double variance = residual_.mean();
-  const double score = within_numbers(y - mixed);
-  if (!(variance > least_variance && std::isfinite(variance))) return {0.0, score};
+  const double now = clip(unit.slope(said, y), -most, most);
+  residual_.add(now * now, c, residual_memory);
+  const double variance = unit.variance(residual_);
+  const double score = within_numbers(y - loss.answer(said));
+  if (!(variance > least_variance && std::isfinite(variance))) return {0.0, score, said};
   const double sd = std::sqrt(variance);
   for (int m = 0; m < member_count; ++m) x[m] = clip((z[m] - mixed) / sd, -reach_in_deviations, reach_in_deviations);
-  return {error / sd / (1.0 + c * spread(x) / total_strength()), score};
+  const double slope = c * spread(x) / total_strength();
+  const double residual = clip(unit.residual(said, slope, y), -most / unit.kappa, most / unit.kappa);
+  return {residual / sd / (1.0 + slope), score, said};
 }
 
 // Two classes by their log odds; several as "y or not": a member's margin for y, less its margins for the others by how likely the
@@ -239,7 +254,8 @@ void SteadyMixer::update_weight() {
 void SteadyMixer::merge(const SteadyMixer& other, double part) {
   for (int m = 0; m < member_count; ++m) sum_[m] += part * (other.sum_[m] - sum_[m]);
   mass_ += part * (other.mass_ - mass_);
-  residual_.merge(other.residual_, part);
+  residual_.merge(other.residual_, part), curvature_.merge(other.curvature_, part);
+  offset_ += part * (other.offset_ - offset_);
   product_sum_ += part * (other.product_sum_ - product_sum_);
   update_weight();
 }
@@ -265,7 +281,9 @@ bool SteadyMixer::complete(std::int64_t events, const FeatureTable& features, bo
   has_products_ = !product_constant_.empty();
   if (!products_fit(features, with_products)) return false;
   number_terms();
-  if (!(mass_ >= 0.0) || !residual_.is_sound(largest_square) || !all_within(sum_, 1e290)) return false;
+  if (!(mass_ >= 0.0) || !residual_.is_sound(largest_square) || !curvature_.is_sound() ||
+      !(std::fabs(offset_) <= largest_miss) || !all_within(sum_, 1e290))
+    return false;
   if ((frozen_at_ > 0) != (width > 0) || frozen_at_ > events) return false;
   if (frozen_at_ > 0 && events >= 2 * std::max(frozen_at_, first_freeze / 2)) return false;
   const bool judged =

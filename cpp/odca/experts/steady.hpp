@@ -30,6 +30,7 @@
 #include "odca/experts/experts.hpp"
 #include "odca/experts/feature_table.hpp"
 #include "odca/experts/label_means.hpp"
+#include "odca/experts/number_loss.hpp"
 #include "odca/experts/pairs.hpp"
 #include "odca/math/aligned.hpp"
 #include "odca/math/row.hpp"
@@ -46,6 +47,9 @@ class SteadyMixer {
  public:
   // The weights of the members; they sum to one.
   const PerMember& weight() const { return weight_; }
+  // Where a quantile is predicted, what is added to the mixture: the quantile of what it missed. Some experts follow the level of the
+  // labels (quantile_offsets.hpp), and all are judged some way ahead.
+  double offset() const { return offset_; }
   // Whether there are products; and their weights, q s.
   bool has_products() const { return has_products_; }
   PerMember product_weight() const {
@@ -76,9 +80,9 @@ class SteadyMixer {
     const auto at = static_cast<std::size_t>(feature) * constant_.size();
     if (at < slopes_.size()) __builtin_prefetch(&slopes_[at]);
   }
-  // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number. Then it returns how
-  // badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
-  std::optional<double> judge(std::int64_t event, const Row& row, double y, double c, bool is_number);
+  // Judges the frozen members by the event of this number, if it is one to be judged by: y is a class, or a number with a loss. Then it
+  // returns how badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
+  std::optional<double> judge(std::int64_t event, const Row& row, double y, double c, const NumberLoss* loss);
 
   // Takes `part` of what the other has learned and the rest of its own. The members are to be frozen anew after it.
   void merge(const SteadyMixer& other, double part);
@@ -91,6 +95,12 @@ class SteadyMixer {
     visit("frozen_pairs", self.frozen_pairs_), visit("frozen_forms", self.frozen_forms_);
     visit("frozen_products", self.product_slopes_), visit("frozen_product_constant", self.product_constant_);
     visit("frozen_at", self.frozen_at_);
+  }
+  // Of other losses of numbers than squared error.
+  template <class Self, class Visit>
+  static void each_loss_part(Self& self, Visit&& visit) {
+    MeanCurvature::each_part(self.curvature_, "steady_residual_", visit);
+    visit("steady_offset", self.offset_);
   }
   // After these were read. False if they do not fit together, or not to experts that learned from so many events, with or without
   // products.
@@ -110,22 +120,26 @@ class SteadyMixer {
   void write_margins(const Row& row, double* z) const;
   void add_products(const Row& row, double* z) const;
   std::vector<double> mixed(const double* of_members) const;
-  // The scalar problem of the event: what each member says, so that larger is better, and lambda. And the score of the mixture.
+  // The scalar problem of the event: what each member says, so that larger is better, and lambda. And the score of the mixture, and
+  // its margin for numbers.
   struct Solved {
-    double lambda, score;
+    double lambda, score, margin = 0.0;
   };
-  Solved solve_number(const double* z, double y, double c, PerMember& x);
+  Solved solve_number(const double* z, double y, double c, const NumberLoss& loss, PerMember& x);
   Solved solve_class(const double* z, int y, double c, PerMember& x) const;
   // The same for the share of products, of which each member adds so much, [head][member slot].
-  Solved solve_products(const double* z, const double* added, double y, double c, bool is_number, double& gain) const;
+  Solved solve_products(const double* z, const double* added, double y, double c, const NumberLoss* loss,
+                        double& gain) const;
   double spread(const PerMember& x) const;
   double total_strength() const { return strength + strength_by_event * mass_; }
   double product_strength() const { return strength + product_strength_by_event * mass_; }
   void update_weight();
 
-  PerMember sum_{};           // S
-  double mass_ = 0.0;         // of the events that it was judged by, under the window
-  FadingMean residual_;       // squared errors, of numbers
+  PerMember sum_{};          // S
+  double mass_ = 0.0;        // of the events that it was judged by, under the window
+  FadingMean residual_;      // squared slopes of the loss, of numbers
+  MeanCurvature curvature_;  // of the loss, at the mixture of the frozen members
+  double offset_ = 0.0;
   ModelVector slopes_;        // of the frozen members, [feature][head][member slot]
   ModelVector constant_;      // [head][member slot]
   std::vector<double> base_;  // [head]

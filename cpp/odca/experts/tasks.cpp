@@ -34,8 +34,9 @@ void raise_to(double c, int n, double* likelihood) {
 // g^2 and q of the loss, at what the mixture says now: there the experts take their steps.
 void Experts::measure_slope(Workspace& t, double y) const {
   if (task_ == Task::numbers) {
-    const double r = number_labels_.empty() ? 0.0 : y - t.mixed[0];
-    t.slope = r * r, t.curvature = 1.0;
+    const UnitLoss unit = unit_loss();
+    const double r = number_labels_.empty() ? 0.0 : unit.residual(t.mixed[0], 0.0, y);
+    t.slope = r * r, t.curvature = unit.curvature(t.mixed[0]);
     return;
   }
   const int n = heads();
@@ -170,38 +171,50 @@ void Experts::learn_classes(Workspace& t, int y, double c, const Pace& pace) {
 Experts::Reach Experts::reach_of(const Workspace& t) const {
   const auto leader =
       static_cast<std::size_t>(std::max_element(bayes_.weight.begin(), bayes_.weight.end()) - bayes_.weight.begin());
-  const double distance = reach_in_deviations * std::sqrt(std::min(residual_.mean(), kalman_residual_.mean()));
-  return {leader, number_labels_.within_range(t.margin[leader]), distance};
+  const UnitLoss unit = unit_loss();
+  const double least = std::min(unit.variance(residual_), unit.variance(kalman_residual_));
+  return {leader, within_range(t.margin[leader]), reach_in_deviations * std::sqrt(least)};
 }
 
 void Experts::mix_number(Workspace& t) const {
   const auto [_, centre, reach] = reach_of(t);
+  const double base = number_labels_.base(loss_);
   for (int k = 0; k < in_use(); ++k) {
-    const double z = number_labels_.within_range(t.margin[k]);
+    const double z = within_range(t.margin[k]);
     t.likely[k] = reach > 0.0 ? clip(z, centre - reach, centre + reach) : z;
-    t.bounded[k] = z - number_labels_.mean();
+    t.bounded[k] = z - base;
   }
-  t.kalman_margin = number_labels_.mean() + dot(in_use(), kalman_.weight, t.bounded.data());
-  t.of_mixers[0] = dot(in_use(), bayes_.weight, t.likely.data());
+  t.kalman_margin = base + dot(in_use(), kalman_.weight, t.bounded.data());
+  // Bayes mixes what is predicted, as the mixture of the mixers does; the others mix margins.
+  PerExpert answers;
+  for (int k = 0; k < in_use(); ++k) answers[k] = loss_.answer(t.likely[k]);
+  t.of_mixers[0] = loss_.margin(dot(in_use(), bayes_.weight, answers.data()));
   t.of_mixers[1] = dot(in_use(), simplex_.weight, t.likely.data());
-  t.of_mixers[2] = number_labels_.within_range(t.kalman_margin);
-  t.mixed[0] = top_.mix(t.of_mixers.data());
+  t.of_mixers[2] = within_range(t.kalman_margin);
+  const double of_mixers[mixers] = {loss_.answer(t.of_mixers[0]), loss_.answer(t.of_mixers[1]),
+                                    loss_.answer(t.of_mixers[2])};
+  t.mixed[0] = loss_.margin(top_.mix(of_mixers));
 }
 
 void Experts::learn_number(Workspace& t, double y, double c, const Pace& pace) {
+  const UnitLoss unit = unit_loss();
   if (!number_labels_.empty()) {  // else nothing was known before it, so it says nothing about the experts
-    const double r = y - t.mixed[0];
-    residual_.add(r * r, c, pace.residual_memory);
+    const double slope = unit.slope(t.mixed[0], y);
+    residual_.add(slope * slope, c, pace.residual_memory);
   }
-  const double variance = residual_.mean();
-  if (variance > least_variance) mixers_learn_number(t, y, c, variance, pace);
+  if (unit.variance(residual_) > least_variance) mixers_learn_number(t, y, c, pace);
+  if (loss_.is_quantile() && !number_labels_.empty())
+    offsets_.learn(unit, curvature_.size(), in_use(), t.margin.data(), y, c);
   number_labels_.learn(y, c, pace);
 }
 
-void Experts::mixers_learn_number(Workspace& t, double y, double c, double variance, const Pace& pace) {
+// Each as for squared error, with the residual of the loss; and likelihoods e^(-loss / variance).
+void Experts::mixers_learn_number(Workspace& t, double y, double c, const Pace& pace) {
+  const UnitLoss unit = unit_loss();
+  const double variance = unit.variance(residual_);
   std::array<double, in_fours(expert_count + mixers)> e{};
   double* const of_mixers = &e[expert_count];
-  const auto exponent = [&](double z) { return -std::min(0.5 * (y - z) * (y - z) / variance, 30.0); };
+  const auto exponent = [&](double z) { return -std::min(unit.cost(z, y) / variance, 30.0); };
   for (int k = 0; k < in_use(); ++k) e[k] = exponent(t.likely[k]);
   for (int m = 0; m < mixers; ++m) of_mixers[m] = exponent(t.of_mixers[m]);
   multiply_logs(c, in_use(), e.data()), multiply_logs(c, mixers, of_mixers);
@@ -210,12 +223,15 @@ void Experts::mixers_learn_number(Workspace& t, double y, double c, double varia
   bayes_.learn(e.data(), pace.bayes_share);
   const double strength = variance * simplex_strength;
   const double slope = c * simplex_.variance(t.bounded.data()) / strength;
-  simplex_.learn(t.bounded.data(), c * (y - t.of_mixers[1]) / (1.0 + slope), strength, pace.simplex_share);
-  const double miss = y - t.kalman_margin;
-  kalman_residual_.add(miss * miss, c, pace.residual_memory);
+  const double simplex_residual = unit.residual(t.of_mixers[1], slope, y);
+  simplex_.learn(t.bounded.data(), c * simplex_residual / (1.0 + slope), strength, pace.simplex_share);
+  const double kalman_slope = unit.slope(t.kalman_margin, y);
+  kalman_residual_.add(kalman_slope * kalman_slope, c, pace.residual_memory);
   const Kalman::Gain gain = kalman_.gain_of(t.bounded.data());
-  const double known = c / (std::max(kalman_residual_.mean(), 1e-12 * variance) + c * gain.variance);
-  kalman_.learn(gain, miss * known, known, pace.kalman_memory);
+  const double noise = std::max(unit.variance(kalman_residual_), 1e-12 * variance);
+  const double q = c * unit.curvature(t.kalman_margin);
+  kalman_.learn(gain, unit.residual(t.kalman_margin, c * gain.variance / noise, y) * (c / (noise + c * gain.variance)),
+                q / (noise + q * gain.variance), pace.kalman_memory);
 }
 
 }  // namespace odca::experts

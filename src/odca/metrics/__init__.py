@@ -22,7 +22,7 @@ A signal handler that raises an exception leaves the scores of the call before, 
 from odca.metrics.additions import Addition, add_all
 from odca.metrics.class_metrics import ClassMetrics, Codes
 from odca.metrics.drift import ColumnChange, Drift, Rise
-from odca.metrics.number_metrics import NumberMetrics
+from odca.metrics.number_metrics import Constant, NumberMetrics
 from odca.metrics.progress_table import ProgressRow
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "ClassMetrics",
     "Codes",
     "ColumnChange",
+    "Constant",
     "Drift",
     "NumberMetrics",
     "ProgressRow",

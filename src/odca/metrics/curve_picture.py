@@ -9,7 +9,13 @@ from odca.metrics.drift import Drift
 from odca.score_names import BASELINES, SCORES
 from odca.validation.arrays import Array
 
-COLOURS = {"no_change": "#E69F00", "majority": "#009E73", "mean": "#009E73", "best_constant": "#999999"}
+COLOURS = {
+    "no_change": "#E69F00",
+    "majority": "#009E73",
+    "mean": "#009E73",
+    "quantile": "#009E73",
+    "best_constant": "#999999",
+}
 MODEL, RISE = "#0072B2", "#D55E00"
 MOST_NAMED = 8
 

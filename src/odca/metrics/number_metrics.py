@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from odca import _core
 from odca.metrics.additions import Addition, add_all
 from odca.metrics.base import Arrays, Metrics, as_weights, check_lengths, from_file
 from odca.metrics.drift import Watch
@@ -15,12 +16,16 @@ from odca.metrics.progress_table import ProgressRow, ratio
 from odca.metrics.running_sums import Progress, running_sum
 from odca.validation.arrays import Array
 
+Constant: TypeAlias = Literal["mean", "positive mean"] | float
+"""What the baseline predicts that uses no features: the mean so far, for counts with half an event of 1 before the first, or a quantile so far."""
+
 
 class NumberMetrics(Metrics):
     """Progressive validation of a regression.
 
     value: the loss's Q(z; y). If given, the baselines are also evaluated by the loss. That requires margins that are predictions; if
     they are not (Poisson), use margin_is_prediction=False, and only the best constant is evaluated by the loss.
+    constant: what suits the loss where nothing is known of the features.
     every: return a row every `every` events (default: at events 1, 2, 4, 8, ...).
     """
 
@@ -28,9 +33,15 @@ class NumberMetrics(Metrics):
     CURVE = ("events", "weight", "loss", "mae", "no_change_mae", "no_change_loss", "mean_mae", "mean_loss")
 
     def __init__(
-        self, value: Value | None = None, *, margin_is_prediction: bool = True, every: int | None = None
+        self,
+        value: Value | None = None,
+        *,
+        margin_is_prediction: bool = True,
+        constant: Constant = "mean",
+        every: int | None = None,
     ) -> None:
-        self._value = value
+        self._value, self._constant = value, constant
+        self._quantile = None if isinstance(constant, str) else _core.RunningQuantile(constant)
         self._baselines_have_loss = value is not None and margin_is_prediction
         super().__init__(every)
         self._progress = Progress()
@@ -98,6 +109,7 @@ class NumberMetrics(Metrics):
             self._labels.copy(),
         )
         twin._seen = self._seen.copy()
+        twin._quantile = None if self._quantile is None else self._quantile.copy()
         return twin
 
     def _added(self, label: Array, prediction: Array, loss: Array, c: Array, excess: Array) -> tuple[int, Array, Array]:
@@ -128,8 +140,12 @@ class NumberMetrics(Metrics):
         before = np.empty(len(label))
         before[0], before[1:] = self._last, label[:-1]
         self._last = float(label[-1])
+        constants = means[:-1] if self._quantile is None else self._quantile.before(label, c)
+        if self._constant == "positive mean":  # a count of 0 would be an infinite loss
+            constants = (weights[:-1] * constants + 0.5) / (weights[:-1] + 0.5)
+            before = np.maximum(before, 0.5)
         running: list[Array] = []
-        for sums, prediction in zip(self._baselines, (before, means[:-1]), strict=True):
+        for sums, prediction in zip(self._baselines, (before, constants), strict=True):
             costs = np.zeros(len(label))
             if self._baselines_have_loss and self._value is not None:
                 costs = c * np.asarray(self._value(prediction, label), np.float64)
@@ -175,7 +191,7 @@ class NumberMetrics(Metrics):
         shown = self._baselines[:, : 1 + self._baselines_have_loss]
         found = {
             name: dict(zip(("mae", "loss"), (ratio(each, self.weight) for each in sums), strict=False))
-            for name, sums in zip(("no_change", "mean"), shown, strict=True)
+            for name, sums in zip(("no_change", "mean" if self._quantile is None else "quantile"), shown, strict=True)
         }
         found["best_constant"] = {"mae": self._labels.best_absolute_error()}
         if self._value is not None:
@@ -196,12 +212,19 @@ class NumberMetrics(Metrics):
             sums = _joined(mine["sums"], self.weight, theirs["sums"], other.weight)
         sums[1] = (theirs if other.events else mine)["sums"][1]
         both["sums"] = sums
+        if "quantile" in mine and other.weight > self.weight:  # two quantiles do not add: that of more events
+            both["quantile"] = theirs["quantile"]
         both |= self._seen.merge(other.watch, self.sums, other.events).as_arrays()
         return self.restored(both)
 
     def after(self, progress: Progress) -> "NumberMetrics":
         """Metrics that know no more of the events so far than their number, weight, losses and absolute errors."""
-        metrics = NumberMetrics(self._value, margin_is_prediction=self._baselines_have_loss, every=self._table.every)
+        metrics = NumberMetrics(
+            self._value,
+            margin_is_prediction=self._baselines_have_loss,
+            constant=self._constant,
+            every=self._table.every,
+        )
         metrics._progress = progress
         metrics._squares = metrics._spread = float("nan")
         metrics._table.begin_at(progress.events, progress.weight, progress.loss_sum)
@@ -211,7 +234,11 @@ class NumberMetrics(Metrics):
     def restored(self, arrays: Mapping[str, npt.NDArray[Any]]) -> "NumberMetrics":
         """The metrics that a file holds, of the same loss as these."""
         return NumberMetrics.from_arrays(
-            arrays, self._value, margin_is_prediction=self._baselines_have_loss, every=self._table.every
+            arrays,
+            self._value,
+            margin_is_prediction=self._baselines_have_loss,
+            constant=self._constant,
+            every=self._table.every,
         )
 
     def __repr__(self) -> str:
@@ -228,6 +255,7 @@ class NumberMetrics(Metrics):
             "sums": np.array([self._first, self._last, self._squares, self._moment, self._spread]),
             **self._labels.as_arrays(),
             **self._seen.as_arrays(),
+            **({} if self._quantile is None else {"quantile": self._quantile.state()}),
         }
 
     @classmethod
@@ -237,10 +265,13 @@ class NumberMetrics(Metrics):
         value: Value | None = None,
         *,
         margin_is_prediction: bool = True,
+        constant: Constant = "mean",
         every: int | None = None,
     ) -> "NumberMetrics":
         """The metrics from their state; ValueError for arrays that `as_arrays` cannot have written."""
-        self = cls(value, margin_is_prediction=margin_is_prediction, every=every)
+        self = cls(value, margin_is_prediction=margin_is_prediction, constant=constant, every=every)
+        if self._quantile is not None and "quantile" in arrays:  # files from before have no quantile: it begins now
+            self._quantile.restore(from_file(arrays, "quantile", (6,)))
         self._progress = Progress.from_array(arrays["progress"])
         self._baselines = from_file(arrays, "baselines", (2, 2))
         self._table.restore(arrays["last_row"])

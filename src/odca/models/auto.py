@@ -11,10 +11,10 @@ from odca import _core
 from odca.io import model_file
 from odca.learner import Learner
 from odca.lineage import MOST_PARTS
-from odca.losses import LogLoss, SquaredError
+from odca.losses import Loss, Poisson
 from odca.models.auto_report import AutoReport
 from odca.models.calibration import sigmoid
-from odca.models.options import Answer, Products, is_steady, most_products
+from odca.models.options import Answer, Products, auto_loss, is_steady, most_products
 from odca.models.uncertainty import Uncertainty, require_some
 from odca.products import Product, from_arrays
 from odca.records import record
@@ -82,6 +82,8 @@ class AutoLearner(model_file.Savable):
         event on.
     products: "auto" lets the stream choose up to 128 products of two features, which further experts use; False uses none, and a
         number is the largest number of products, also where "auto" would choose none (bags of words).
+    loss: what numbers are judged by: "squared_error" (predicts means), "absolute_error" (medians), "quantile:0.9" or Quantile(0.9), or
+        "poisson" (counts: predicts means, which are positive).
 
     For each event, `learn` and `predict` return the log-odds of class 1 if there are two classes, the log probabilities of all classes if
     there are more (the steady answer returns logits; `probabilities` converts both), or the number. Features may appear at any time. Any
@@ -99,15 +101,20 @@ class AutoLearner(model_file.Savable):
 
     kind = "AutoLearner"
 
-    def __init__(self, task: Task, *, classes: int = 2, products: Products = "auto") -> None:
+    def __init__(self, task: Task, *, classes: int = 2, products: Products = "auto", loss: object = None) -> None:
         if task not in {"classes", "numbers"}:
             raise ValueError(f"task must be 'classes' or 'numbers'; got {task!r}.")
         self.task: Task = task
+        self.loss: Loss = auto_loss(loss, task)
         self._core = _core.Experts(
             task=task,
             classes=whole(classes, "classes", least=2, most=MOST_CLASSES),
             products=most_products(products),
+            loss=self._number_loss(),
         )
+
+    def _number_loss(self) -> _core.Loss | None:
+        return self.loss.native() if self.task == "numbers" else None
 
     def learn(
         self,
@@ -168,7 +175,8 @@ class AutoLearner(model_file.Savable):
         if self.task != "numbers":
             raise ValueError("intervals are for numbers, and this learner predicts classes: use predict_set.")
         require_some(known := self.uncertainty, self.count)
-        return np.asarray(predictions[:, None] + np.array(known.bounds(coverage, answer)))
+        found = np.asarray(predictions[:, None] + np.array(known.bounds(coverage, answer)))
+        return np.maximum(found, 0.0) if isinstance(self.loss, Poisson) else found
 
     def sets(self, predictions: Array, coverage: float = 0.9, *, answer: Answer) -> npt.NDArray[np.bool_]:
         """The sets of events, from what `predict` returned."""
@@ -223,7 +231,7 @@ class AutoLearner(model_file.Savable):
         mean = np.pad(weights, ((0, 0), (0, max(features - weights.shape[1], 0))))
         single = len(mean) == 1
         return {
-            "loss": SquaredError() if self.task == "numbers" else LogLoss(),
+            "loss": self.loss,
             "prior_strength": model.curvature,
             "prior_mean": mean[0] if single else mean,
             "prior_intercept": float(intercepts[0]) if single else intercepts,
@@ -257,6 +265,8 @@ class AutoLearner(model_file.Savable):
         """
         if other.task != self.task:
             raise ValueError(f"merge needs learners of one task; one learns {self.task}, the other {other.task}.")
+        if other.loss != self.loss:
+            raise ValueError(f"merge needs learners of one loss; one has {self.loss}, the other {other.loss}.")
         merged = self.copy()
         merged.native.merge(other.native, list(features), list(classes))
         return merged
@@ -277,7 +287,7 @@ class AutoLearner(model_file.Savable):
 
         names: of the features, for the products that are used; without, feature 3 is "x3".
         """
-        return AutoReport.of(self._core, self.task, names)
+        return AutoReport.of(self._core, self.loss, names)
 
     @property
     def uncertainty(self) -> Uncertainty:
@@ -318,7 +328,7 @@ class AutoLearner(model_file.Savable):
         if not isinstance(other, AutoLearner):
             return NotImplemented
         mine, its = self.get_state(), other.get_state()
-        return (self.task, self.classes) == (other.task, other.classes) and all(
+        return (self.task, self.classes, self.loss) == (other.task, other.classes, other.loss) and all(
             np.array_equal(mine[name], its[name]) for name in mine
         )
 
@@ -326,30 +336,40 @@ class AutoLearner(model_file.Savable):
 
     def saved(self) -> model_file.ModelFile:
         """The contents of the learner's model file."""
-        return model_file.ModelFile(
-            self.kind, {"task": self.task, "classes": max(self.classes, 2)}, {**self.get_state()}
-        )
+        return model_file.ModelFile(self.kind, self._options(), {**self.get_state()})
+
+    def _options(self) -> dict[str, Any]:
+        """What a file says of the learner besides its state. Squared error, which every older file has, is left out."""
+        by_default = self.loss == auto_loss(None, self.task)
+        return {
+            "task": self.task,
+            "classes": max(self.classes, 2),
+            **({} if by_default else {"loss": self.loss}),
+        }
 
     @classmethod
     def restored(cls, saved: model_file.ModelFile, loss: object = None) -> Self:
         """Return the learner of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
         learner = cls.__new__(cls)
-        learner._become(saved.options["task"], saved.options["classes"], dict(saved.arrays))  # noqa: SLF001 - of its own class
+        learner._become(dict(saved.arrays), **saved.options)  # noqa: SLF001 - of its own class
         return learner
 
-    def _become(self, task: Task, classes: int, state: dict[str, Any]) -> None:
+    def _become(self, state: dict[str, Any], *, task: Task, classes: int, loss: object = None) -> None:
         """Make room for no more than the state has, and take it over."""
-        self.task = task
+        self.task, self.loss = task, auto_loss(loss, task)
         self._core = _core.Experts.restored(
-            task=str(task), classes=whole(classes, "classes", least=2, most=MOST_CLASSES), state=state
+            task=str(task),
+            classes=whole(classes, "classes", least=2, most=MOST_CLASSES),
+            state=state,
+            loss=self._number_loss(),
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"task": self.task, "classes": max(self.classes, 2), "state": self.get_state()}
+        return {**self._options(), "state": self.get_state()}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self._become(saved["task"], saved["classes"], saved["state"])
+        self._become(**saved)
 
     def __repr__(self) -> str:
         what = f"{self.classes} classes" if self.task == "classes" else "numbers"

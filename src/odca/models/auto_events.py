@@ -36,7 +36,7 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
 
     Events are read like those of an `EventLearner`.
 
-    task, classes, products: options of the `AutoLearner`, which can be read as `learner`.
+    task, classes, products, loss: options of the `AutoLearner`, which can be read as `learner`.
     bits, missing, keep, ignore, interactions, text, ngrams, chars, sublinear, tf_idf, unit_norm, text_length,
         categorical, numeric, dates, booleans, na_values,
         day_first, trend, find_dates, history, history_keys: options of `Features`, which
@@ -55,10 +55,12 @@ class AutoEvents(NamedEvents[tuple[Asked | None, Array | None]]):
         *,
         classes: int = 2,
         products: Products = "auto",
+        loss: object = None,
         max_pending: int = 10_000,
         **options: Unpack[FeatureOptions],
     ) -> None:
-        self._assemble(AutoLearner(task, classes=classes, products=products), Features(**options), max_pending)  # type: ignore[arg-type] # it makes tuples of them
+        learner = AutoLearner(task, classes=classes, products=products, loss=loss)
+        self._assemble(learner, Features(**options), max_pending)  # type: ignore[arg-type] # it makes tuples of them
 
     def _assemble(self, learner: AutoLearner, spec: Features, max_pending: int) -> None:
         self.learner, self.spec = learner, spec

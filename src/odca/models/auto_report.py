@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from odca import _core
+from odca.losses import AbsoluteError, LogLoss, Loss, Poisson, Quantile, SquaredError
 from odca.records import record
 from odca.validation.arrays import Array
 
@@ -28,6 +29,14 @@ MEMBERS = (
 
 TIME, LOSS, FIRST_EXPERT = 1, 2, 3
 """Columns of the history: events so far, their time, the mean loss since the record before, a weight for each expert."""
+
+UNITS = {
+    LogLoss: "log loss",
+    SquaredError: "squared error",
+    AbsoluteError: "absolute error",
+    Poisson: "half the Poisson deviance",
+}
+"""What the losses in the history are."""
 
 
 @record
@@ -52,12 +61,12 @@ class AutoReport:
     """Whether the times of events are known to be in seconds."""
 
     @classmethod
-    def of(cls, core: _core.Experts, task: str, names: Sequence[str] = ()) -> "AutoReport":
+    def of(cls, core: _core.Experts, loss: Loss, names: Sequence[str] = ()) -> "AutoReport":
         """The report of these experts."""
         weights = core.weights()
         experts = {expert.name: float(weight) for expert, weight in zip(EXPERTS, weights, strict=True)}
         steady = dict(zip(MEMBERS, core.steady_weights().tolist(), strict=True))
-        unit = "log loss" if task == "classes" else "squared error"
+        unit = f"pinball loss at {loss.q:g}" if isinstance(loss, Quantile) else UNITS[type(loss)]
         pairs, sizes = core.products()
         share = sum(weights[k] for k, expert in enumerate(EXPERTS) if expert.kind == "with_products")
         moves = {

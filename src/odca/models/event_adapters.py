@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from odca.losses import Loss
 from odca.models.auto_events import AutoEvents
 from odca.models.events import EventLearner
 from odca.models.options import Answer
@@ -77,6 +78,11 @@ class EventExperts:
     """`AutoEvents` as the experts of `ExpertClassifier` and `ExpertRegressor`."""
 
     events: AutoEvents
+
+    @property
+    def loss(self) -> Loss:
+        """What predictions are judged by."""
+        return self.events.learner.loss
 
     @property
     def classes(self) -> int:

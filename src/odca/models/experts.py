@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.errors import InputError, Remedy
-from odca.losses import LogLoss, SquaredError, as_native
+from odca.losses import LogLoss, Loss, Poisson, as_native
 from odca.metrics import Addition, ClassMetrics, Codes, NumberMetrics
 from odca.models.auto import Asked
 from odca.models.calibration import Softmax
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.lanes import Lanes
-from odca.models.linear import LinearClassifier, LinearRegressor
+from odca.models.linear import LinearClassifier, LinearRegressor, constant_of, least_poisson_losses
 from odca.models.options import Answer
 from odca.models.regressor import Regressor
 from odca.models.uncertainty import Uncertainty
@@ -22,6 +22,10 @@ from odca.validation.arrays import Array
 
 class Experts(Protocol):
     """What a model needs of its experts: an `AutoLearner`, or `AutoEvents` whose rows are dictionaries."""
+
+    @property
+    def loss(self) -> Loss:
+        """What predictions are judged by."""
 
     @property
     def classes(self) -> int:
@@ -162,7 +166,7 @@ class ExpertClassifier(Classifier):
 
 
 class ExpertRegressor(Regressor):
-    """The experts of the automatic mode, for numbers. The loss is half the squared error."""
+    """The experts of the automatic mode, for numbers. Their margins are predictions: of counts the means."""
 
     def __init__(self, learner: Experts, *, scored: bool = True) -> None:
         self.learner = learner
@@ -200,12 +204,21 @@ class ExpertRegressor(Regressor):
         return margins
 
     def losses(self, margins: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """Half the squared error."""
-        return np.asarray(SquaredError().value(margins, y))
+        """The loss of each prediction; of counts half the deviance, which is the loss above the least possible."""
+        loss: Loss = self.learner.loss
+        if not isinstance(loss, Poisson):
+            return np.asarray(loss.value(margins, y))
+        labels = np.asarray(y, np.float64)
+        return np.asarray(loss.value(np.log(margins), labels) - least_poisson_losses(labels))
+
+    def intervals(self, margins: Array, coverage: float, answer: Answer) -> Array:
+        """[lower, upper] for each of the predictions (n, 1) of events: (n, 1, 2). Those of counts hold no negative number."""
+        found = super().intervals(margins, coverage, answer)
+        return np.maximum(found, 0.0) if isinstance(self.learner.loss, Poisson) else found
 
     def new_metrics(self) -> NumberMetrics:
         """Metrics for its predictions, with no events yet."""
-        return NumberMetrics(self.losses)
+        return NumberMetrics(self.losses, constant=constant_of(self.learner.loss))
 
 
 def _learned(learner: Any, X: Any, y: Array, asked: Sequence[Asked] | None, **how: Any) -> Array:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from odca.io.model_file import ModelFile
-from odca.losses import LogLoss, Poisson, as_native
-from odca.metrics import Addition, ClassMetrics, Codes, NumberMetrics, add_all
+from odca.losses import AbsoluteError, LogLoss, Poisson, Quantile, as_native
+from odca.metrics import Addition, ClassMetrics, Codes, Constant, NumberMetrics, add_all
 from odca.models.calibration import Calibration, Softmax, restored, sigmoid
 from odca.models.classifier import Classifier, RawPredictions
 from odca.models.lanes import Lanes, has_value, losses_of, require_steady
@@ -405,11 +405,26 @@ class LinearRegressor(Regressor):
 
     def least_losses(self, y: Array) -> Array | float:
         """That of Poisson loss is at the margin log y: it may be negative."""
-        return y - y * np.log(np.where(y > 0.0, y, 1.0)) if isinstance(self.learner.loss, Poisson) else 0.0
+        return least_poisson_losses(y) if isinstance(self.learner.loss, Poisson) else 0.0
 
     def new_metrics(self) -> NumberMetrics:
         """Metrics for its predictions, with no events yet."""
         return NumberMetrics(
             self.losses if has_value(self.learner) else None,
             margin_is_prediction=not isinstance(self.learner.loss, Poisson),
+            constant="mean" if isinstance(self.learner.loss, Poisson) else constant_of(self.learner.loss),
         )
+
+
+def constant_of(loss: object) -> Constant:
+    """What a model without features would predict to be judged by a loss."""
+    if isinstance(loss, Poisson):
+        return "positive mean"
+    if isinstance(loss, AbsoluteError):
+        return 0.5
+    return loss.q if isinstance(loss, Quantile) else "mean"
+
+
+def least_poisson_losses(y: Array) -> Array:
+    """The least Poisson loss that a prediction of each label could have: that of the mean y."""
+    return np.asarray(y - y * np.log(np.where(y > 0.0, y, 1.0)))

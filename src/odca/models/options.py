@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from odca.errors import InputError, Remedy
 from odca.learner_options import can_choose, default_rho
-from odca.losses import MARGIN_LOSSES, LogLoss, SquaredError, as_loss
+from odca.losses import MARGIN_LOSSES, AbsoluteError, LogLoss, Loss, Poisson, Quantile, SquaredError, as_loss
 from odca.penalties import KL, L2, Penalty, as_penalty
 from odca.records import record
 from odca.validation.numbers import whole
@@ -166,6 +166,24 @@ def most_products(products: Products) -> int:
 def default_loss(task: Task) -> LogLoss | SquaredError:
     """The default loss of a task."""
     return LogLoss() if task == "classes" else SquaredError()
+
+
+AUTO_LOSSES = (SquaredError, AbsoluteError, Quantile, Poisson)
+"""The losses of the automatic mode for numbers. Classes have log loss."""
+
+
+def auto_loss(loss: object, task: Task) -> Loss:
+    """The loss of an automatic model, from its name or as an object; None is the default of the task. ValueError if it has none such."""
+    if loss is None:
+        return default_loss(task)
+    found = as_loss(loss)
+    if task == "classes" and not isinstance(found, LogLoss):
+        raise ValueError(f"an automatic model of classes has log_loss; got loss={loss!r}. Leave it out.")
+    if task == "numbers" and not isinstance(found, AUTO_LOSSES):
+        names = ", ".join("quantile:Q" if kind is Quantile else kind.name for kind in AUTO_LOSSES)
+        raise ValueError(f"an automatic model of numbers has the losses {names}; got loss={loss!r}.")
+    assert isinstance(found, Loss)
+    return found
 
 
 def require_loss_for(task: Task, loss: object) -> None:

@@ -44,8 +44,13 @@ class AutoEstimator(RiverEstimator):
     def __init__(
         self, *, products: Products = "auto", max_pending: int = 10_000, **feature_options: Unpack[FeatureOptions]
     ) -> None:
-        self._store(locals())
-        self._use(AutoEvents(self._task, products=products, max_pending=max_pending, **feature_options), ())
+        self._begin(locals())
+
+    def _begin(self, parameters: dict[str, Any]) -> None:
+        """Store the parameters of `__init__`, its `locals()`, and begin."""
+        self._store(parameters)
+        options = {name: value for name, value in parameters.items() if name not in {"self", "feature_options"}}
+        self._use(AutoEvents(self._task, **options, **parameters["feature_options"]), ())
 
     def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
         raise NotImplementedError
@@ -73,8 +78,10 @@ class AutoEstimator(RiverEstimator):
     def restored(cls, saved: ModelFile, loss: object = None) -> Self:
         """Return the estimator of a model file. ValueError (or a similar error) if it is invalid."""
         del loss
-        estimator = cls(**saved.options["params"])
-        estimator._use(AutoEvents.restored(saved.parts["events"]), tuple(saved.options.get("classes", ())))
+        estimator, events = cls(**saved.options["params"]), AutoEvents.restored(saved.parts["events"])
+        if events.learner.loss != estimator.events.learner.loss:
+            raise ValueError("its loss is not that of its learner.")
+        estimator._use(events, tuple(saved.options.get("classes", ())))
         return estimator
 
 
@@ -234,11 +241,24 @@ class AutoClassifier(AutoEstimator, RiverClassifier):
 class AutoRegressor(AutoEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
     """A regression for streams of dictionaries with nothing to tune: experts with many strengths and memories learn side by side and are mixed.
 
-    The parameters are those of `AutoClassifier`.
+    loss: what predictions are judged by: "squared_error" (they are means), "absolute_error" (medians), "quantile:0.9" or
+        Quantile(0.9), or "poisson" (counts: predictions are means, which are positive).
+
+    The other parameters are those of `AutoClassifier`.
     """
 
     kind = "river.AutoRegressor"
     _task = "numbers"
+
+    def __init__(
+        self,
+        loss: object = "squared_error",
+        *,
+        products: Products = "auto",
+        max_pending: int = 10_000,
+        **feature_options: Unpack[FeatureOptions],
+    ) -> None:
+        self._begin(locals())
 
     def _use(self, events: AutoEvents, classes: tuple[Hashable, ...]) -> None:
         del classes

@@ -10,12 +10,13 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from odca.io.model_file import ModelFile
+from odca.losses import Poisson, as_loss
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner, SteadyModel
 from odca.models.auto_report import AutoReport
 from odca.models.classifier import RawPredictions
 from odca.models.experts import ExpertClassifier, ExpertRegressor
-from odca.models.options import Answer, Products, most_products
+from odca.models.options import Answer, Products, auto_loss, most_products
 from odca.models.turns import at_one_moment, in_turn, turn_of
 from odca.products import Product
 from odca.sklearn.base import Estimator, require_sound_csr
@@ -271,13 +272,27 @@ class AutoClassifier(WithClasses, ClassifierMixin, AutoEstimator):  # type: igno
 class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
     """A regression for streams with nothing to tune: experts with many strengths and memories learn side by side and are mixed.
 
-    The parameters are those of `AutoClassifier` without class_weight, and so are the steady and the live answer. Live predictions lie
-    within the range of the labels seen so far. `progress_` holds the errors of the live predictions, each made before learning from the
-    event; its `loss` is half the mean squared error.
+    loss: what predictions are judged by: "squared_error" (they are means), "absolute_error" (medians), "quantile:0.9" or
+        Quantile(0.9), or "poisson" (counts; `predict` is the mean, which is positive, and the steady answer linear in its logarithm).
+
+    The other parameters are those of `AutoClassifier` without class_weight, and so are the steady and the live answer. Live predictions
+    lie within the range of the labels seen so far. `progress_` holds the errors of the live predictions, each made before learning from
+    the event; its `loss` is the mean of the loss, for squared error half the mean squared error.
     """
 
     kind = "sklearn.AutoRegressor"
     _model: ExpertRegressor
+
+    def __init__(
+        self,
+        loss: object = "squared_error",
+        *,
+        products: Products = "auto",
+        shuffle: bool = True,
+        random_state: Any = None,
+        new_features: str = "error",
+    ) -> None:
+        self._store(locals())
 
     @in_turn
     def fit(
@@ -327,7 +342,7 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
     def freeze(self) -> ODCARegressor:
         """The steady answer as a plain linear regression, fitted: see `AutoLearner.freeze`."""
         check_is_fitted(self)
-        regressor = ODCARegressor.around(self._model.freeze(), self)
+        regressor = ODCARegressor.around(self._model.freeze(), self, loss=self.loss)
         regressor.n_outputs_ = 0
         return regressor
 
@@ -335,8 +350,12 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
         model = (
             self._model
             if "_model" in self.__dict__
-            else ExpertRegressor(AutoLearner("numbers", products=self.products))
+            else ExpertRegressor(AutoLearner("numbers", products=self.products, loss=self.loss))
         )
+        if model.learner.loss != auto_loss(self.loss, "numbers"):
+            raise ValueError(
+                f"the model was created with loss={model.learner.loss!r}, and loss is now {self.loss!r}. Use fit, which begins anew."
+            )
         model.learn(X, y[:, None], sample_weight=weight, time=time)
         self._model = model
 
@@ -344,9 +363,20 @@ class AutoRegressor(RegressorMixin, AutoEstimator):  # type: ignore[misc]
         del saved
         if learner.task != "numbers":
             raise ValueError("its learner is for classes.")
+        if learner.loss != auto_loss(self.loss, "numbers"):
+            raise ValueError("its loss is not that of its learner.")
         self._model = ExpertRegressor(learner)
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        auto_loss(self.loss, "numbers")
 
     def _checked_targets(self, X: Any, y: Any) -> Array:
         self._require_labels(X, y)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         return np.asarray(column_or_1d(targets, warn=True))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = isinstance(as_loss(self.loss), Poisson)
+        return tags

@@ -8,6 +8,7 @@ from typing import Any
 from odca import _core
 from odca.features.spec import feature_name
 from odca.learner import Learner
+from odca.losses import Poisson, Quantile
 from odca.metrics import ClassMetrics, NumberMetrics
 from odca.models.auto import AutoLearner
 from odca.models.auto_report import AutoReport
@@ -107,7 +108,8 @@ class Described(WithIntervals):
         if columns:
             facts["columns"] = listed(columns)
         facts["features"] = f"{learner.n_features:,}"
-        facts |= score_facts(self.metrics, self.baselines(self.metrics), self.task)
+        by_loss = isinstance(learner.loss, Quantile | Poisson)
+        facts |= score_facts(self.metrics, self.baselines(self.metrics), self.task, by_loss=by_loss)
         return Summary(f"{type(self).__name__}, after {events:,} events", facts)
 
     def __repr__(self) -> str:

@@ -78,7 +78,9 @@ class StreamModel(Described, TakesTurns):
         learner: Learner | AutoLearner
         if resolved.auto is not None:
             assert resolved.task is not None
-            learner = AutoLearner(resolved.task, classes=max(len(resolved.classes), 2), products=resolved.products)
+            learner = AutoLearner(
+                resolved.task, classes=max(len(resolved.classes), 2), products=resolved.products, loss=resolved.loss
+            )
         else:
             classes = resolved.task == "classes"
             lanes = LinearClassifier.lanes(resolved.classes, spare=_has_spare(resolved.classes)) if classes else 1
@@ -558,7 +560,10 @@ def _restored_learner(saved: ModelFile, options: ModelOptions, loss: object) -> 
     if options.auto is not None:
         if not isinstance(options.loss, (*LOSSES, type(None))):
             raise ValueError("it is automatic, and its loss is not one of odca's.")
-        return AutoLearner.restored(part.parts["learner"] if part.kind == "AutoLanes" else part)
+        learner = AutoLearner.restored(part.parts["learner"] if part.kind == "AutoLanes" else part)
+        if options.loss is not None and learner.loss != options.loss:
+            raise ValueError("its loss is not that of its learner.")
+        return learner
     for name in OPTIONS_OF_LEARNER:
         if saved.options["problem"][name] != part.options[name]:
             raise ValueError(f"its {name} is not that of its learner.")

@@ -62,14 +62,19 @@ def listed(names: list[str]) -> str:
 
 
 def score_facts(
-    metrics: ClassMetrics | NumberMetrics, baselines: Mapping[str, Mapping[str, float]], task: str
+    metrics: ClassMetrics | NumberMetrics,
+    baselines: Mapping[str, Mapping[str, float]],
+    task: str,
+    *,
+    by_loss: bool = False,
 ) -> dict[str, str]:
-    """How well each event was predicted before it was learned, and the best of the baselines."""
+    """How well each event was predicted before it was learned, and the best of the baselines; `by_loss`, if no other score says it."""
     if not metrics.events:
         return {}
-    scores = {name: value for name, value in metrics.scores().items() if name in FORMATS and not isnan(value)}
+    shown = {*FORMATS, "loss"} if by_loss else {*FORMATS}
+    scores = {name: value for name, value in metrics.scores().items() if name in shown and not isnan(value)}
     facts = {"progressive score": _scores(scores)}
-    score, sign = JUDGED[task], -1.0 if task == "classes" else 1.0
+    score, sign = "loss" if by_loss else JUDGED[task], -1.0 if task == "classes" else 1.0
     reached = {name: each[score] for name, each in baselines.items() if not isnan(each.get(score, float("nan")))}
     if reached:
         best = min(reached, key=lambda name: sign * reached[name])
@@ -78,4 +83,4 @@ def score_facts(
 
 
 def _scores(scores: Mapping[str, float]) -> str:
-    return ", ".join(f"{SCORES[name]} {FORMATS[name].format(value)}" for name, value in scores.items())
+    return ", ".join(f"{SCORES[name]} {FORMATS.get(name, '{:.4g}').format(value)}" for name, value in scores.items())

@@ -277,7 +277,7 @@ def train(
     r"""Train a model on files or on a data frame in one pass, as `odca train` does, and return it.
 
     The model is automatic unless one of `loss`, `penalty`, `rho`, `window`, `smoothing`, `prior_strength`, `intercept=False` and
-    `scale` is given, or there are offsets: then it is one linear model. It has `predict`, `predict_proba` and `learn`, which take all
+    `scale` is given, or there are offsets: then it is one linear model. With auto=True it is automatic, and of these may have a loss. It has `predict`, `predict_proba` and `learn`, which take all
     data that this function takes; `report` and `explain`; `metrics`, how well each event was predicted before it was learned; and `save`.
 
     data: a path, several, or globs; "-" is standard input. CSV, JSON lines, ARFF, VW's and libsvm's text, Parquet, Arrow. Or a data
@@ -287,7 +287,8 @@ def train(
     task, classes: what is predicted, "classes" or "numbers"; and all classes, if they are known.
     auto, memory: insist on the automatic mode; whether its memories count in "events" or in "time".
     products: how many products of two features the automatic mode uses: "auto", False or a number, as for `AutoLearner`.
-    loss, penalty, rho, window, smoothing, prior_strength, intercept, scale: of the linear model, by name or as objects.
+    loss, penalty, rho, window, smoothing, prior_strength, intercept, scale: of the linear model, by name or as objects. With auto=True,
+        `loss` is what numbers are judged by: "squared_error", "absolute_error", "quantile:0.9" or "poisson".
     initial: a model, or its file, that goes on learning with its own options. A model is changed itself.
     checkpoint, every, resume: the file that the state of the training is saved to, how often ("30s", "5m", "1h", or a number of
         events), and whether to go on from there, if it exists.
@@ -406,15 +407,17 @@ def _model_options(
     products: Products,
     given: dict[str, Any],
 ) -> ModelOptions:
-    if given and (auto or memory is not None or products != "auto"):
+    plain = [name for name in given if name != "loss" or not auto]
+    if plain and (auto or memory is not None or products != "auto"):
         which = "auto" if auto else "memory" if memory is not None else "products"
+        allowed = "" if auto or plain != ["loss"] else ", or insist on it with auto=True"
         raise ValueError(
-            f"{which} is for the automatic mode, which chooses everything itself, but {', '.join(given)} was given. "
-            "Leave out one of the two."
+            f"{which} is for the automatic mode, which chooses everything itself, but {', '.join(plain)} was given. "
+            f"Leave out one of the two{allowed}."
         )
     named: dict[str, Callable[[Any], Any]] = {"loss": as_loss, "penalty": as_penalty, "window": as_window}
     chosen = {name: named[name](value) if name in named else value for name, value in given.items()}
-    mode = None if given else memory or "events"
+    mode = None if plain else memory or "events"
     return ModelOptions(auto=mode, products=products, task=task, classes=classes, **chosen)
 
 

@@ -149,7 +149,8 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--auto",
         action="store_true",
-        help="choose the settings automatically, which is the default unless an option of one linear model is given",
+        help="choose the settings automatically, which is the default unless an option of one linear model is given; "
+        "with --loss: squared_error, absolute_error, quantile:Q or poisson, for numbers",
     )
     parser.add_argument(
         "--memory",
@@ -480,7 +481,8 @@ def _problem(arguments: argparse.Namespace) -> "ModelOptions":
 
 def _why_plain(arguments: argparse.Namespace) -> str:
     """Why the model is one linear model; empty if it is automatic."""
-    flags = [*given_options(arguments), *(["--offset"] if arguments.offset is not None else [])]
+    given = [flag for flag in given_options(arguments) if flag != "--loss" or not arguments.auto]
+    flags = [*given, *(["--offset"] if arguments.offset is not None else [])]
     return f"{', '.join(flags)} {'was' if len(flags) == 1 else 'were'} given" if flags else ""
 
 
