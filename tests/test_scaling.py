@@ -177,12 +177,6 @@ def test_invalid_scaling_options_are_refused(options) -> None:
         Learner(**{"loss": SquaredError(), "scale": True, **options})
 
 
-def test_merging_scaled_models_is_refused() -> None:
-    learner = Learner(loss=Hinge(), scale=True)
-    with pytest.raises(ValueError, match="its own units"):
-        learner.merge(learner)
-
-
 @pytest.mark.parametrize("window", WINDOWS, ids=repr)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_fit_standardises_by_all_events_at_once(window, sparse: bool) -> None:

@@ -263,7 +263,7 @@ TEST_CASE("a delta is refused where events of the base were refined or unlearned
   learn(learner, stream, 0, 10);
   const Learner base(learner);
   learn(learner, stream, 10, 20);
-  CHECK(learner.delta(base).gain.count == 10);
+  CHECK(learner.delta(base).count == 10);
   Learner refined(learner), unlearned(learner);
   refined.refine(1, 0.0, 0, {});
   unlearned.unlearn(3);

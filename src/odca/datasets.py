@@ -12,7 +12,7 @@ Each is a list of events in order, an event being a dictionary:
 >>> from odca import datasets
 >>> first = datasets.clicks(events=1000)[0]
 >>> first["site"], first["device"], first["click"]
-('recipes', 'desktop', 0)
+('recipes', 'mobile', 0)
 
 `odca sample clicks` writes the same as CSV.
 """

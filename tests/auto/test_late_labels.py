@@ -36,7 +36,7 @@ def ask(experts: Experts, X: Any) -> tuple[np.ndarray, tuple[np.ndarray, int]]:
 
 def learn_one(experts: Experts, stream: Stream, row: int, asked: Any) -> np.ndarray:
     one = stream[row : row + 1]
-    return experts.learn(as_matrix(one.X)[0], one.y, one.weight, one.time, asked)
+    return experts.learn(as_matrix(one.X)[0], one.y, one.weight, one.time, None if asked is None else [asked])
 
 
 def orders(n: int, seed: int = 0, longest: int = 40) -> list[tuple[str, int]]:
@@ -135,11 +135,11 @@ def test_any_split_into_calls_teaches_the_same_to_the_bit(kind: str) -> None:
         begin = 30
         for size in sizes:
             part, said = stream[begin : begin + size], asked[0][begin - 30 : begin - 30 + size]
-            experts.learn(as_matrix(part.X)[0], part.y, part.weight, part.time, (said.copy(), asked[1]))
+            experts.learn(as_matrix(part.X)[0], part.y, part.weight, part.time, [(said.copy(), asked[1])])
             begin += size
         if begin < 90:
             part = stream[begin:]
-            experts.learn(as_matrix(part.X)[0], part.y, part.weight, part.time, (asked[0][begin - 30 :], asked[1]))
+            experts.learn(as_matrix(part.X)[0], part.y, part.weight, part.time, [(asked[0][begin - 30 :], asked[1])])
     assert_same_bits(whole, split)
 
 
@@ -198,10 +198,10 @@ def test_what_does_not_fit_is_refused_without_a_trace(kind: str) -> None:
     before = parts(experts)
     for wrong in (nan, said[:1], said[:, :, 1:].copy(), two_heads, too_many, np.repeat(said, 2, axis=0)):
         with pytest.raises(ValueError, match="what was asked"):
-            experts.learn(as_matrix(stream.X[30:32])[0], stream.y[30:32], None, None, (wrong, after))
+            experts.learn(as_matrix(stream.X[30:32])[0], stream.y[30:32], None, None, [(wrong, after)])
     for moment in (-1, experts.count + 1):
         with pytest.raises(ValueError, match="what was asked"):
-            experts.learn(as_matrix(stream.X[30:32])[0], stream.y[30:32], None, None, (said, moment))
+            experts.learn(as_matrix(stream.X[30:32])[0], stream.y[30:32], None, None, [(said, moment)])
     assert parts(experts) == before
 
 
@@ -224,7 +224,7 @@ def test_arrays_are_asked_about_in_blocks_and_learned_by_rows() -> None:
     assert asked.answers.shape == (60,)
     for rows in (slice(40, 60), np.arange(0, 40, 2), np.arange(1, 40, 2)):
         learner.learn(stream.X[rows], stream.y[rows], asked=asked[rows])
-        native.learn(as_matrix(stream.X[rows])[0], stream.y[rows], None, None, (said[0][rows], said[1]))
+        native.learn(as_matrix(stream.X[rows])[0], stream.y[rows], None, None, [(said[0][rows], said[1])])
     assert_same_bits(learner.native, native)
 
 

@@ -141,7 +141,10 @@ def test_true_and_false_are_the_same_labels_in_csv_and_parquet(tmp_path: Path) -
     model = trained(tmp_path, "f.csv", "x,y\n" + rows, "--label", "y")
     parquet.write_table(pa.table({"x": [int(flag) for flag in flags], "y": flags}), tmp_path / "f.parquet")
     assert main(["train", str(tmp_path / "f.parquet"), "--label", "y", "-o", str(tmp_path / "p"), "--quiet"]) == 0
-    assert StreamModel.load(model).classes == StreamModel.load(tmp_path / "p").classes == ("false", "true")
+    from_csv, from_parquet = StreamModel.load(model), StreamModel.load(tmp_path / "p")
+    assert from_csv.classes_read == from_parquet.classes_read == ("false", "true")
+    assert from_csv.classes == ("false", "true")  # as the texts of the file
+    assert from_parquet.classes == (False, True)
 
 
 def test_a_quoted_cell_that_repeats_the_header_is_a_cell(tmp_path: Path) -> None:

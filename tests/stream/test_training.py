@@ -158,9 +158,10 @@ def test_labels_that_could_be_classes_or_numbers_are_reported(tmp_path: Path) ->
 
 def test_the_automatic_mode_and_options_of_a_linear_model_exclude_each_other(tmp_path: Path) -> None:
     data = table(tmp_path / "d.csv")
-    for how in ({"auto": True}, {"memory": "time"}):
-        with pytest.raises(ValueError, match=r"is for the automatic mode, .* but loss was given"):
-            odca.train(data, label="y", loss="hinge", **how)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"memory is for the automatic mode, .* but loss was given"):
+        odca.train(data, label="y", loss="hinge", memory="time")
+    with pytest.raises(ValueError, match=r"an automatic model of classes has log_loss; got loss=Hinge\(\)"):
+        odca.train(data, label="y", loss="hinge", auto=True)
 
 
 def test_events_with_offsets_are_learned_by_one_linear_model(tmp_path: Path) -> None:

@@ -47,8 +47,9 @@ struct DateSpans {
 
   template <class Spans>
   static auto place(Spans& spans, std::string_view field) {
-    return std::lower_bound(spans.begin(), spans.end(), field,
-                            [](const DateSpan& span, std::string_view name) { return span.field < name; });
+    return std::lower_bound(spans.begin(), spans.end(), field, [](const DateSpan& span, std::string_view name) {
+      return std::string_view(span.field).compare(name) < 0;
+    });
   }
 
   bool empty() const { return spans.empty(); }

@@ -109,7 +109,7 @@ def serve(
     tokens = Tokens(folder / "tokens.json")
     if not is_loopback(host) and not tokens.all():
         raise ValueError(
-            f"{host} can be reached by others, so tokens are needed. Make one: odca serve token create {folder} --name NAME --scope admin"
+            f"{host} can be reached by others, so tokens are needed. Make one with `odca serve token create`."
         )
     folder.mkdir(parents=True, exist_ok=True)
     listener = _socket(host, port)

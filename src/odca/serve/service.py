@@ -129,7 +129,8 @@ class Service(HasGauges):
         require_name(name)
         if len(self.models) >= self.limits.models:
             raise Problem(
-                "too-many-models", f"there are {len(self.models)} models. Delete one, or allow more (--max-models)."
+                "too-many-models",
+                f"there are {len(self.models)} models. Delete one, or let the service have more: its limit is `models`.",
             )
         folder, fresh = self.models_folder / name, self.models_folder / f".new-{name}"
         with _disk():
