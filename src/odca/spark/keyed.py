@@ -15,6 +15,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from odca.features.spec import FeatureOptions
 from odca.models.options import Label, OrAuto, Products, label_text
+from odca.models.uncertainty import Uncertainty
 from odca.penalties import Penalty
 from odca.spark.parts import from_bytes, to_bytes
 from odca.spark.passes import Wish, wish_of
@@ -35,9 +36,9 @@ class _Told:
         self._model = model
         self.labels: list[Label] = []
 
-    def tell(self, block: Block, predictions: Any) -> None:
+    def tell(self, block: Block, predictions: Any, before: Uncertainty | None) -> None:
         """Take the predictions for the events of a block."""
-        del block
+        del block, before
         self.labels += self._model.shown(predictions, "label").tolist()
 
     def written(self) -> int:
