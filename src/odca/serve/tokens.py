@@ -64,13 +64,9 @@ class Tokens:
         return self._tokens
 
     def found(self, text: str) -> Token | None:
-        """The token that a client has sent. All hashes are compared, in constant time."""
+        """The token that a client has sent. One that is not known may have been made a moment ago, so the file is looked at again."""
         digest = _hash(text)
-        match = None
-        for token in self.now():
-            if hmac.compare_digest(token.hash, digest):
-                match = token
-        return match
+        return _matching(self.now(), digest) or _matching(self.all(), digest)
 
     def create(self, name: str, scope: Scope) -> str:
         """Make a token; return it, once."""
@@ -103,3 +99,12 @@ class Tokens:
 def _hash(text: str) -> str:
     """The secret has 256 random bits, so a fast hash is as good as a slow one."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _matching(tokens: list[Token], digest: str) -> Token | None:
+    """The token with this hash. All are compared, each in constant time."""
+    match = None
+    for token in tokens:
+        if hmac.compare_digest(token.hash, digest):
+            match = token
+    return match
