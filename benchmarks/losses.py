@@ -1,6 +1,6 @@
 """The automatic mode judged by other losses than squared error: absolute error, quantiles, counts.
 
-    python -m benchmarks.losses [--events 12000] [--only REGEX] [--methods REGEX]
+    python -m benchmarks.losses [--events 12000] [--only REGEX] [--methods REGEX] [--repeats 3]
 
 Progressive losses of the first events of number streams, real and generated: mean absolute error, mean pinball loss at 0.1 and 0.9, and
 mean Poisson deviance where labels are counts. The peers:
@@ -11,7 +11,7 @@ mean Poisson deviance where labels are counts. The peers:
 - `river`: its linear regression with the loss, behind a StandardScaler, the best of three learning rates;
 - `constant`: the running quantile of the last 1,000 labels, or for counts the mean label so far.
 
-The first event is not judged. VW is missing where it is not installed. Writes benchmarks/results/losses.json.
+The first event is not judged. The time of an event is the best of several, of which those of the loss and of squared error take turns. VW is missing where it is not installed. Writes benchmarks/results/losses.json.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -154,11 +155,17 @@ def by_river(stream: Stream, loss: Any, rate: float) -> Array:
     return out
 
 
+def name_of(loss: str) -> str:
+    """As `loss=` has it."""
+    names = {COUNTS: "poisson", "absolute error": "absolute_error"}
+    return names[loss] if loss in names else f"quantile:{QUANTILES[loss]}"
+
+
 def candidates(stream: Stream, of: str, folder: Path) -> Iterator[tuple[str, Callable[[], Array]]]:
     """By method, what predicts the stream for a loss; the best of those with the same name counts."""
     y, q = stream.y.astype(float), QUANTILES.get(of, 0.5)
     is_count = of == COUNTS
-    yield "auto", lambda: auto(stream, "poisson" if is_count else "absolute_error" if q == 0.5 else f"quantile:{q}")
+    yield "auto", lambda: auto(stream, name_of(of))
 
     def squared() -> Array:
         told = auto(stream, "squared_error")
@@ -190,7 +197,18 @@ def judged(stream: Stream, of: str, told: Array) -> float:
     return mean if np.isfinite(mean) else np.inf
 
 
-def rows(events: int, only: str, methods: str) -> Iterator[dict[str, Any]]:
+def timed(stream: Stream, loss: str, repeats: int) -> dict[str, float]:
+    """Microseconds for an event by the automatic mode with the loss, and with squared error."""
+    taken = {"auto": np.inf, "squared": np.inf}
+    for _ in range(repeats):
+        for name, each in (("auto", loss), ("squared", "squared_error")):
+            begin = time.process_time()
+            auto(stream, each)
+            taken[name] = min(taken[name], 1e6 * (time.process_time() - begin) / len(stream.y))
+    return taken
+
+
+def rows(events: int, only: str, methods: str, repeats: int) -> Iterator[dict[str, Any]]:
     """For each stream and loss, the mean loss of each method."""
     with tempfile.TemporaryDirectory() as folder:
         for stream, losses in streams(events):
@@ -201,7 +219,8 @@ def rows(events: int, only: str, methods: str) -> Iterator[dict[str, Any]]:
                 for method, predict in candidates(stream, of, Path(folder)):
                     if re.search(methods, method):
                         found[method] = min(found.get(method, np.inf), judged(stream, of, predict()))
-                yield {"stream": stream.name, "loss": of, "losses": found}
+                microseconds = timed(stream, name_of(of), repeats)
+                yield {"stream": stream.name, "loss": of, "losses": found, "microseconds": microseconds}
 
 
 def main() -> None:
@@ -210,9 +229,10 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=EVENTS, metavar="N", help="of each stream, at most")
     parser.add_argument("--only", default="", metavar="REGEX", help="of streams and losses; then no file is written")
     parser.add_argument("--methods", default="", metavar="REGEX", help="those to run; then no file is written")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="of every time")
     arguments = parser.parse_args()
     machine, found = describe_machine(), []
-    for row in rows(arguments.events, arguments.only, arguments.methods):
+    for row in rows(arguments.events, arguments.only, arguments.methods, arguments.repeats):
         log(str(row))
         found.append(row)
     show_machine(machine)

@@ -1,7 +1,8 @@
 """The live service under load, beside an empty Starlette handler and `vw --daemon` on the same machine: `python -m benchmarks.serve`.
 
-Servers are on loopback, each in its own process; the clients are processes of this benchmark. The sides take turns in each round, and
-the best round of each counts. Events have 20 numeric features. Rates are ratios: those of two servers in one run.
+Servers are on loopback, each in its own process, on the first core; the client is this process, on the last. The sides take turns in each round,
+and the best round of each counts. Events have 20 numeric features. Rates are ratios: those of two servers in one run. On a machine that others
+use too, start it with `chrt -f 10`, which the servers inherit, with short rounds (`--seconds 1 --rounds 6`); between them it pauses.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,13 @@ async def empty(request):
 
 uvicorn.run(Starlette(routes=[Route("/", empty, methods=["POST"])]), port=PORT, log_level="error", http="httptools")
 """
+VW = """
+import vowpalwabbit
+
+daemon = vowpalwabbit.Workspace("--daemon --foreground --num_children 1 --port PORT --loss_function logistic --quiet")
+daemon.run_parser()
+"""
+CORE = ["taskset", "-c", "0"]
 SPEC = {"task": "classes", "classes": ["no", "yes"], "columns": {"f0": "number"}}
 
 
@@ -59,67 +68,94 @@ def request(path: str, body: bytes, kind: str) -> bytes:
     return head.encode() + body
 
 
-async def _read_reply(reader: asyncio.StreamReader) -> int:
-    head = await reader.readuntil(b"\r\n\r\n")
-    status = int(head[9:12])
-    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-    if length:
-        await reader.readexactly(length)
-    return status
+def http_reply(buffer: bytes) -> int:
+    """The length of the first reply in a buffer; 0 if it is not complete. AssertionError unless it is a success."""
+    end = buffer.find(b"\r\n\r\n")
+    if end < 0:
+        return 0
+    assert buffer[9:12] == b"200", buffer[:300]
+    begin = buffer.lower().index(b"content-length:") + 15
+    length = end + 4 + int(buffer[begin : buffer.index(b"\r\n", begin)])
+    return length if len(buffer) >= length else 0
 
 
-async def _http(port: int, requests: list[bytes], connections: int, seconds: float, rate: float | None) -> list[float]:
-    """Send requests over connections for a while; return how long each took. With a rate, at that many a second in all."""
-    durations: list[float] = []
-    end = time.perf_counter() + seconds
+def vw_reply(buffer: bytes) -> int:
+    return buffer.find(b"\n") + 1
 
-    async def client(number: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        place, due = number, time.perf_counter()
-        while (now := time.perf_counter()) < end:
-            if rate is not None:
-                due += connections / rate
-                if due > now:
-                    await asyncio.sleep(due - now)
-            began = due if rate is not None else time.perf_counter()
-            writer.write(requests[place % len(requests)])
-            status = await _read_reply(reader)
-            assert status == 200, status
-            durations.append(time.perf_counter() - began)
-            place += connections
-        writer.close()
 
-    await asyncio.gather(*(client(number) for number in range(connections)))
-    return durations
+class Connection(asyncio.Protocol):
+    """Sends texts one after the other, each when the one before was answered; with a rate, not before its turn comes."""
+
+    def __init__(self, load: "Load", number: int) -> None:
+        self._load, self._place = load, number
+        self._buffer = b""
+        self._due = 0.0
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin."""
+        self._transport = transport
+        self._due = time.perf_counter()
+        self._next()
+
+    def data_received(self, data: bytes) -> None:
+        """See whether the answer is complete."""
+        self._buffer += data
+        if length := self._load.reply(self._buffer):
+            self._buffer = self._buffer[length:]
+            self._load.durations.append(time.perf_counter() - self._began)
+            self._next()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Nothing more comes."""
+        if not self._load.ends.done():
+            self._load.ends.set_exception(error or ConnectionError("the server has closed a connection"))
+
+    def _next(self) -> None:
+        load, now = self._load, time.perf_counter()
+        if now >= load.end:
+            if not load.ends.done():
+                load.ends.set_result(None)
+            return
+        self._due = now if load.rate is None else self._due + load.connections / load.rate
+        if self._due > now:
+            load.loop.call_later(self._due - now, self._send)
+        else:
+            self._send()
+
+    def _send(self) -> None:
+        self._began = self._due  # what waits for its turn waits for the server
+        self._transport.write(self._load.texts[self._place % len(self._load.texts)])
+        self._place += self._load.connections
+
+
+class Load:
+    """Connections that load a server for a while."""
+
+    def __init__(self, port: int, texts: list[bytes], connections: int, seconds: float, rate: float | None) -> None:
+        self.port, self.texts, self.connections, self.seconds, self.rate = port, texts, connections, seconds, rate
+        self.reply = http_reply
+        self.durations: list[float] = []
+        """How long each request took."""
+
+    async def run(self) -> None:
+        """Load the server."""
+        self.loop = asyncio.get_running_loop()
+        self.ends: asyncio.Future[None] = self.loop.create_future()
+        self.end = time.perf_counter() + self.seconds
+        made = [
+            await self.loop.create_connection(lambda number=number: Connection(self, number), "127.0.0.1", self.port)
+            for number in range(self.connections)
+        ]
+        await self.ends
+        for transport, _ in made:
+            transport.abort()
 
 
 def http(port: int, requests: list[bytes], connections: int, seconds: float, rate: float | None = None) -> list[float]:
-    """The same, from a loop of its own."""
-    return asyncio.run(_http(port, requests, connections, seconds, rate))
-
-
-def vw(port: int, texts: list[bytes], connections: int, seconds: float) -> int:
-    """How many lines VW's daemon answers, one after the other on each connection."""
-
-    async def run() -> int:
-        count = 0
-        end = time.perf_counter() + seconds
-
-        async def client(number: int) -> None:
-            nonlocal count
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            place = number
-            while time.perf_counter() < end:
-                writer.write(texts[place % len(texts)])
-                await reader.readline()
-                count += 1
-                place += connections
-            writer.close()
-
-        await asyncio.gather(*(client(number) for number in range(connections)))
-        return count
-
-    return asyncio.run(run())
+    """How long each request took that was sent over connections for a while. With a rate, at that many a second in all."""
+    load = Load(port, requests, connections, seconds, rate)
+    asyncio.run(load.run())
+    return load.durations
 
 
 def free_port() -> int:
@@ -145,8 +181,15 @@ class Servers:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, program: list[str]) -> None:
-        """Start one."""
-        self.processes[name] = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        """Start one, on a core of its own."""
+        words = [*CORE, *program]
+        self.processes[name] = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop(self, name: str) -> None:
+        """End one."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(60.0)
 
     def close(self) -> None:
         """End all of them."""
@@ -169,60 +212,86 @@ def resident(pid: int) -> float:
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
 
 
-def best(rounds: list[dict[str, float]]) -> dict[str, float]:
-    return {name: max(each[name] for each in rounds if name in each) for name in rounds[0]}
-
-
 def measure(seconds: float, rounds: int, million: float) -> dict[str, Any]:
     servers = Servers()
     data = lines(5000)
     batch = b"\n".join(data[:1000])
-    ports = {name: free_port() for name in ("empty", "odca", "vw")}
+    ports = {name: free_port() for name in ("empty", "odca")}
     try:
         servers.start("empty", [sys.executable, "-c", EMPTY.replace("PORT", str(ports["empty"]))])
         serve = [sys.executable, "-m", "odca", "serve", str(servers.folder / "models"), "--port", str(ports["odca"])]
         servers.start("odca", [*serve, "--log-level", "warning"])
-        has_vw = shutil.which("vw") is not None
-        if has_vw:
-            daemon = [
-                "vw",
-                "--daemon",
-                "--foreground",
-                "--num_children",
-                "1",
-                "--port",
-                str(ports["vw"]),
-                "--loss_function",
-            ]
-            servers.start("vw", [*daemon, "logistic", "--quiet"])
         for name in servers.processes:
             wait_for(ports[name])
         _create(ports["odca"])
-        http(ports["odca"], [request("/v1/models/m/learn", batch, "application/x-ndjson")], 1, 0.5)
+        http(ports["odca"], _posts("learn", [batch], lines=True), 1, 0.5)
+        empty = [request("/", each, "application/json") for each in data]
         sides: dict[str, Any] = {
-            "empty": lambda: len(
-                http(ports["empty"], [request("/", each, "application/json") for each in data], 64, seconds)
-            ),
+            "empty": lambda: len(http(ports["empty"], empty, 64, seconds)),
             "predict": lambda: len(http(ports["odca"], _posts("predict", data), 64, seconds)),
             "learn": lambda: len(http(ports["odca"], _posts("learn", data), 64, seconds)),
             "learn in batches": lambda: (
                 1000 * len(http(ports["odca"], _posts("learn", [batch], lines=True), 2, seconds))
             ),
         }
-        if has_vw:
-            texts = [as_vw(each) for each in data]
-            sides["vw learn"] = lambda: vw(ports["vw"], texts, 1, seconds)
-        found = []
+        found: list[dict[str, float]] = []
+        spent: list[dict[str, float]] = []
         for _ in range(rounds):
-            found.append({name: count() / seconds for name, count in sides.items()})
+            found.append({})
+            spent.append({})
+            for name, count in sides.items():
+                pid = servers.processes["empty" if name == "empty" else "odca"].pid
+                time.sleep(seconds / 2)  # others want to work, too
+                before = cpu_seconds(pid)
+                events = count()
+                found[-1][name] = events / seconds
+                spent[-1][name] = 1e6 * (cpu_seconds(pid) - before) / events
+            if find_spec("vowpalwabbit") is not None:
+                found[-1]["vw learn"], spent[-1]["vw learn"] = vw(servers, [as_vw(each) for each in data], seconds)
             print({name: round(rate) for name, rate in found[-1].items()}, flush=True)
-        rates = best(found)
-        about: dict[str, Any] = {"rates": rates, "ratios": ratios(rates), "has_vw": has_vw, "cores": os.cpu_count()}
-        about["latency_ms"] = latency(ports["odca"], data, rates, seconds)
+        best = {name: max(range(rounds), key=lambda k: found[k][name]) for name in found[0]}
+        rates, cpu = ({name: each[k][name] for name, k in best.items()} for each in (found, spent))
+        about: dict[str, Any] = {"rates": rates, "ratios": ratios(rates), "cpu_us": cpu, "cpu_ratios": cpu_ratios(cpu)}
+        about |= {"cores": os.cpu_count(), "load": os.getloadavg()[0]}
+        about["latency_ms"] = latency(ports["odca"], data, rates, seconds, rounds)
         about["memory"] = memory(ports["odca"], servers.processes["odca"].pid, batch, int(million * 1000))
         return about
     finally:
         servers.close()
+
+
+def vw(servers: Servers, texts: list[bytes], seconds: float) -> tuple[float, float]:
+    """Lines a second that VW's daemon learns and answers, and microseconds of the processor for each.
+
+    One child, since each has a model of its own, and so one connection. The daemon of the Python package ends with its first connection:
+    it is started anew each time, and the connection that is waited for is the one that is measured.
+    """
+    port = free_port()
+    servers.start("vw", [sys.executable, "-c", VW.replace("PORT", str(port))])
+    pid = servers.processes["vw"].pid
+    load = Load(port, texts, 1, seconds, None)
+    load.reply = vw_reply
+    try:
+        for _ in range(100):
+            before = cpu_seconds(pid)
+            with contextlib.suppress(ConnectionError):
+                asyncio.run(load.run())
+                break
+            time.sleep(0.1)
+        spent = cpu_seconds(pid) - before
+    finally:
+        servers.stop("vw")
+    count = len(load.durations)
+    return count / seconds, 1e6 * spent / count
+
+
+def cpu_seconds(pid: int) -> float:
+    """The time that a process and its children have had of the processors."""
+    found = 0.0
+    for each in [pid, *(int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]:
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        found += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 def _create(port: int) -> None:
@@ -248,17 +317,25 @@ def _posts(route: str, bodies: list[bytes], *, lines: bool = False) -> list[byte
 def ratios(rates: dict[str, float]) -> dict[str, float]:
     found = {f"{name} / empty": rates[name] / rates["empty"] for name in ("predict", "learn", "learn in batches")}
     if "vw learn" in rates:
-        found["learn / vw learn"] = rates["learn"] / rates["vw learn"]
-        found["learn in batches / vw learn"] = rates["learn in batches"] / rates["vw learn"]
+        found |= {f"{name} / vw learn": rates[name] / rates["vw learn"] for name in ("learn", "learn in batches")}
     return found
 
 
-def latency(port: int, data: list[bytes], rates: dict[str, float], seconds: float) -> dict[str, float]:
-    """p50 and p99 at 70 % of the largest rate."""
+def cpu_ratios(cpu: dict[str, float]) -> dict[str, float]:
+    """The processor's time for an event, which does not depend on who else uses the machine."""
+    return {f"{name} / empty": value / cpu["empty"] for name, value in cpu.items() if name != "empty"}
+
+
+def latency(port: int, data: list[bytes], rates: dict[str, float], seconds: float, rounds: int) -> dict[str, float]:
+    """p50 and p99 at 70 % of the largest rate, in the best round."""
     found = {}
     for route in ("predict", "learn"):
-        durations = http(port, _posts(route, data), 32, seconds, 0.7 * rates[route])
-        found[f"{route} p50"], found[f"{route} p99"] = quantile(durations, 0.5), quantile(durations, 0.99)
+        some = []
+        for _ in range(rounds):
+            time.sleep(seconds / 2)
+            durations = http(port, _posts(route, data), 32, seconds, 0.7 * rates[route])
+            some.append((quantile(durations, 0.99), quantile(durations, 0.5)))
+        found[f"{route} p99"], found[f"{route} p50"] = min(some)
     return found
 
 
@@ -280,6 +357,7 @@ def main() -> None:
     parser.add_argument("--million", type=float, default=2.0, help="millions of events for the memory")
     parser.add_argument("-o", "--output", default="benchmarks/results/serve.json")
     arguments = parser.parse_args()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     found = measure(arguments.seconds, arguments.rounds, arguments.million)
     print(json.dumps(found, indent=1))
     Path(arguments.output).write_text(json.dumps(found, indent=1) + "\n")

@@ -42,6 +42,7 @@ RESULTS = (
     "products",
     "robust",
     "losses",
+    "ablation",
     "drift",
     "auto_speed",
     "text",
@@ -194,7 +195,9 @@ def beside_trees(rows: list[dict[str, Any]]) -> str:
     """The automatic estimators beside others that see products of columns: losses, errors, and times for an event."""
     groups = ("Auto", "VW", "river HAT", "river ARF", "river AMF", "river SRP")
     names = ("Auto", "VW -q ::, best of 6", "HAT", "ARF", "AMF", "SRP")
-    head = ("stream", *names, "error of Auto", "least of the others", "µs for an event, Auto", "ARF")
+    timed = {"Auto": "Auto", "HAT": "river HAT", "ARF": "river ARF", "AMF": "river AMF", "SRP": "river SRP"}
+    of_times = ("µs for an event, Auto", *list(timed)[1:])
+    head = ("stream", *names, "error of Auto", "least of the others", *of_times)
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for stream in dict.fromkeys(row["stream"] for row in rows):
         own = [row for row in rows if row["stream"] == stream]
@@ -208,8 +211,10 @@ def beside_trees(rows: list[dict[str, Any]]) -> str:
         errors = [least(group, "absolute_error" if is_number else "error") for group in groups]
         shown = ["" if value == math.inf else f"{value:,.4g}" for value in losses]
         shown[losses.index(min(losses))] = f"**{shown[losses.index(min(losses))]}**"
-        shown += [f"{each:,.3g}" if is_number else f"{each:.2%}" for each in (errors[0], min(errors[1:]))]
-        times = (least(group, "microseconds") for group in ("Auto", "river ARF"))
+        other = min(range(1, len(errors)), key=errors.__getitem__)
+        of_both = [f"{each:,.3g}" if is_number else f"{each:.2%}" for each in (errors[0], errors[other])]
+        shown += [of_both[0], f"{of_both[1]} ({names[other].partition(',')[0]})"]
+        times = (least(group, "microseconds") for group in timed.values())
         shown += ["" if each == math.inf else f"{each:,.0f}" for each in times]
         lines.append(f"| {stream} | {' | '.join(shown)} |")
     return "\n".join(lines)
@@ -484,6 +489,48 @@ def by_loss(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def loss_times(rows: list[dict[str, Any]]) -> str:
+    """What an event costs with each loss, relative to squared error."""
+    of_streams: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if "microseconds" in row:
+            of_streams.setdefault(row["stream"], {"squared error": row["microseconds"]["squared"]})
+            of_streams[row["stream"]][row["loss"]] = row["microseconds"]["auto"]
+    names = list(dict.fromkeys(name for times in of_streams.values() for name in times))
+    lines = [f"| stream | µs for an event, {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for stream, times in of_streams.items():
+        cells = [f"{times[names[0]]:.2f}"]
+        cells += [f"{times[name] / times[names[0]]:.2f} ×" if name in times else "" for name in names[1:]]
+        lines.append(f"| {stream} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def parts(rows: list[dict[str, Any]]) -> str:
+    """What the automatic mode is without each of its parts, and what the part costs."""
+    head = ("without", "mean", "largest", "smallest", "steady answer, mean", "largest", "smallest")
+    costs = ("time of tables", "of sparse rows", "bytes for a feature", "elec2", "letter")
+    lines = [f"| {' | '.join((*head, *costs))} |", "|---" * (len(head) + len(costs)) + "|"]
+    for row in rows:
+        found = row["summary"]
+        cells = []
+        for what in ("loss", "steady"):
+            ends = [
+                f"{ratio:.3f} {stream}" if abs(ratio - 1.0) > 5e-4 else ""
+                for stream, ratio in (found[what]["most"], found[what]["least"])
+            ]
+            cells += [f"{found[what]['mean']:.4f}", *ends]
+        cells += [f"{round(100.0 * (ratio - 1.0)):+d} %" for ratio in found["time"].values()]
+        cells += [f"{round(count):,}" for count in found["bytes"].values()]
+        lines.append(f"| {row['part']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def choices(rows: list[dict[str, Any]]) -> str:
+    """On which streams the choices inside each part were made."""
+    lines = ["| part | its choices were made on |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {row['part']} | {row['chosen_on']} |" for row in rows)])
+
+
 def ece(rows: list[dict[str, Any]]) -> str:
     """Calibration errors of everybody."""
     known = [row for row in rows if "ece" in row]
@@ -537,6 +584,9 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "wild_labels": harmed("wild", "ratios", "stream", "harm"),
     "generated": harmed("generated", "losses", "stream"),
     "by_loss": by_loss,
+    "loss_times": loss_times,
+    "parts": parts,
+    "choices": choices,
     "without_labels": without_labels,
     "event_times": before_and_after("time", "µs for an event", 1e6),
     "feature_memory": before_and_after("memory", "bytes for a feature", 1.0),

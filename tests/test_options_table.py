@@ -13,7 +13,7 @@ import pytest
 
 import odca.river
 from odca import EventLearner, Learner, LogLoss, ODCAClassifier, ODCARegressor, SquaredError, stream
-from odca.cli import main
+from odca.cli import main, model_options
 from odca.cli.commands import evaluate, predict, train
 from odca.features.spec import FeatureOptions
 from odca.models.auto_events import AutoEvents
@@ -184,7 +184,7 @@ def test_every_option_of_features_is_in_the_table(column: str) -> None:
 
 def test_every_option_of_the_command_line_that_defines_a_model_is_in_the_tables() -> None:
     parser = argparse.ArgumentParser(add_help=False)
-    train._add_model_options(parser)
+    model_options.add_model_options(parser)
     shown = {cell.code.split()[0] for cell in cells(LEARNING, FEATURES) if cell.column == COMMAND_LINE}
     for action in parser._actions:
         assert shown & {*action.option_strings}, action.option_strings

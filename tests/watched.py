@@ -22,8 +22,9 @@ POINT = 10.0
 class Watched:
     """A service. Requests must succeed."""
 
-    def __init__(self, folder: Path, token: str | None = None) -> None:
+    def __init__(self, folder: Path, token: str | None = None, follow: str | None = None) -> None:
         self.folder, self.token = folder, token
+        self._options = () if follow is None else ("--follow", follow)
         self.port = 0
         self.server: Server | None = None
 
@@ -36,7 +37,7 @@ class Watched:
             self.stop()
 
     def start(self) -> None:
-        self.server = Server(self.folder, port=self.port)
+        self.server = Server(self.folder, *self._options, port=self.port)
         self.server.wait_until_ready()
         self.port = self.server.port
         self.url = f"{self.server.address}/"

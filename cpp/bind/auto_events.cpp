@@ -121,19 +121,9 @@ class AutoEventCore : public EventReading {
  private:
   std::vector<double> predict(const EventList& events, std::size_t rows, const std::optional<Vector<double>>& time,
                               experts::Answer answer, experts::Asked* asked) {
-    require_times(time, rows);
     std::vector<double> said;
-    with_known(
-        time ? time->data() : nullptr,
-        [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
-        [&](const text::EventReader& reader, const SparseRows& all_rows) {
-          const Batch all = model_.batch(reader, all_rows);
-          {
-            const nb::gil_scoped_release free_threads;
-            said = experts_.predict(all, answer, signal_arrived, asked);
-          }
-          raise_if_interrupted();
-        });
+    predict_list(events, rows, time,
+                 [&](const Batch& all) { said = experts_.predict(all, answer, signal_arrived, asked); });
     return said;
   }
 

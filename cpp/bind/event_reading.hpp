@@ -181,6 +181,24 @@ class EventReading {
     spare_ = std::move(reading);
   }
 
+  // Calls predict(batch) with a list of events, while other Python threads run.
+  template <class Predict>
+  void predict_list(const EventList& events, std::size_t rows, const std::optional<Vector<double>>& time,
+                    Predict&& predict) {
+    require_times(time, rows);
+    with_known(
+        time ? time->data() : nullptr,
+        [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
+        [&](const text::EventReader& reader, const SparseRows& all_rows) {
+          const Batch all = model_.batch(reader, all_rows);
+          {
+            const nb::gil_scoped_release free_threads;
+            predict(all);
+          }
+          raise_if_interrupted();
+        });
+  }
+
   EventModel model_;
 
  private:

@@ -127,19 +127,10 @@ class EventCore : public EventReading {
   nb::ndarray<nb::numpy, double> predict_many(const EventList& events, const std::optional<Matrix2>& offset,
                                               const std::optional<Vector<double>>& time) {
     const std::size_t rows = offset ? offset->shape(0) : nb::len(nb::handle(events));
-    require_times(time, rows);
     std::vector<double> out(rows * lanes());
-    with_known(
-        time ? time->data() : nullptr,
-        [&](Reading& reading) { read_many(events, rows, [&](nb::handle event) { reading.known(event); }); },
-        [&](const text::EventReader& reader, const SparseRows& all_rows) {
-          const Batch all = model_.batch(reader, all_rows);
-          {
-            const nb::gil_scoped_release free_threads;
-            learner_.predict(all, lane_values(offset, 0.0), smoothed_, out.data(), signal_arrived);
-          }
-          raise_if_interrupted();
-        });
+    predict_list(events, rows, time, [&](const Batch& all) {
+      learner_.predict(all, lane_values(offset, 0.0), smoothed_, out.data(), signal_arrived);
+    });
     return to_numpy(std::move(out), {rows, lanes()});
   }
 

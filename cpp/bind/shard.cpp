@@ -16,12 +16,16 @@ namespace {
 using Lanes = Vector<double>;
 using Reports = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
-Fields as_fields(Shard::Duals duals) {
+Fields as_fields(Shard::Kept kept) {
   Fields out;
-  out["dual"] = to_numpy(std::move(duals.dual));
-  out["conjugate"] = to_numpy(std::move(duals.conjugate));
-  out["next_dual"] = to_numpy(std::move(duals.next_dual));
-  out["next_conjugate"] = to_numpy(std::move(duals.next_conjugate));
+  out["dual"] = to_numpy(std::move(kept.dual));
+  out["conjugate"] = to_numpy(std::move(kept.conjugate));
+  out["next_dual"] = to_numpy(std::move(kept.next_dual));
+  out["next_conjugate"] = to_numpy(std::move(kept.next_conjugate));
+  out["x"] = to_numpy(std::move(kept.x));
+  out["last_x"] = to_numpy(std::move(kept.last_x));
+  out["move"] = to_numpy(std::move(kept.move));
+  out["last_move"] = to_numpy(std::move(kept.last_move));
   return out;
 }
 
@@ -56,7 +60,6 @@ void bind_shard(nb::module_& m) {
       .def_prop_ro("features", &Shard::features)
       .def_prop_ro("clock", &Shard::clock)
       .def_prop_ro("is_smooth", &Shard::is_smooth)
-      .def_prop_ro("has_formula", &Shard::has_formula)
       .def(
           "join",
           [](Shard& self, std::int64_t features, double clock, const Lanes& constant) {
@@ -83,29 +86,38 @@ void bind_shard(nb::module_& m) {
           "respond", [](Shard& self, const Vector<double>& w) { self.respond(to_vector(w)); }, nb::arg("w"))
       .def(
           "ascend",
-          [](Shard& self, const Vector<double>& x, const Lanes& sigma, const Vector<double>& steps, std::int64_t passes,
+          [](Shard& self, const Vector<double>& x, const Lanes& momentum, std::int64_t passes,
              std::uint64_t seed) -> Reports {
             Shard::Move move;
-            const std::vector<double> at = to_vector(x), by = to_vector(sigma), to = to_vector(steps);
+            const std::vector<double> at = to_vector(x), ahead = to_vector(momentum);
             {
               const nb::gil_scoped_release free_threads;
-              move = self.ascend(at, by, to, passes, seed, signal_arrived);
+              move = self.ascend(at, ahead, passes, seed, signal_arrived);
             }
             raise_if_interrupted();
             return nb::make_tuple(to_numpy(std::move(move.gain)), to_numpy(std::move(move.conjugate)),
                                   to_numpy(std::move(move.losses)));
           },
-          nb::arg("x"), nb::arg("sigma"), nb::arg("steps"), nb::arg("passes"), nb::arg("seed"))
+          nb::arg("x"), nb::arg("momentum"), nb::arg("passes"), nb::arg("seed"))
       .def(
-          "take", [](Shard& self, const Lanes& step) { self.take(to_vector(step)); }, nb::arg("step"))
-      .def("duals", [](const Shard& self) { return as_fields(self.duals()); })
+          "take", [](Shard& self, const Lanes& whether) { self.take(to_vector(whether)); }, nb::arg("whether"))
+      .def("kept", [](const Shard& self) { return as_fields(self.kept()); })
       .def(
           "restore",
           [](Shard& self, const Vector<double>& dual, const Vector<double>& conjugate, const Vector<double>& next_dual,
-             const Vector<double>& next_conjugate) {
-            self.restore({to_vector(dual), to_vector(conjugate), to_vector(next_dual), to_vector(next_conjugate)});
+             const Vector<double>& next_conjugate, const Vector<double>& x, const Vector<double>& last_x,
+             const Vector<double>& move, const Vector<double>& last_move) {
+            self.restore({.dual = to_vector(dual),
+                          .conjugate = to_vector(conjugate),
+                          .next_dual = to_vector(next_dual),
+                          .next_conjugate = to_vector(next_conjugate),
+                          .x = to_vector(x),
+                          .move = to_vector(move),
+                          .last_x = to_vector(last_x),
+                          .last_move = to_vector(last_move)});
           },
-          nb::arg("dual"), nb::arg("conjugate"), nb::arg("next_dual"), nb::arg("next_conjugate"));
+          nb::arg("dual"), nb::arg("conjugate"), nb::arg("next_dual"), nb::arg("next_conjugate"), nb::arg("x"),
+          nb::arg("last_x"), nb::arg("move"), nb::arg("last_move"));
 }
 
 }  // namespace odca::bind

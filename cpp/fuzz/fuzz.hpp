@@ -75,6 +75,11 @@ inline Case case_of(std::string_view input, bool with_indices) {
   if (out.more & 2) options.missing_values = text::MissingValues({"1", "c", "-0.5"});
   options.trend = out.more & 4, options.find_dates = out.more & 8, options.day_first = out.more & 16;
   if (out.more & 32) options.dates = {"b"};
+  if (out.more & 4 && out.cut & 1) {  // days that were learned, of events that are predicted
+    options.predicts = out.cut & 2;
+    const double first = 1.7e9, last = first + (out.cut & 4 ? 1e4 : 1e7);
+    options.date_spans = {10, {{"a", first, first, last, 10, 0}, {"b", {}, first, last, 6, out.cut & 8 ? 4 : 1}}};
+  }
   if (second & 4) {  // what becomes of a text
     const unsigned third = choices.byte();
     options.texts.sublinear = third & 1, options.texts.inverse_frequencies = third & 2;

@@ -21,18 +21,25 @@ std::vector<double> direction(Random& random, int n) {
   return x;
 }
 
+FactoredCovariance::Direction along(const FactoredCovariance& p, std::vector<double> x) {
+  FactoredCovariance::Direction out;
+  x.resize(p.padded_size(), 0.0);
+  p.look_along(x.data(), out);
+  return out;
+}
+
 double observe(FactoredCovariance& p, const std::vector<double>& x, double q, std::vector<double>& gain) {
-  FactoredCovariance::Direction along;
-  p.look_along(x.data(), along);
-  p.observe(along, q, gain.data());
-  return along.variance;
+  FactoredCovariance::Direction seen = along(p, x);
+  gain.resize(p.padded_size());
+  p.observe(seen, q, gain.data());
+  return seen.variance;
 }
 
 FactoredCovariance learned(std::uint64_t seed, int events) {
   Random random(seed);
   FactoredCovariance p;
   for (int j = 0; j < size; ++j) p.append(1.0);
-  std::vector<double> gain(size);
+  std::vector<double> gain;
   for (int event = 0; event < events; ++event) observe(p, direction(random, size), 1.0, gain);
   return p;
 }
@@ -48,7 +55,7 @@ TEST_CASE("An observation narrows the factors as it narrows the covariance") {
   Random random(0);
   FactoredCovariance factored;
   for (int j = 0; j < size; ++j) factored.append(0.5 + j);
-  std::vector<double> plain = factored.dense(), gain(size);
+  std::vector<double> plain = factored.dense(), gain;
   for (int event = 0; event < 200; ++event) {
     const std::vector<double> x = direction(random, size);
     const double q = std::exp(random.bell());
@@ -97,7 +104,7 @@ TEST_CASE("Some coordinates have their part of the covariance") {
 TEST_CASE("Whatever was sound stays sound, however certain an observation is") {
   Random random(3);
   FactoredCovariance p = learned(3, 50);
-  std::vector<double> gain(size);
+  std::vector<double> gain;
   for (int event = 0; event < 200; ++event) {
     const double widest = p.trace();
     observe(p, direction(random, size), std::pow(10.0, 100.0 * random.bell()), gain);
@@ -110,20 +117,58 @@ TEST_CASE("Nearly collinear observations that are forgotten leave every variance
   Random random(2);
   FactoredCovariance p;
   for (int j = 0; j < size; ++j) p.append(1.0);
-  std::vector<double> gain(size);
+  std::vector<double> gain;
   for (int event = 0; event < 1000000; ++event) {
     std::vector<double> x(size, random.bell());
     for (double& each : x) each += 1e-9 * random.bell();
     observe(p, x, 1e6, gain);
-    p.multiply(std::max(1.0, std::min(1.0 / 0.998, size / p.trace())));
+    p.multiply(p.room_for(1.0 / 0.998, size));
   }
   CHECK(p.is_sound(size));
   CHECK(p.trace() <= size * (1.0 + 1e-9));
-  FactoredCovariance::Direction along;
   for (int j = 0; j < size; ++j) {
     std::vector<double> unit(size, 0.0);
     unit[j] = 1.0;
-    p.look_along(unit.data(), along);
-    CHECK(along.variance > 0.0);
+    CHECK(along(p, unit).variance > 0.0);
   }
+}
+
+TEST_CASE(
+    "The room up to a bound of the trace is that which the trace itself leaves, whatever was observed and appended "
+    "before") {
+  Random random(5);
+  FactoredCovariance p;
+  std::vector<double> gain;
+  int at_bound = 0;
+  for (int event = 0; event < 2000; ++event) {
+    if (event % 300 == 0) p.append(1.0);
+    observe(p, direction(random, p.size()), event / 200 % 2 == 0 ? 1e-4 : 1.0, gain);
+    const double left = p.size() / p.trace(), room = p.room_for(1.02, p.size());
+    CHECK(room == std::max(1.0, std::min(1.02, left)));
+    at_bound += room < 1.02;
+    p.multiply(room);
+  }
+  CHECK(at_bound > 10);
+  CHECK(at_bound < 1900);
+}
+
+TEST_CASE("Saved columns are those that are read, and none that end within a column are") {
+  const FactoredCovariance p = learned(4, 30);
+  std::vector<std::vector<double>> saved;
+  FactoredCovariance::each_part(p, [&](const char*, const auto& part) {
+    if constexpr (requires { part.packed(); }) {
+      saved.push_back(part.packed());
+    }
+  });
+  REQUIRE(saved.size() == 1);
+  CHECK(saved[0].size() == size * (size - 1) / 2);
+  FactoredCovariance read = learned(5, 1);
+  FactoredCovariance::each_part(read, [&](const char*, auto& part) {
+    if constexpr (requires { part.packed(); }) {
+      CHECK(part.unpack(saved[0]));
+      CHECK(part.packed() == saved[0]);
+      saved[0].pop_back();
+      CHECK(!part.unpack(saved[0]));
+    }
+  });
 }

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odca import _core
+from odca.errors import did_you_mean
 from odca.records import record
 from odca.validation.numbers import numbers_after_colon, real
 
@@ -381,7 +382,9 @@ def as_loss(loss: object) -> object:
         return loss
     name, colon, parameter = loss.partition(":")
     if name not in LOSS_NAMES:
-        raise ValueError(f"there is no loss named {name!r}. There are {', '.join(sorted(LOSS_NAMES))}, and objects.")
+        meant = did_you_mean(name, list(LOSS_NAMES))
+        there = f"There are {', '.join(sorted(LOSS_NAMES))}, and objects."
+        raise ValueError(" ".join(filter(None, (f"there is no loss named {name!r}. {there}", meant))))
     kind = LOSS_NAMES[name]
     if colon and not kind.__slots__:
         raise ValueError(f"{name} has no parameter; got {loss!r}.")

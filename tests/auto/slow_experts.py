@@ -16,6 +16,7 @@ model of its own, or a mean of labels; all of them see the same events. For an e
     tick     the mean time between two events so far; what fades keeps memory^ticks, a share becomes 1 - (1 - share)^ticks
     lambda   the dual variable of the log loss, label t, on the line p + s lambda: lambda = t - sigmoid(p + s lambda)
     g², q    slope squared and curvature of the loss at the prediction of the mixture
+    unit     slow_losses.py: the loss of numbers in units of its mean curvature; where a quantile is predicted, each expert has an offset
 
 For two classes there is one head, the log odds of the second; for K there are K, log probabilities; for numbers one.
 """
@@ -27,6 +28,7 @@ import numpy as np
 
 from auto.slow_full import SlowFull
 from auto.slow_label_bound import SlowLabelBound
+from auto.slow_losses import FOLLOWS_LEVEL, SlowOffsets, SlowUnit
 from auto.slow_pairs import AUTOMATIC, SlowPairs
 from auto.slow_parts import (
     EXPERTS,
@@ -56,6 +58,8 @@ from auto.slow_parts import (
 )
 from auto.slow_steady import MEMBERS, FrozenProducts, SlowSteady, linear_models
 from auto.slow_table import SlowTable
+from odca import SquaredError
+from odca.losses import Loss
 
 JUDGE = [expert.kind for expert in OF_ROWS].index("proportionate")
 """The expert by whose residuals pairs of features are chosen."""
@@ -65,7 +69,7 @@ NUMBERS = ("low", "high", "label_mass", "label_mean", "label_square", "first_tim
 class SlowExperts:
     """`task` is "classes" or "numbers"."""
 
-    def __init__(self, *, task: str, classes: int = 2, products: int = AUTOMATIC):
+    def __init__(self, *, task: str, classes: int = 2, products: int = AUTOMATIC, loss: Loss | None = None):
         self.numbers, self.classes = task == "numbers", classes
         self.heads = classes if task == "classes" and classes > 2 else 1
         self.table, self.products = SlowTable(self.heads), SlowTable(self.heads)
@@ -82,7 +86,8 @@ class SlowExperts:
         self.residual, self.kalman_residual = Fading(), Fading()
         self.weights = Fading()
         self.bound = SlowLabelBound()
-        self.steady, self.width = SlowSteady(), 0
+        self.unit, self.offsets = SlowUnit(loss or SquaredError()), SlowOffsets()
+        self.steady, self.width = SlowSteady(loss or SquaredError()), 0
         self.count = self.timed = 0
         self.first_time = self.last_time = 0.0
 
@@ -99,7 +104,12 @@ class SlowExperts:
 
     def predict_steadily(self, X: Any) -> Array:
         """Logits, where there are several classes."""
-        return np.array([self.steady_margins(row) for row in np.asarray(X, dtype=float)]).reshape(-1, self.heads)
+        told = [self.steady_answer(row) for row in np.asarray(X, dtype=float)]
+        return np.array(told).reshape(-1, self.heads)
+
+    def steady_answer(self, row: Array) -> Array:
+        z = self.steady_margins(row)
+        return np.array([self.unit.answer(z[0])]) if self.numbers else z
 
     def steady_margins(self, row: Array) -> Array:
         slopes, constant = self.linear_models(MEMBERS)
@@ -107,7 +117,7 @@ class SlowExperts:
         products = self.frozen_products()
         if self.steady.products is not None and products is not None:
             z = z + self.steady.product_share * products.added(row)
-        return self.bases() + z @ self.steady.weights
+        return self.bases() + z @ self.steady.weights + self.steady.offset
 
     def frozen_products(self) -> FrozenProducts | None:
         """What the experts with products add, by the forms that features have now."""
@@ -163,7 +173,7 @@ class SlowExperts:
     def tell(self, row: Array) -> Array:
         self.evaluate(row)
         if self.numbers:
-            return self.mixed
+            return np.array([self.unit.answer(self.mixed[0])])
         return np.array([log_odds(self.mixed[0])]) if self.heads == 1 else np.log(self.mixed)
 
     def ticks_until(self, time: float) -> float:
@@ -183,6 +193,9 @@ class SlowExperts:
         if self.has_products:
             self.products.evaluate(self.pairs.products(self.h))
         self.margin = np.array([self.margins(head) for head in range(self.heads)])
+        self.own = self.margin.copy()  # what the experts themselves say
+        if self.unit.is_quantile:
+            self.margin[0, : self.experts] += self.offsets.u
         if self.numbers:
             self.mix_number()
         elif self.heads == 1:
@@ -192,7 +205,11 @@ class SlowExperts:
 
     def margins(self, head: int) -> Array:
         """Experts that read rows predict base + h'w, the others a mean of labels: as log odds, as log probabilities, or as it is."""
-        if self.numbers:
+        if self.unit.is_count:
+            mean = self.positive_mean()
+            added = 0.5 * min(mean, 1.0)
+            means = [np.log((s + added) / (m + added / mean)) for s, m in zip(self.sums, self.sum_masses, strict=True)]
+        elif self.numbers:
             means = [s / m if m > 0.0 else 0.0 for s, m in zip(self.sums, self.sum_masses, strict=True)]
         elif self.heads == 1:
             means = [np.log((second + 0.5) / (first + 0.5)) for first, second in self.counts]
@@ -206,10 +223,19 @@ class SlowExperts:
     def base(self, head: int) -> float:
         """Where experts that read rows begin: the mean of all labels, cautiously."""
         if self.numbers:
-            return self.label_mean
+            return float(np.log(self.positive_mean())) if self.unit.is_count else self.label_mean
         if self.heads == 1:
             return np.log((self.counts[OF_ALL, 1] + 2.0) / (self.counts[OF_ALL, 0] + 2.0))
         return np.log((self.counts[OF_ALL, head] + 2.0) / (self.masses[OF_ALL] / self.classes + 2.0))
+
+    def positive_mean(self) -> float:
+        return (self.label_mass * self.label_mean + 0.5) / (self.label_mass + 0.5)
+
+    def deviation(self) -> float:
+        """How far margins are apart: of counts, one of a logarithm."""
+        if not self.numbers or self.unit.is_count:
+            return 1.0
+        return np.sqrt(self.label_square / self.label_mass)
 
     def bases(self) -> Array:
         return np.array([self.base(head) for head in range(self.heads)])
@@ -236,18 +262,23 @@ class SlowExperts:
         self.mixed = np.maximum(self.top @ self.told, LEAST_PROBABILITY)
 
     def mix_number(self) -> None:
+        """Bayes mixes what is predicted, as the mixture of the mixers does; the others mix margins."""
         said = np.array([[self.within_range(z) for z in self.margin[0, : self.experts]]])
-        reach = 10.0 * np.sqrt(min(self.residual.mean(), self.kalman_residual.mean()))
-        centre = said[0, self.bayes.argmax()]  # the prediction of the expert with the most weight
+        reach = 10.0 * np.sqrt(min(self.unit.variance(each) for each in (self.residual, self.kalman_residual)))
+        centre, base = said[0, self.bayes.argmax()], self.base(0)  # the prediction of the expert with the most weight
         self.likely = np.clip(said, centre - reach, centre + reach) if reach > 0.0 else said
-        self.bounded = said - self.label_mean
-        self.kalman_margin = self.label_mean + self.kalman @ self.bounded[0]
-        told = [self.bayes @ self.likely[0], self.simplex @ self.likely[0], self.within_range(self.kalman_margin)]
+        self.bounded = said - base
+        self.kalman_margin = base + self.kalman @ self.bounded[0]
+        by_bayes = self.unit.margin(self.bayes @ [self.unit.answer(z) for z in self.likely[0]])
+        told = [by_bayes, self.simplex @ self.likely[0], self.within_range(self.kalman_margin)]
         self.told = np.array(told).reshape(3, 1)
-        self.mixed = self.top @ self.told
+        self.mixed = np.array([self.unit.margin(self.top @ [self.unit.answer(z) for z in told])])
 
     def within_range(self, z: float) -> float:
-        """Predictions stay within the labels seen so far."""
+        """Predictions stay within the labels seen so far; means of counts are positive."""
+        if self.unit.is_count:
+            mean = self.positive_mean()
+            return min(max(z, np.log(max(self.low, 1e-4 * mean))), np.log(max(self.high, mean)))
         return min(max(z, self.low), self.high) if self.label_mass > 0.0 else 0.0
 
     # --- It is learned ---
@@ -259,12 +290,15 @@ class SlowExperts:
         self.weights.add(c, 1.0, 1.0)
         c /= self.weights.mean()  # only the ratios of weights matter
         if self.numbers and self.label_mass > 0.0:
-            nearest = np.abs(y - self.margin[0, : self.experts]).min()
-            y = self.bound.learn(y, self.mixed[0], nearest, self.low <= y <= self.high, self.table, c)
+            nearest = min(abs(y - self.unit.answer(z)) for z in self.margin[0, : self.experts])
+            prediction = self.unit.answer(self.mixed[0])
+            y = self.bound.learn(y, prediction, nearest, self.low <= y <= self.high, self.table, c)
         self.learned = y
         first = self.mass == 0.0  # no scale is known before it
         events = int(self.weights.mass)  # of which something was learned
-        self.steady.judge(events, row, y, c, self.numbers)
+        self.judge_steady(events, row, y, c)
+        if self.numbers:
+            self.measure_number(y, c)
         self.count_row(row, c)
         if self.numbers:
             self.learn_number(y, c, pace)
@@ -279,6 +313,9 @@ class SlowExperts:
             self.choose_pairs(events)
         if self.steady.is_due(events):
             self.steady.freeze(events, self.linear_models(MEMBERS), self.bases(), self.frozen_products())
+
+    def judge_steady(self, events: int, row: Array, y: float, c: float) -> None:
+        self.steady.judge(events, row, y, c, self.numbers)
 
     def count_row(self, row: Array, c: float) -> None:
         self.table.count(row, c)
@@ -328,29 +365,40 @@ class SlowExperts:
                 x -= p[k] / others * self.bounded[k]
         return np.log(max(p[y], LEAST_PROBABILITY) / others), x
 
+    def measure_number(self, y: float, c: float) -> None:
+        """The unit of the loss, and its slope and curvature, at what the mixture says now: there the experts take their steps."""
+        z, is_first = (
+            self.mixed[0],
+            self.label_mass == 0.0,
+        )  # nothing is known before it, so it says nothing about the experts
+        if not is_first:
+            self.unit.learn(z, y, c)
+        self.slope = 0.0 if is_first else self.unit.residual(z, 0.0, y) ** 2
+        self.curvature = self.unit.curvature(z)
+
     def learn_number(self, y: float, c: float, pace: Pace) -> None:
-        first = self.label_mass == 0.0  # nothing is known before it, so it says nothing about the experts
-        r = 0.0 if first else y - self.mixed[0]
-        if not first:
-            self.residual.add(r * r, c, pace.residual)
-        variance = self.residual.mean()
+        unit, is_first = self.unit, self.label_mass == 0.0
+        if not is_first:
+            self.residual.add(unit.slope(self.mixed[0], y) ** 2, c, pace.residual)
+        variance = unit.variance(self.residual)
         if variance > LEAST_VARIANCE:
 
             def log_likelihood(z: float) -> float:
-                return -min(0.5 * (y - z) ** 2 / variance, 30.0)
+                return -min(unit.cost(z, y) / variance, 30.0)
 
             of_mixers = [log_likelihood(z) for z in self.told[:, 0]]
             self.learn_by_bayes(of_mixers, [log_likelihood(z) for z in self.likely[0]], c, pace)
             x, strength = self.bounded[0], variance * SIMPLEX_STRENGTH
-            lam = (y - self.told[1, 0]) / (1.0 + c * self.variance(x) / strength)
-            self.move_simplex(c * lam * x / strength, pace)
-            miss = y - self.kalman_margin
-            self.kalman_residual.add(miss * miss, c, pace.residual)
-            noise = max(self.kalman_residual.mean(), 1e-12 * variance)
-            known = c / (noise + c * (x @ self.covariance @ x))
-            self.move_kalman(x, miss * known, known, pace)
+            s = c * self.variance(x) / strength
+            self.move_simplex(c * unit.residual(self.told[1, 0], s, y) / (1.0 + s) * x / strength, pace)
+            self.kalman_residual.add(unit.slope(self.kalman_margin, y) ** 2, c, pace.residual)
+            noise = max(unit.variance(self.kalman_residual), 1e-12 * variance)
+            spread, q = x @ self.covariance @ x, c * unit.curvature(self.kalman_margin)
+            miss = unit.residual(self.kalman_margin, c * spread / noise, y)
+            self.move_kalman(x, miss * c / (noise + c * spread), q / (noise + q * spread), pace)
+        if unit.is_quantile and not is_first:
+            self.offsets.learn(unit, self.margin[0, : self.experts], y, c)
         self.count_number(y, c, pace)
-        self.slope, self.curvature = r * r, 1.0
 
     # --- The mixers' steps ---
 
@@ -402,7 +450,7 @@ class SlowExperts:
     # --- The steps of the experts that read rows ---
 
     def step_experts(self, y: float, c: float, pace: Pace) -> None:
-        sd = np.sqrt(self.label_square / self.label_mass) if self.numbers else 1.0
+        sd = self.deviation()
         slopes = self.full.slopes(self.h, c)
         of_full = range(ROW_EXPERTS, READING)
         lam = [[self.dual(head, k, slopes[k - ROW_EXPERTS], y) for k in of_full] for head in range(self.heads)]
@@ -414,9 +462,10 @@ class SlowExperts:
             )
 
     def dual(self, head: int, k: int, s: float, y: float) -> float:
-        z = self.margin[head, k]
+        z = self.own[head, k]
         if self.numbers:
-            return (y - z) / (1.0 + s)
+            follows_level = self.unit.is_quantile and FOLLOWS_LEVEL[k]
+            return (y - z if follows_level else self.unit.residual(z, s, y)) / (1.0 + s)
         if self.heads == 1:
             return dual_of_log_loss(z, s, y)
         return dual_of_log_loss(log_odds(self.likely[head, k]), s, 1.0 if y == head else 0.0)
@@ -426,18 +475,17 @@ class SlowExperts:
     def learn_pairs(self, y: float, c: float) -> None:
         """By residual and curvature of one expert with products; numbers are in deviations of the labels."""
         if self.numbers:
-            sd = np.sqrt(self.label_square / self.label_mass)
+            z, sd = self.margin[0, PLAIN + JUDGE], self.deviation()
             if sd > 0.0:
-                residual = np.clip((y - self.margin[0, PLAIN + JUDGE]) / sd, -5.0, 5.0)
-                self.pairs.learn(self.h, np.array([residual]), 1.0, c)
+                residual = np.clip(self.unit.residual(z, 0.0, y) / sd, -5.0, 5.0)
+                self.pairs.learn(self.h, np.array([residual]), self.unit.curvature(self.within_range(z)), c)
             return
         p = self.likely[:, PLAIN + JUDGE if self.has_products else JUDGE]
         truth = np.arange(self.heads) == y if self.heads > 1 else y
         self.pairs.learn(self.h, truth - p, np.mean(p * (1.0 - p)), c)
 
     def choose_pairs(self, events: int) -> None:
-        sd = np.sqrt(self.label_square / self.label_mass) if self.numbers else 1.0
-        self.pairs.choose(events, self.table, self.products, JUDGE, sd)
+        self.pairs.choose(events, self.table, self.products, JUDGE, self.deviation())
         if self.pairs.slots and not self.has_products:
             self.join()
 
@@ -448,6 +496,7 @@ class SlowExperts:
             halves = np.maximum(weights[:ROW_EXPERTS] / 2.0, LEAST_WEIGHT)
             setattr(self, name, np.concatenate([halves, weights[ROW_EXPERTS:], halves]))
         self.experts = len(EXPERTS)
+        self.offsets.join()
         self.kalman = np.concatenate([self.kalman, np.zeros(ROW_EXPERTS)])
         covariance = KALMAN_VARIANCE * np.eye(self.experts)
         covariance[:PLAIN, :PLAIN] = self.covariance
@@ -478,6 +527,8 @@ class SlowExperts:
             **self.steady.parts(),
             **self.full.parts(),
             **self.bound.parts(),
+            **self.unit.parts("residual_"),
+            **({} if self.unit.is_squared else self.offsets.parts()),
             "counts": self.counts.ravel(),
             "kalman": self.kalman,
             "covariance": self.covariance.ravel(),
@@ -493,13 +544,18 @@ class SlowExperts:
         }
 
     @classmethod
-    def of_parts(cls, parts: dict[str, Array], *, task: str, classes: int = 2) -> "SlowExperts":
+    def of_parts(
+        cls, parts: dict[str, Array], *, task: str, classes: int = 2, loss: Loss | None = None
+    ) -> "SlowExperts":
         """The experts that a state of the core describes."""
-        out = cls(task=task, classes=classes)
+        out = cls(task=task, classes=classes, loss=loss)
         out.table, out.pairs = SlowTable.of_parts(parts, out.heads), SlowPairs.of_parts(parts, out.heads)
         if "products.table" in parts:
             out.products, out.experts = SlowTable.of_parts(parts, out.heads, "products."), len(EXPERTS)
-        out.steady, out.width = SlowSteady.of_parts(parts), len(out.features)
+        out.steady, out.width = SlowSteady.of_parts(parts, out.unit.loss), len(out.features)
+        out.unit.read(parts, "residual_")
+        if not out.unit.is_squared:
+            out.offsets.read(parts)
         out.full, out.bound = SlowFull.of_parts(parts, out.heads), SlowLabelBound.of_parts(parts)
         out.counts = parts["counts"].reshape(LABEL_EXPERTS, -1).copy()
         out.covariance = parts["covariance"].reshape(out.experts, out.experts).copy()

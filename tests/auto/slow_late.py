@@ -34,7 +34,7 @@ class SlowLateExperts(SlowExperts):
         twin = copy.deepcopy(self)
         twin.settle(row)
         live = twin.tell(row)
-        steady = self.steady_margins(row)
+        steady = self.steady_answer(row)
         if self.heads > 1:
             steady = np.log(softmax(steady))
         return SlowAsked(twin.margin, live, steady, int(self.weights.mass))
@@ -50,10 +50,13 @@ class SlowLateExperts(SlowExperts):
         self.pace = pace
         super().learn_one(row, y, c, pace)
 
+    def judge_steady(self, events: int, row: Array, y: float, c: float) -> None:
+        super().judge_steady(events, row, y, c)
+        self.judge_answers(y, c)
+
     def count_row(self, row: Array, c: float) -> None:
         """Between what is known before the label and what is learned from it: here the mixers get the margins of then."""
         super().count_row(row, c)
-        self.judge_answers(self.learned, c)
         self.present = None
         if self.delay > 0 and self.asked.after > 0:
             self.present = self.margin, self.likely, self.mixed
@@ -65,9 +68,10 @@ class SlowLateExperts(SlowExperts):
         """The experts step from where they are, and the slopes are those at the mixture of now."""
         if self.present is not None:
             self.margin, self.likely, self.mixed = self.present
-            truth = np.arange(self.heads) == y if self.heads > 1 else y
-            self.slope = np.mean((self.mixed - truth) ** 2)
-            self.curvature = 1.0 if self.numbers else np.mean(self.mixed * (1.0 - self.mixed))
+            if not self.numbers:  # those of numbers were measured before
+                truth = np.arange(self.heads) == y if self.heads > 1 else y
+                self.slope = np.mean((self.mixed - truth) ** 2)
+                self.curvature = np.mean(self.mixed * (1.0 - self.mixed))
         super().step_experts(y, c, pace)
 
     def judge_answers(self, y: float, c: float) -> None:
@@ -79,11 +83,14 @@ class SlowLateExperts(SlowExperts):
             return  # neither answer knew of the class
         answers = self.asked.live, self.asked.steady
         if self.numbers:
-            errors = np.array([y - answer[0] for answer in answers])
+            margins = [self.unit.margin(answer[0]) for answer in answers]
+            live, steady = (self.unit.slope(z, y) for z in margins)
             self.late_residual.add(
-                ((1.0 - self.late_steady) * errors[0] + self.late_steady * errors[1]) ** 2, c, self.pace.residual
+                ((1.0 - self.late_steady) * live + self.late_steady * steady) ** 2, c, self.pace.residual
             )
-            losses = errors**2 / (2.0 * self.late_residual.mean())
+            if not self.unit.variance(self.late_residual) > 1e-280:
+                return
+            losses = [self.unit.cost(z, y) / self.unit.variance(self.late_residual) for z in margins]
         elif len(self.asked.margin) == 1:
             losses = [-np.log(sigmoid(answer[0] if y == 1.0 else -answer[0])) for answer in answers]
         else:
@@ -123,7 +130,7 @@ class SlowLateExperts(SlowExperts):
     def mixed_answer(self, asked: SlowAsked) -> Array:
         """What is answered: the live answer, or the mixture of both."""
         w = self.late_steady
-        if self.numbers:
+        if self.numbers:  # of counts, too, what is predicted is mixed
             return (1.0 - w) * asked.live + w * asked.steady
         if self.heads == 1:
             return np.array([log_odds((1.0 - w) * sigmoid(asked.live[0]) + w * sigmoid(asked.steady[0]))])

@@ -15,11 +15,16 @@ follow, and of at most some 4,096 of them until the next time, evenly spaced, S 
 where x is what each member says for the right answer, and lambda solves the scalar problem of the loss on the line s'x + lambda c Var_s(x) / A.
 The share q of the products is learned in the same way, as the weight of the second of two: the mixture without and with all products. It
 begins at 0.01, with A = 10 + 0.05 mass, and has one sum, the difference of the two.
+
+Where a quantile is predicted, an offset is added: the quantile of what the answer missed, by dual steps at a constant.
 """
 
 import numpy as np
 
+from auto.slow_losses import SlowUnit
 from auto.slow_parts import OF_ROWS, Array, Fading, Feature, dual_of_log_loss, softmax
+from odca import SquaredError
+from odca.losses import Loss
 
 # (place among the experts that read rows, whether it is the average)
 MEMBERS = [
@@ -55,7 +60,8 @@ def product_values(pairs: Array, forms: Array, row: Array) -> Array:
 class SlowSteady:
     """`frozen` is [feature][head][member], `constant` [head][member] and `base` [head]."""
 
-    def __init__(self) -> None:
+    def __init__(self, loss: Loss | None = None) -> None:
+        self.unit, self.offset = SlowUnit(loss or SquaredError()), 0.0
         self.sum, self.mass, self.residual = np.zeros(len(NAMES)), 0.0, Fading()
         self.frozen, self.constant, self.base = np.zeros((0, 0, 0)), np.zeros((0, len(NAMES))), np.zeros(0)
         self.frozen_at = 0
@@ -113,11 +119,15 @@ class SlowSteady:
             margin, x = against_others(z, s, int(y))
             lam = dual_of_log_loss(margin, c * spread(s, x) / self.strength, 1.0)
         self.sum = self.sum + c * lam * x
+        without = with_ = z @ s
         if self.products is not None:
-            without = z @ s
             with_ = without + self.products.added(row) @ s
             gain, lam = self.gain_by_products(without, with_, q, y, c, numbers)
             self.product_sum = WINDOW * self.product_sum + c * lam * gain
+        if self.unit.is_quantile:
+            rate = c / self.residual.mass
+            said = (without + q * (with_ - without))[0] + self.offset
+            self.offset += rate / (1.0 + rate) * self.unit.residual(said, rate, y)
 
     def gain_by_products(
         self, without: Array, with_: Array, q: float, y: float, c: float, numbers: bool
@@ -128,11 +138,12 @@ class SlowSteady:
             return c * q * (1.0 - q) * gain**2 / self.product_strength
 
         if numbers:
-            variance = self.residual.mean()
+            variance = self.unit.variance(self.residual)
             if not variance > 1e-280:
                 return 0.0, 0.0
             gain = np.clip((with_[0] - without[0]) / np.sqrt(variance), -1000.0, 1000.0)
-            error = (y - (without[0] + q * (with_[0] - without[0]))) / np.sqrt(variance)
+            said = without[0] + q * (with_[0] - without[0]) + self.offset
+            error = self.unit.residual(said, slope(gain), y) / np.sqrt(variance)
             return gain, np.clip(error, -30.0, 30.0) / (1.0 + slope(gain))
         if len(self.base) == 1:
             without, with_ = np.clip(without, -10.0, 10.0), np.clip(with_, -10.0, 10.0)
@@ -148,16 +159,19 @@ class SlowSteady:
         return gain, dual_of_log_loss(margin, slope(gain), 1.0)
 
     def number(self, z: Array, s: Array, y: float, c: float) -> tuple[Array, float]:
-        """In units of the standard deviation of the errors, from what the mixture says; an error of more than 30 of them counts as 30."""
-        error, before = y - s @ z, np.sqrt(self.residual.mean())
-        if before > 0.0:
-            error = np.clip(error, -30.0 * before, 30.0 * before)
-        self.residual.add(error * error, c, 0.998)
-        variance = self.residual.mean()
+        """In units of the deviation of the residuals, from what the mixture says; a slope of more than 30 deviations counts as 30."""
+        unit, said = self.unit, s @ z + self.offset
+        unit.learn(said, y, c)
+        before = np.sqrt(self.residual.mean())
+        most = 30.0 * before if before > 0.0 else np.inf
+        self.residual.add(np.clip(unit.slope(said, y), -most, most) ** 2, c, 0.998)
+        variance = unit.variance(self.residual)
         if not variance > 1e-280:
             return np.zeros(len(z)), 0.0
         x = np.clip((z - s @ z) / np.sqrt(variance), -1000.0, 1000.0)
-        return x, error / np.sqrt(variance) / (1.0 + c * spread(s, x) / self.strength)
+        slope = c * spread(s, x) / self.strength
+        error = np.clip(unit.residual(said, slope, y), -most / unit.kappa, most / unit.kappa)
+        return x, error / np.sqrt(variance) / (1.0 + slope)
 
     # --- In the form of the core's state ---
 
@@ -172,6 +186,8 @@ class SlowSteady:
             "frozen_base": self.base,
             "frozen_at": np.array([float(self.frozen_at)]),
             "steady_product_sum": np.array([self.product_sum]),
+            **self.unit.parts("steady_residual_"),
+            **({} if self.unit.is_squared else {"steady_offset": np.array([self.offset])}),
             **self.product_parts(),
         }
 
@@ -184,8 +200,11 @@ class SlowSteady:
         return {name: np.ravel(array).astype(float) for name, array in zip(names, arrays, strict=True)}
 
     @classmethod
-    def of_parts(cls, parts: dict[str, Array]) -> "SlowSteady":
-        out = cls()
+    def of_parts(cls, parts: dict[str, Array], loss: Loss | None = None) -> "SlowSteady":
+        out = cls(loss)
+        out.unit.read(parts, "steady_residual_")
+        if not out.unit.is_squared:
+            out.offset = float(parts["steady_offset"][0])
         out.sum, out.mass, out.frozen_at = parts["steady_sum"], parts["steady_mass"][0], int(parts["frozen_at"][0])
         out.residual.sum, out.residual.mass = parts["steady_residual"][0], parts["steady_residual_mass"][0]
         out.base = parts["frozen_base"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auto.slow_experts import SlowExperts
-from odca import _core
+from odca import AbsoluteError, Poisson, Quantile, _core
 from odca.validation.arrays import as_matrix
 
 Experts = _core.Experts
@@ -18,11 +18,19 @@ TASKS: dict[str, dict[str, Any]] = {
     "numbers": {"task": "numbers", "classes": 2},
 }
 every_task = pytest.mark.parametrize("kind", TASKS)
+# Numbers that are judged by another loss than squared error.
+LOSSES: dict[str, dict[str, Any]] = {
+    "medians": {"task": "numbers", "loss": AbsoluteError()},
+    "high quantiles": {"task": "numbers", "loss": Quantile(0.9)},
+    "counts": {"task": "numbers", "loss": Poisson()},
+}
+every_task_and_loss = pytest.mark.parametrize("kind", [*TASKS, *LOSSES])
+every_loss = pytest.mark.parametrize("kind", LOSSES)
 classes_only = pytest.mark.parametrize("kind", ["two classes", "several classes"])
 
 # λ of log loss is solved to a few parts in a million, and what follows from it departs a little; numbers have no λ to solve.
-OF_STREAMS = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-11}
-OF_ONE_STEP = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-12}
+OF_STREAMS = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-11} | dict.fromkeys(LOSSES, 1e-10)
+OF_ONE_STEP = {"two classes": 5e-6, "several classes": 5e-6, "numbers": 1e-12} | dict.fromkeys(LOSSES, 1e-11)
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,16 @@ class Stream:
         return experts.learn(as_matrix(self.X)[0], self.y, self.weight, self.time)
 
 
-def new(kind: str) -> Experts:
-    return Experts(**TASKS[kind])
+def options_of(kind: str) -> dict[str, Any]:
+    """Of the slow twin."""
+    return TASKS[kind] if kind in TASKS else LOSSES[kind]
+
+
+def new(kind: str, **options: Any) -> Experts:
+    options = {"classes": 2, **options_of(kind), **options}
+    if kind in LOSSES:
+        options["loss"] = options["loss"].native()
+    return Experts(**options)
 
 
 def predict(experts: Experts, X: Any) -> np.ndarray:
@@ -78,7 +94,9 @@ def learned(kind: str, stream: Stream) -> Experts:
 def labels(kind: str, z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Labels with something of the columns of z in them."""
     noisy = z + 0.5 * rng.normal(size=z.shape)
-    if kind == "numbers":
+    if kind == "counts":
+        return rng.poisson(np.exp(np.clip(z[:, 0], -5.0, 5.0))).astype(float)
+    if kind == "numbers" or kind in LOSSES:
         return 3.0 * noisy[:, 0] + 7.0
     if kind == "two classes":
         return (noisy[:, 0] > 0.3).astype(float)
@@ -106,7 +124,7 @@ def hard_stream(kind: str, n: int, seed: int, d: int = 6) -> Stream:
     X[rng.random((n, d)) < 0.3] = 0.0
     turn = np.where(np.arange(n) // 500 % 2 == 0, 1.0, -1.0)[:, None]
     y = labels(kind, turn * np.sign(X) @ rng.normal(size=(d, 4)), rng)
-    if kind == "numbers":
+    if kind == "numbers" or kind in LOSSES:
         y[rng.random(n) < 0.005] *= 1e12
     return Stream(
         X, y, 10.0 ** rng.uniform(-6, 6, size=n), np.repeat(rng.exponential(size=n // 20 + 1).cumsum(), 20)[:n]

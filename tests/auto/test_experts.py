@@ -22,12 +22,15 @@ from auto.streams import (
     assert_same_bits,
     assert_same_parts,
     classes_only,
+    every_loss,
     every_task,
+    every_task_and_loss,
     hard_stream,
     learned,
     log_probabilities,
     make_stream,
     new,
+    options_of,
     predict,
     predict_steadily,
     told_of,
@@ -37,15 +40,13 @@ from odca.validation.arrays import as_matrix
 # --- What it computes ---
 
 
-@every_task
-@pytest.mark.parametrize("with_", [*itertools.product([False, True], repeat=2)], ids=str)
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_the_core_is_the_slow_twin(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
+def compare_with_slow_twin(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
+    """With weights, with times."""
     stream = make_stream(kind, 250)
     weight, time = (
         values if wanted else None for values, wanted in zip((stream.weight, stream.time), with_, strict=True)
     )
-    experts, slow = new(kind), SlowExperts(**TASKS[kind])
+    experts, slow = new(kind), SlowExperts(**options_of(kind))
     told = stream.with_(X=form(stream.X), weight=weight, time=time).into(experts)
     assert_close(told, slow.learn(stream.X, stream.y, weight, time), OF_STREAMS[kind], "what was told")
     assert_close(predict(experts, form(stream.X)), slow.predict(stream.X), OF_STREAMS[kind], "what is told")
@@ -57,6 +58,19 @@ def test_the_core_is_the_slow_twin(kind: str, with_: tuple[bool, bool], form: Ca
 
 
 @every_task
+@pytest.mark.parametrize("with_", [*itertools.product([False, True], repeat=2)], ids=str)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_core_is_the_slow_twin(kind: str, with_: tuple[bool, bool], form: Callable[..., Any]) -> None:
+    compare_with_slow_twin(kind, with_, form)
+
+
+@every_loss
+@pytest.mark.parametrize("with_", [(False, False), (True, True)], ids=str)
+def test_the_core_is_the_slow_twin_for_every_loss_of_numbers(kind: str, with_: tuple[bool, bool]) -> None:
+    compare_with_slow_twin(kind, with_, sp.csr_array)
+
+
+@every_task_and_loss
 def test_every_step_is_that_of_the_slow_twin_whatever_the_weight(kind: str) -> None:
     # Weights of a million make of a millionth a lot, event after event: so each step begins where the core is.
     stream = make_stream(kind, 200, seed=1)
@@ -64,7 +78,7 @@ def test_every_step_is_that_of_the_slow_twin_whatever_the_weight(kind: str) -> N
     experts = new(kind)
     for i in range(len(stream)):
         event = stream[i : i + 1]
-        slow = SlowExperts.of_parts(experts.state(), **TASKS[kind])
+        slow = SlowExperts.of_parts(experts.state(), **options_of(kind))
         assert_close(event.into(experts), slow.learn(event.X, event.y, event.weight, event.time), 1e-9, f"event {i}")
         assert_same_parts(experts, slow, OF_ONE_STEP[kind])
 
@@ -72,7 +86,7 @@ def test_every_step_is_that_of_the_slow_twin_whatever_the_weight(kind: str) -> N
 # --- Promises ---
 
 
-@every_task
+@every_task_and_loss
 @pytest.mark.parametrize("seed", range(3))
 def test_any_split_into_calls_gives_the_same_bits(kind: str, seed: int) -> None:
     stream, rng = make_stream(kind, 600, seed=seed), np.random.default_rng(seed)
@@ -84,7 +98,7 @@ def test_any_split_into_calls_gives_the_same_bits(kind: str, seed: int) -> None:
     assert_same_bits(whole, parts)
 
 
-@every_task
+@every_task_and_loss
 def test_learning_tells_what_predicting_would_have_told(kind: str) -> None:
     stream, experts = make_stream(kind), new(kind)
     for i in range(len(stream)):
@@ -92,7 +106,7 @@ def test_learning_tells_what_predicting_would_have_told(kind: str) -> None:
         assert before.tobytes() == stream[i : i + 1].into(experts).tobytes()
 
 
-@every_task
+@every_task_and_loss
 def test_predicting_changes_nothing(kind: str) -> None:
     stream = make_stream(kind)
     experts, other = learned(kind, stream), learned(kind, stream)
@@ -103,7 +117,29 @@ def test_predicting_changes_nothing(kind: str) -> None:
     assert experts.features == stream.X.shape[1]
 
 
-@every_task
+@every_task_and_loss
+def test_what_was_asked_before_an_event_is_learned_changes_no_bit(kind: str) -> None:
+    """An event that was just asked about is not evaluated again, unless it or the model has changed since."""
+    stream, rng = make_stream(kind), np.random.default_rng(5)
+    columns = stream.X.shape[1]
+    silent, asked = new(kind), new(kind)
+    for i in range(len(stream)):
+        event = stream[i : i + 1]
+        nearly = event.X * np.where(np.arange(columns) == i % columns, 2.0, 1.0)
+        for X in [event.X, nearly, event.X[:, : i % columns], stream.X[max(i - 5, 0) : i]]:
+            if rng.random() < 0.4:
+                predict(asked, X)
+            if rng.random() < 0.1:
+                predict_steadily(asked, X)
+            if rng.random() < 0.1:
+                asked.restore(asked.state())
+        if rng.random() < 0.4:
+            predict(asked, event.X)
+        assert event.into(silent).tobytes() == event.into(asked).tobytes()
+    assert_same_bits(silent, asked)
+
+
+@every_task_and_loss
 @pytest.mark.parametrize("middle", [0, 1, 17, 250])
 def test_saving_and_restoring_in_the_middle_changes_no_bit(kind: str, middle: int) -> None:
     stream = make_stream(kind)
@@ -114,7 +150,7 @@ def test_saving_and_restoring_in_the_middle_changes_no_bit(kind: str, middle: in
     assert_same_bits(straight, restored)
 
 
-@every_task
+@every_task_and_loss
 def test_features_may_appear_later(kind: str) -> None:
     stream = make_stream(kind)
     at_once = stream.X.copy()
@@ -130,7 +166,7 @@ def test_features_may_appear_later(kind: str) -> None:
     assert_same_bits(wide, growing)
 
 
-@every_task
+@every_task_and_loss
 def test_dense_and_sparse_rows_give_the_same_bits(kind: str) -> None:
     stream = make_stream(kind)
     dense, sparse, fortran = new(kind), new(kind), new(kind)
@@ -141,14 +177,14 @@ def test_dense_and_sparse_rows_give_the_same_bits(kind: str) -> None:
     assert_same_bits(dense, fortran)
 
 
-@every_task
+@every_task_and_loss
 def test_the_order_of_the_features_does_not_matter(kind: str) -> None:
     stream = make_stream(kind, 2000, d=20)
     order = np.random.default_rng(4).permutation(20)
     assert_close(told_of(kind, stream.with_(X=stream.X[:, order])), told_of(kind, stream), 1e-9, "permuted")
 
 
-@every_task
+@every_task_and_loss
 def test_the_units_of_the_features_do_not_matter(kind: str) -> None:
     stream = make_stream(kind, 2000, d=20)
     units = 10.0 ** np.random.default_rng(5).uniform(-6, 6, size=20)
@@ -171,7 +207,7 @@ def test_the_unit_of_time_does_not_matter(kind: str) -> None:
     assert_close(told_of(kind, stream.with_(time=86_400.0 * stream.time + 1e6)), told, 1e-5, "in seconds")
 
 
-@every_task
+@every_task_and_loss
 def test_evenly_spaced_times_change_nothing(kind: str) -> None:
     stream = make_stream(kind).with_(time=None)
     stream = stream.with_(
@@ -181,7 +217,7 @@ def test_evenly_spaced_times_change_nothing(kind: str) -> None:
     assert told_of(kind, timed).tobytes() == told_of(kind, stream).tobytes()
 
 
-@every_task
+@every_task_and_loss
 def test_nothing_is_learned_from_an_event_of_weight_zero(kind: str) -> None:
     stream = make_stream(kind).with_(time=None)
     assert stream.weight is not None
@@ -191,7 +227,7 @@ def test_nothing_is_learned_from_an_event_of_weight_zero(kind: str) -> None:
     assert told_of(kind, alone).tobytes() == told_of(kind, stream)[kept].tobytes()
 
 
-@every_task
+@every_task_and_loss
 def test_weights_lie_on_the_simplex_at_all_times(kind: str) -> None:
     stream, experts = hard_stream(kind, 1500, seed=6), new(kind)
     for i in range(len(stream)):
@@ -202,7 +238,7 @@ def test_weights_lie_on_the_simplex_at_all_times(kind: str) -> None:
             assert abs(weights.sum() - 1.0) < 1e-12
 
 
-@every_task
+@every_task_and_loss
 def test_the_covariance_stays_symmetric_and_positive(kind: str) -> None:
     stream, experts = hard_stream(kind, 20_000, seed=7), new(kind)
     for start in range(0, len(stream), 250):
@@ -247,7 +283,7 @@ def spoilt(values: np.ndarray, at: Any, value: float) -> np.ndarray:
     return out
 
 
-@every_task
+@every_task_and_loss
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.1e100, -1e300])
 def test_values_that_are_not_finite_are_refused_with_their_row(kind: str, value: float) -> None:
     stream = make_stream(kind)
@@ -264,15 +300,17 @@ def test_values_that_are_not_finite_are_refused_with_their_row(kind: str, value:
     assert_same_bits(experts, before)
 
 
-@every_task
+@every_task_and_loss
 def test_invalid_labels_weights_and_times_are_refused_with_their_row(kind: str) -> None:
     stream = make_stream(kind)
     assert stream.weight is not None
     assert stream.time is not None
     experts, before = learned(kind, stream), learned(kind, stream)
-    no_labels = {"two classes": [-1.0, 3.0, 0.5], "several classes": [-1.0, 5.0, 0.5], "numbers": [1.1e100, -1e200]}[
-        kind
-    ]
+    no_labels = {
+        "two classes": [-1.0, 3.0, 0.5],
+        "several classes": [-1.0, 5.0, 0.5],
+        "counts": [-1.0, -1e-300, 1.1e100],
+    }.get(kind, [1.1e100, -1e200])
     for y in [*no_labels, np.nan, np.inf]:
         with pytest.raises(ValueError, match="row 11 of y"):
             stream.with_(y=spoilt(stream.y, 11, y)).into(experts)
@@ -296,7 +334,7 @@ def test_an_unknown_task_or_a_single_class_is_refused() -> None:
             Experts(task="classes", classes=classes)
 
 
-@every_task
+@every_task_and_loss
 def test_a_damaged_state_is_refused(kind: str) -> None:
     stream = make_stream(kind)
     experts, before = learned(kind, stream), learned(kind, stream)

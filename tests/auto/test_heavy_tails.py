@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from auto.slow_experts import SlowExperts
-from auto.streams import OF_STREAMS, TASKS, Stream, assert_close, assert_same_parts, every_task, labels, new
+from auto.streams import (
+    OF_STREAMS,
+    Stream,
+    assert_close,
+    assert_same_parts,
+    every_task_and_loss,
+    labels,
+    new,
+    options_of,
+)
 from odca import AutoLearner
 
 
@@ -17,9 +26,9 @@ def heavy_stream(kind: str, n: int, seed: int = 0) -> Stream:
     return Stream(X, labels(kind, bounded @ rng.normal(size=(10, 4)), rng), rng.choice([1.0, 0.5], size=n))
 
 
-@every_task
+@every_task_and_loss
 def test_the_core_bounds_values_as_the_slow_twin_does(kind: str) -> None:
-    stream, experts, slow = heavy_stream(kind, 300), new(kind), SlowExperts(**TASKS[kind])
+    stream, experts, slow = heavy_stream(kind, 300), new(kind), SlowExperts(**options_of(kind))
     told = stream.into(experts)
     assert_close(told, slow.learn(stream.X, stream.y, stream.weight), 10.0 * OF_STREAMS[kind], "what was told")
     assert_same_parts(experts, slow, 10.0 * OF_STREAMS[kind])

@@ -13,14 +13,15 @@ from auto.slow_late import SlowLateExperts
 from auto.slow_parts import READING
 from auto.streams import (
     OF_STREAMS,
-    TASKS,
     Experts,
     Stream,
     assert_same_bits,
     assert_same_parts,
     every_task,
+    every_task_and_loss,
     make_stream,
     new,
+    options_of,
 )
 from odca import AutoLearner, river
 from odca.io import model_file
@@ -54,7 +55,7 @@ def parts(experts: Experts, *, without: set[str] = frozenset()) -> dict[str, byt
 # What is learned
 
 
-@every_task
+@every_task_and_loss
 def test_without_delay_a_label_teaches_the_same_as_without_asking_to_the_bit(kind: str) -> None:
     stream, asking, plain = make_stream(kind, 150), new(kind), new(kind)
     for row in range(len(stream)):
@@ -87,12 +88,14 @@ def test_what_was_said_a_moment_ago_teaches_the_mixers_what_the_present_does(kin
     assert asking.state()["late_steady"][0] > 0.0 == plain.state()["late_steady"][0]
 
 
-@every_task
+@every_task_and_loss
 @pytest.mark.parametrize("plain", [True, False], ids=["plain", "weights and times"])
 def test_late_labels_teach_what_the_slow_twin_learns(kind: str, plain: bool) -> None:
     stream = make_stream(kind, 120, d=5, seed=2)
     stream = stream.with_(weight=None, time=None) if plain else stream
-    compare_with_slow_twin(new(kind), SlowLateExperts(**TASKS[kind]), stream, OF_STREAMS[kind], orders(120, longest=20))
+    compare_with_slow_twin(
+        new(kind), SlowLateExperts(**options_of(kind)), stream, OF_STREAMS[kind], orders(120, longest=20)
+    )
 
 
 def test_late_labels_of_classes_that_came_since_teach_what_the_slow_twin_learns() -> None:
@@ -126,7 +129,7 @@ def compare_with_slow_twin(
     assert_same_parts(experts, slow, 4.0 * tolerance)
 
 
-@every_task
+@every_task_and_loss
 def test_any_split_into_calls_teaches_the_same_to_the_bit(kind: str) -> None:
     stream, whole, split = make_stream(kind, 90), new(kind), new(kind)
     for experts, sizes in ((whole, (30, 30)), (split, (7, 23))):

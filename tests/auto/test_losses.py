@@ -240,3 +240,26 @@ def test_the_command_takes_the_losses(tmp_path: Path) -> None:
     failed = subprocess.run([*train, "--loss", "huber:1"], capture_output=True, text=True, check=False)
     assert failed.returncode != 0
     assert "squared_error, absolute_error, quantile:Q, poisson" in failed.stderr
+
+
+# --- Files of version 0.2, the first with these losses ---
+
+DATA = Path(__file__).parent.parent / "data"
+OLD = json.loads((DATA / "auto_v0.2.json").read_text())
+OF_OLD = json.loads((DATA / "auto_v1.json").read_text())
+
+
+@pytest.mark.parametrize("name", [name for name in OLD if name != "events"])
+def test_an_old_file_predicts_as_it_did_and_learns_on(name: str, tmp_path: Path) -> None:
+    learner, wanted, at = AutoLearner.load(DATA / f"auto_v0.2_{name}.safetensors"), OLD[name], OLD["events"]
+    assert learner.loss == odca.losses.as_loss(wanted["loss"])
+    assert learner.count == at
+    X, y = np.array(OF_OLD["X"], dtype=float)[at:], np.array(OF_OLD["numbers"]["y"], dtype=float)[at:]
+    y = np.round(np.abs(y)) if name == "counts" else y
+    for answer in ("live", "steady"):
+        np.testing.assert_allclose(np.ravel(learner.predict(X[:10], answer=answer)), wanted[answer], rtol=1e-9)
+    learner.save(tmp_path / "model")
+    again = AutoLearner.load(tmp_path / "model")
+    assert np.array_equal(learner.learn(X, y), again.learn(X, y))
+    assert learner == again
+    assert np.isfinite(learner.predict(X, answer="steady")).all()

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import odca
 import odca.river
+from auto import streams
 from auto.slow_experts import SlowExperts
 from auto.streams import (
     OF_STREAMS,
@@ -19,8 +20,10 @@ from auto.streams import (
     assert_same_bits,
     assert_same_parts,
     every_task,
+    every_task_and_loss,
     labels,
     make_stream,
+    options_of,
 )
 from odca import AutoClassifier, AutoLearner, AutoRegressor, cli
 from odca.models.auto_events import AutoEvents
@@ -50,10 +53,10 @@ def new(kind: str, **options: Any) -> AutoLearner:
 # --- What it computes ---
 
 
-@every_task
+@every_task_and_loss
 def test_the_core_chooses_as_the_slow_twin_where_not_all_pairs_fit(kind: str) -> None:
-    stream, options = wide_stream(kind, 280, d=7), {**TASKS[kind], "products": 6}
-    experts, slow = Experts(**options), SlowExperts(**options)
+    stream = wide_stream(kind, 280, d=7)
+    experts, slow = streams.new(kind, products=6), SlowExperts(**options_of(kind), products=6)
     told = slow.learn(stream.X, stream.y)
     assert_close(stream.into(experts), told, OF_STREAMS[kind], "what was told")
     assert None not in slow.pairs.slots

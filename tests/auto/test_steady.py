@@ -387,10 +387,7 @@ def impossible(state: dict[str, np.ndarray], heads: int) -> dict[str, dict[str, 
     }
     return {
         "frozen after more events than there were": change(state, "frozen_at", [2.0 * n]),
-        "frozen too early": change(state, "frozen_at", [8.0]),
-        "frozen so long ago that it should have been again": change(state, "frozen_at", [n // 2]),
         "frozen after half an event": change(state, "frozen_at", [256.5]),
-        "frozen never, and judged": change(state, "frozen_at", [0.0]),
         "frozen never, with a sum": {
             **state,
             **{name: np.zeros(0) for name in ("frozen", "frozen_constant", "frozen_base")},

@@ -226,17 +226,48 @@ def test_a_damaged_checkpoint_is_refused(train, crash, tmp_path: Path) -> None:
     assert (code, "it holds a StreamModel" in told) == (cli.REFUSED, True)
 
 
-def test_without_resume_a_training_starts_afresh(train, crash, tmp_path: Path) -> None:
+def test_without_resume_a_checkpoint_is_not_replaced(train, crash, tmp_path: Path) -> None:
     data = [*files(tmp_path, "vw"), *SMALL]
     crash(2, *data, "--every", "200")
+    state = (tmp_path / "state").read_bytes()
+    events = Checkpoint.load(tmp_path / "state").model.metrics.events
     code, told = train(*data, "--checkpoint", tmp_path / "state")
-    assert (code, "Resuming" in told) == (0, False)
-    assert StreamModel.load(tmp_path / "model").metrics.events == 2000
+    assert code == cli.REFUSED
+    what = f"{tmp_path / 'state'} is the checkpoint of a training after {events:,} events of {tmp_path / 'a.vw'}, which would be lost."
+    assert f"{what} Continue that training with --resume, or delete the file to start again." in told
+    assert not (tmp_path / "model").exists()
+    code, told = train(*data, "-o", tmp_path / "model", "--checkpoint", tmp_path / "state", "--resume")
+    assert (code, f"Resuming after {events:,} events." in told) == (0, True)
+    assert (tmp_path / "state").read_bytes() != state
+    (tmp_path / "state").unlink()
+    assert train(*data, "--checkpoint", tmp_path / "state")[0] == 0, "a finished model is replaced"
+
+
+def test_a_model_is_not_written_over_a_checkpoint(train, crash, tmp_path: Path) -> None:
+    data = [*files(tmp_path, "vw"), *SMALL]
+    crash(2, *data, "--every", "200")
+    state = (tmp_path / "state").rename(tmp_path / "model").read_bytes()
+    code, told = train(*data)
+    assert (code, f"with --checkpoint {tmp_path / 'model'} --resume and another file after -o" in told) == (
+        cli.REFUSED,
+        True,
+    )
+    assert (tmp_path / "model").read_bytes() == state
+
+
+def test_a_damaged_checkpoint_is_replaced_without_resume(train, crash, tmp_path: Path) -> None:
+    data = [*files(tmp_path, "vw"), *SMALL]
+    crash(2, *data, "--every", "200")
+    state = bytearray((tmp_path / "state").read_bytes())
+    state[-10] ^= 1
+    (tmp_path / "state").write_bytes(state)
+    assert train(*data, "--checkpoint", tmp_path / "state")[0] == 0
 
 
 def test_checkpoints_can_be_written_at_time_intervals(train, crash, tmp_path: Path) -> None:
     data = [*files(tmp_path, "vw"), *SMALL]
     assert crash(1, *data, "--every", "0.000001s").model.metrics.events < 100
+    (tmp_path / "state").unlink()
     assert crash(1, *data, "--every", "1h").model.metrics.events == 2000
 
 

@@ -15,7 +15,7 @@ DATA = "y,a\n1,2\n0,1\n1,3\n0,0\n"
 NO_FILES = {
     "--label", "--weight", "--offset", "--time", "--tag", "--delimiter", "--interact", "--ignore", "--keep", "--text",
     "--categorical", "--numeric", "--dates", "--booleans", "--classes", "--window", "--penalty", "--loss",
-    "--every", "--na-values", "--pairs", "--history", "--query", "--prefix", "DIR", "--host", "--name", "--token",
+    "--every", "--na-values", "--pairs", "--history", "--query", "--prefix", "DIR", "--host", "--name", "--token", "--follow",
 }  # fmt: skip
 """All options of free text that do not name a file. A new option belongs here, or says that it `reads_file` or `writes_file`."""
 NEEDED = {"train": ["--label", "y"], "convert": ["--label", "y", "--to", "libsvm"]}

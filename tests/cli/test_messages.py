@@ -1,10 +1,13 @@
 """What a new user meets first: what is said when something was forgotten or mistaken."""
 
+import contextlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import odca
 from odca import cli
 from odca.cli import main
 
@@ -164,11 +167,44 @@ def test_a_tag_column_may_not_be_a_feature_of_the_model(
 def test_a_column_that_does_not_exist_is_reported(
     option: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["train", table, "--label", "sold", "-o", str(tmp_path / "model"), option, "kind", "siez"])
-    assert end.value.code == 2
+    assert main(["train", table, "--label", "sold", "-o", str(tmp_path / "model"), option, "kind", "siez"]) == 1
     said = capsys.readouterr().err
-    assert f"argument {option}: there is no column 'siez'. The columns are size, kind, sold" in said
+    expected = f"there is no column 'siez'. The columns are size, kind, sold. Did you mean 'size'? Correct {option}.\n"
+    assert said == f"odca train: {expected}"
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("option", ["ignore", "keep", "text", "categorical", "numeric", "dates", "booleans"])
+def test_a_column_that_does_not_exist_is_reported_in_python_too(option: str, table: str) -> None:
+    options: dict[str, Any] = {option: ("kind", "siez")}
+    with pytest.raises(ValueError, match=f"there is no column 'siez'.*Did you mean 'size'. Correct `{option}`."):
+        odca.train(table, label="sold", **options)
+
+
+def test_products_with_a_column_that_does_not_exist_are_reported(table: str) -> None:
+    with pytest.raises(ValueError, match=r"there is no column 'siez'.*Correct `interactions`\."):
+        odca.train(table, label="sold", interactions=[("kind", "siez")])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--loss", "sqared_error"], "squared_hinge, and objects. Did you mean 'squared_error'?"),
+        (
+            ["--history", "sold: lagg 1"],
+            "'lagg' is none of lag, mean, std, min, max, change, since. Did you mean 'lag'?",
+        ),
+        (["--history", "siez: lag 1"], "which is not there. The columns are kind, size, sold. Did you mean 'size'?"),
+        (["--history", "sold by knid: lag 1"], "Did you mean 'kind'?"),
+    ],
+)
+def test_what_was_misspelt_is_guessed(
+    words: list[str], said: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.suppress(SystemExit):
+        assert main(["train", table, "--label", "sold", "-o", str(tmp_path / "model"), *words]) == 1
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize(

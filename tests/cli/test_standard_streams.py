@@ -90,10 +90,10 @@ def test_too_little_memory_is_one_line(shell) -> None:
 
 
 def test_too_few_threads_are_one_line(monkeypatch: pytest.MonkeyPatch, shell, tmp_path: Path, capsys) -> None:
-    def refuse(self: object) -> None:
+    def refuse(run: object, arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("odca.stream.read.parallel.threading.Thread.start", refuse)
+    monkeypatch.setattr("odca.stream.read.parallel._thread.start_new_thread", refuse)
     assert cli.main(["evaluate", str(tmp_path / "model"), str(tmp_path / "data.csv")]) == 1
     assert capsys.readouterr().err.startswith("odca evaluate: there is not enough memory. ")
 

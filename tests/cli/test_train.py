@@ -501,7 +501,18 @@ def test_real_data_are_learned(train, name: str, options: list[str], score: str,
 def test_training_on_text_does_not_import_slow_packages(tmp_path: Path) -> None:
     for kind, label in (("vw", []), ("csv", ["--label", "label"]), ("jsonl", ["--label", "label"])):
         words = ["train", str(text_file(tmp_path, kind, events(50))), *label, "-o", str(tmp_path / "model.safetensors")]
-        heavy = {"scipy", "pandas", "sklearn", "pyarrow", "rich", "polars", "river", "zoneinfo", "asyncio"}
+        heavy = {
+            "scipy",
+            "pandas",
+            "sklearn",
+            "pyarrow",
+            "rich",
+            "polars",
+            "river",
+            "zoneinfo",
+            "asyncio",
+            "multiprocessing",
+        }
         code = f"import sys, odca.cli; odca.cli.main({words!r}); sys.exit(str({heavy!r} & set(sys.modules)))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert done.stderr.strip() == "set()"
@@ -513,3 +524,17 @@ def test_paths_are_checked_before_anything_else(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "--output" in done.stderr
     assert done.stderr.strip().endswith("set()")
+
+
+def test_without_an_output_the_model_is_judged_and_not_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = text_file(tmp_path, "csv", events(50))
+    before = sorted(tmp_path.iterdir())
+    assert cli.main(["train", str(data), "--label", "label"]) == 0
+    said = capsys.readouterr().out
+    assert "not saved; -o MODEL saves it" in said
+    assert "predictions, each made before learning from the event" in said
+    assert cli.main(["train", str(data), "--label", "label", "--json"]) == 0
+    assert summary(capsys.readouterr().out.splitlines())["learned"]["model"] is None
+    assert sorted(tmp_path.iterdir()) == before

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from river import checks, compose, datasets, evaluate, linear_model, metrics, optim, preprocessing
 
-from odca import EventLearner, Exponential, HalfLife, Learner, LogLoss, Quantile, river
-from odca.river import ODCAClassifier, ODCARegressor
+from odca import EventLearner, Exponential, HalfLife, Learner, LogLoss, Quantile, _core, river
+from odca.river import ODCAClassifier, ODCARegressor, RiseDetector
 
 MODELS = [
     ODCAClassifier(),
@@ -233,3 +233,20 @@ def test_an_explanation_of_two_classes_is_one_number_for_each_feature() -> None:
     assert all(isinstance(weight, float) for weight in model.weights.values())
     model.learn_one({"a": 1.0}, "perhaps")
     assert all(len(part) == 3 for part in model.explain_one({"a": 1.0}).values())
+
+
+def test_the_detector_is_that_of_the_progressive_scores() -> None:
+    rng = np.random.default_rng(0)
+    losses = rng.exponential(0.3, size=4000) * np.where(np.arange(4000) < 2500, 1.0, 3.0)
+    detector, alarms = RiseDetector(), []
+    for n, loss in enumerate(losses):
+        detector = pickle.loads(pickle.dumps(detector)) if n % 1000 == 7 else detector
+        detector.update(loss)
+        if detector.drift_detected:
+            alarms.append(n + 1)
+    whole = _core.RiseDetector().after(losses, np.ones(4000))
+    assert alarms == [each.event for each in detector.drift.rises] == [each[0] for each in whole.alarms]
+    assert 2500 < detector.drift.rises[0].event < 2600
+    assert detector.clone().drift.count == 0
+    with pytest.raises(ValueError, match="alpha must be between 0 and 1; got 2"):
+        RiseDetector(alpha=2)

@@ -1,5 +1,6 @@
 """Predict, learn, label: what a client gets, and that the model is that of `odca train`."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,15 +8,20 @@ from pathlib import Path
 import pytest
 
 import odca
-from serving import FILE, JSON, Client, events, serving
+from serving import FILE, JSON, Client, Server, events, serving
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("serve") / "models") as server:
-        client = server.client()
-        yield client
-        client.close()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Iterator[Client]:
+    client = server.client()
+    yield client
+    client.close()
 
 
 def without_label(event: dict) -> dict:
@@ -38,18 +44,78 @@ def test_the_model_is_that_of_odca_train_to_the_bit(client: Client, tmp_path: Pa
     assert served.names == trained.names
 
 
-def test_any_split_into_requests_gives_the_same_model_and_the_same_answers(client: Client) -> None:
+@pytest.mark.parametrize(
+    "spec", [{"task": "classes", "classes": ["no", "yes"], "columns": {"price": "number"}}, {}, {"first_events": 3}]
+)
+def test_any_split_into_requests_gives_the_same_model_and_the_same_answers(client: Client, spec: dict) -> None:
     data = events(400, seed=2)
-    answers = []
-    for name, size in (("ones", 1), ("sevens", 7), ("all", 400)):
-        client.put(name, task="classes", classes=["no", "yes"], columns={"price": "number"})
+    for k in range(70):  # one class is not enough to begin with
+        data[k]["label"] = "yes"
+    answers, files = [], []
+    for size in (1, 7, 97, 400):
+        name = f"of-{size}-{len(spec)}"
+        client.put(name, **spec)
         told = []
         for first in range(0, 400, size):
             told += client.post_lines(f"/v1/models/{name}/learn", data[first : first + size]).lines
         answers.append(told)
-    assert answers[0][1:] == answers[1][1:] or answers[0][7:] == answers[1][7:]
-    files = [client.ask("GET", f"/v1/models/{name}/snapshot").body for name in ("ones", "sevens", "all")]
-    assert files[0] == files[1] == files[2]
+        files.append(client.ask("GET", f"/v1/models/{name}/snapshot").body)
+    assert answers[0][-1]["prediction"] in {"no", "yes"}
+    assert answers[0] == answers[1] == answers[2] == answers[3]
+    assert files[0] == files[1] == files[2] == files[3]
+
+
+def test_a_request_in_which_a_model_begins_is_learned_as_a_whole_or_not_at_all(client: Client) -> None:
+    client.put("begins", first_events=20)
+    data = events(60, seed=2)
+    assert client.post_lines("/v1/models/begins/learn", data[:10]).status == 200
+    bad = [*data[10:50], {"price": 1}, *data[50:]]
+    refused = client.post_lines("/v1/models/begins/learn", bad)
+    assert (refused.status, refused.json["line"]) == (422, 41)
+    about = client.get("/v1/models/begins")
+    assert (about["state"], about["collecting"]["events"]) == ("collecting", 10)
+    told = client.post_lines("/v1/models/begins/learn?partial=true", bad).lines
+    assert [place for place, each in enumerate(told) if "error" in each] == [40]
+    client.put("whole", first_events=20)
+    client.post_lines("/v1/models/whole/learn", data)
+    files = [client.ask("GET", f"/v1/models/{name}/snapshot").body for name in ("begins", "whole")]
+    assert files[0] == files[1]
+
+
+def test_events_that_are_asked_about_at_once_get_the_answers_that_each_would_get(server: Server) -> None:
+    client = server.client()
+    client.put("together", task="classes", classes=["no", "yes"], columns={"price": "number"})
+    client.post_lines("/v1/models/together/learn", events(300, seed=12))
+    bodies = [json.dumps(without_label(each)).encode() for each in events(60, seed=13)]
+    bodies[7], bodies[21], bodies[33] = b'{"price": "x"}', b'{"price": 1,\n"country":\r\n"A"}', b'{"price": '
+    bodies[45], bodies[50] = b" ", b'{"price": 1, "id": "kept"}'
+    alone = [client.ask("POST", "/v1/models/together/predict", each, JSON) for each in bodies]
+    answers: dict[int, list[tuple[int, bytes]]] = {k: [] for k in range(len(bodies))}
+
+    async def ask(place: int) -> None:
+        head = "POST /v1/models/together/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for _ in range(5):
+            writer.write(f"{head}Content-Length: {len(bodies[place])}\r\n\r\n".encode() + bodies[place])
+            status = await reader.readuntil(b"\r\n\r\n")
+            length = int(status.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            answers[place].append((int(status[9:12]), await reader.readexactly(length)))
+        writer.close()
+        await writer.wait_closed()
+
+    async def ask_all() -> None:
+        await asyncio.gather(*(ask(place) for place in range(len(bodies))))
+
+    asyncio.run(ask_all())
+    for place, each in enumerate(alone):
+        for status, body in answers[place]:
+            assert status == each.status
+            if status == 200:
+                assert body == each.body
+            else:
+                assert json.loads(body)["detail"] == each.json["detail"]
+    assert [each.status for each in alone].count(200) == 57
+    client.close()
 
 
 def test_learn_returns_the_prediction_from_before(client: Client) -> None:
@@ -145,9 +211,13 @@ def test_the_same_key_gives_the_stored_answer_and_another_body_is_refused(client
     assert (first.status, first.body) == (again.status, again.body)
     assert again.headers["idempotency-replayed"] == "true"
     assert "idempotency-replayed" not in first.headers
+    client.post("/v1/models/keys/learn", {"x": 5, "label": 1}, Idempotency_Key="k2")
+    later = client.post("/v1/models/keys/learn", {"x": 1, "label": 3}, Idempotency_Key="k1")
+    positions = [each.headers["odca-position"] for each in (first, again, later)]
+    assert positions == ["1", "1", "1"]
     other = client.post("/v1/models/keys/learn", {"x": 2, "label": 3}, Idempotency_Key="k1")
     assert (other.status, other.kind) == (422, "key-reused")
-    assert client.get("/v1/models/keys")["events"] == 1
+    assert client.get("/v1/models/keys")["events"] == 2
 
 
 def test_an_event_with_an_id_is_learned_once(client: Client) -> None:
@@ -267,3 +337,26 @@ def test_a_model_of_a_table_is_uploaded_and_goes_on_learning(client: Client, tmp
     assert told["probabilities"]["yes"] == pytest.approx(model.predict_proba(event)[1], abs=1e-12)
     assert client.post_lines("/v1/models/table/learn", events(50, seed=12)).status == 200
     assert client.get("/v1/models/table")["events"] == 350
+
+
+def test_dates_are_the_features_that_odca_train_makes_of_them(client: Client, tmp_path: Path) -> None:
+    """Also a date that is missing, or beyond those learned: its trend is held within the learned days."""
+    data = [
+        {"at": None if hour % 40 == 5 else f"2024-03-{1 + hour // 24:02}T{hour % 24:02}:00:00Z", "label": hour / 40}
+        for hour in range(600)
+    ]
+    client.put("dates", task="numbers", first_events=500)
+    for first in range(0, 600, 150):
+        assert client.post_lines("/v1/models/dates/learn", data[first : first + 150]).status == 200
+    (tmp_path / "events.jsonl").write_text("\n".join(map(json.dumps, data)) + "\n")
+    trained = odca.train(tmp_path / "events.jsonl", label="label", task="numbers", progress=False)
+    asked: list[dict] = [{"at": "2024-03-10T07:00:00Z"}, {"at": "2031-05-05T05:00:00Z"}, {"at": None}, {}]
+    expected = trained.predict(asked, answer="steady").tolist()
+    assert all(-1.0 < each < 16.0 for each in expected)  # the labels are from 0 to 15
+    told = client.post_lines("/v1/models/dates/predict?answer=steady", asked).lines
+    assert [each["prediction"] for each in told] == expected
+    waiting = [{**event, "id": str(k)} for k, event in enumerate(asked)]
+    told = client.post_lines("/v1/models/dates/predict?answer=steady", waiting).lines
+    assert [each["prediction"] for each in told] == expected
+    explained = [client.post("/v1/models/dates/explain?answer=steady", event).json for event in asked]
+    assert [each["prediction"] for each in explained] == expected

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import odca
+from odca import cli
 from odca.serve.history import MOST_POINTS, History, Point
 from odca.serve.views import _when
 from serving import FILE, JSON, Client, Server, events, serving
@@ -134,7 +135,7 @@ def test_history_and_everything_else_survive_a_restart(tmp_path: Path) -> None:
     with serving(tmp_path / "models") as server:
         client = server.client()
         later = client.get("/v1/models/m")
-        for name in set(about) - {"storage", "created"}:
+        for name in set(about) - {"storage", "created", "events_per_second"}:
             assert later[name] == about[name], name
         assert client.get("/v1/models/m/history?span=day") == history
         again = client.post("/v1/models/m/predict", {"price": 1, "id": "w"}, Idempotency_Key="p")
@@ -184,6 +185,25 @@ def test_a_frozen_model_predicts_the_steady_answer(client: Client, tmp_path: Pat
     assert told[0]["probabilities"]["yes"] == pytest.approx(told[1]["probabilities"]["yes"], abs=1e-9)
     (tmp_path / "file").write_bytes(client.ask("GET", "/v1/models/big/snapshot?frozen=true").body)
     assert odca.load(tmp_path / "file").frozen_after == 500
+
+
+def test_a_model_in_the_place_of_the_folder_gets_the_commands_that_serve_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "My model.safetensors"
+    odca.train(events(200), label="label", progress=False).save(file)
+    assert cli.main(["serve", str(file), "--port", "8123"]) == cli.REFUSED
+    said = capsys.readouterr().err.splitlines()
+    assert "is a model, and not the folder where the service keeps its models." in said[0]
+    assert said[1] == "  odca serve models/"
+    put = "  curl -X PUT {}/v1/models/my-model -H 'Content-Type: application/octet-stream' --data-binary '@{}'"
+    assert said[2] == put.format("localhost:8123", file)
+    (tmp_path / "data.csv").write_text("a,b\n")
+    assert cli.main(["serve", str(tmp_path / "data.csv")]) == cli.REFUSED
+    assert "data.csv is a file. Name the folder" in capsys.readouterr().err
+    with serving(tmp_path) as server:
+        assert put.format(server.address, file) in server.errors.read_text()
+        assert "data.csv" not in server.errors.read_text()
 
 
 def test_a_file_that_is_no_model_is_refused(client: Client, tmp_path: Path) -> None:

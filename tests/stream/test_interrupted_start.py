@@ -1,21 +1,20 @@
-"""Ctrl-C while a thread begins."""
+"""A thread that cannot be started."""
+
+import _thread
+from pathlib import Path
 
 import pytest
 
-from odca.stream.read.parallel import _starting_threads
+from odca import stream
 
 
-def test_a_lock_that_python_lost_to_ctrl_c_is_ctrl_c() -> None:
-    def interrupted() -> None:
-        try:
-            raise KeyboardInterrupt
-        finally:
-            raise RuntimeError("release unlocked lock")
-
-    with pytest.raises(KeyboardInterrupt), _starting_threads():
-        interrupted()
+def refuse(*_: object) -> int:
+    raise RuntimeError("can't start new thread")
 
 
-def test_a_thread_that_cannot_be_started_is_a_lack_of_memory() -> None:
-    with pytest.raises(MemoryError), _starting_threads():
-        raise RuntimeError("can't start new thread")
+def test_a_thread_that_cannot_be_started_is_a_lack_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "events.vw"
+    path.write_text("1 |n a:1\n")
+    monkeypatch.setattr(_thread, "start_new_thread", refuse)
+    with stream.open(path) as events, pytest.raises(MemoryError, match="no more threads"):
+        list(events)

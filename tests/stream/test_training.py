@@ -96,6 +96,10 @@ def test_a_training_resumes_from_its_checkpoint(tmp_path: Path) -> None:
     assert_same_model(odca.train(data, label="y", checkpoint=state, resume=True), whole)  # nothing is left to learn
     with pytest.raises(ValueError, match="checkpoint of a training with"):
         odca.train(data, label="y", bits=5, checkpoint=state, resume=True)
+    with pytest.raises(
+        ValueError, match=r"after 600 events of .*d.csv, which would be lost. Continue that training with `resume=True`"
+    ):
+        odca.train(data, label="y", checkpoint=state)
     with pytest.raises(ValueError, match="resume=True needs a checkpoint"):
         odca.train(data, label="y", resume=True)
 

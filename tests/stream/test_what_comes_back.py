@@ -138,9 +138,17 @@ def test_a_label_that_is_not_there_is_explained(label: Any, said: str) -> None:
     assert odca.train(frame(X).rename(columns={"x": 0, "y": 1}), label=1).metrics.events == N
 
 
+def test_a_series_is_one_event_and_a_column_is_none() -> None:
+    data = frame(X)
+    model = odca.train(data, label="y")
+    assert model.predict(data.iloc[3]) == model.predict(data[3:4])[0]
+    with pytest.raises(ValueError, match="the Series, one event with names as its index, has none of the columns"):
+        model.predict(data["x"])
+
+
 @pytest.mark.parametrize(
     "option", [{"tf_idf": True}, {"chars": (3, 5)}, {"ngrams": 2}, {"sublinear": True}, {"text_length": 9}]
 )
 def test_options_of_text_without_text_are_refused(option: Any) -> None:
-    with pytest.raises(ValueError, match=r"is about text, and no field holds text. Name the fields"):
+    with pytest.raises(ValueError, match=r"no field holds text. `[a-z_]+` is about text: name the fields"):
         odca.train(frame(X), label="y", **option)

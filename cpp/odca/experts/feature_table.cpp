@@ -65,15 +65,20 @@ void FeatureTable::standardise(const Row& row, ScaledRow& out) const {
 
 // The non-zero features of a row with their records.
 void FeatureTable::gather(const Row& row, ScaledRow& out) const {
+  const double** const record = out.record.data();
+  std::int64_t* const feature = out.feature.data();
+  double* const x = out.x.data();
+  std::int64_t known = row.size;
+  while (known > 0 && row.feature(known - 1) >= size()) --known;
   int n = 0;
-  for (std::int64_t i = 0; i < row.size; ++i) {
-    const std::int64_t j = row.feature(i);
-    if (row.value[i] == 0.0) continue;
-    out.record[n] = j < size() ? of(j) : blank_.data(), out.feature[n] = j, out.x[n] = row.value[i];
-    ++n;
-  }
+  const auto append = [&](const double* f, std::int64_t j, double value) {  // without a branch
+    record[n] = f, feature[n] = j, x[n] = value;
+    n += value != 0.0;
+  };
+  Row{row.index, row.value, known}.each([&](std::int64_t j, double value) { append(of(j), j, value); });
+  for (std::int64_t i = known; i < row.size; ++i) append(blank_.data(), row.feature(i), row.value[i]);
   out.present = n;
-  for (int k = n; k < n + 3; ++k) out.record[k] = out.spare.data(), out.x[k] = 0.0;
+  for (int k = n; k < n + 3; ++k) record[k] = out.spare.data(), x[k] = 0.0;
 }
 
 // Counts the row's values and standardises them, four at a time.

@@ -55,7 +55,7 @@ class FullNewton {
 
   // What an event is to these experts.
   struct Event {
-    std::vector<double> h;  // the constant and the standardised features
+    std::vector<double> h;  // the constant and the standardised features, padded
     std::array<FactoredCovariance::Direction, full_experts> along;
     std::vector<double> gain;
   };
@@ -91,8 +91,7 @@ class FullNewton {
         const double by = c * lambda[head * full_experts + k];
         for (int n = 0; n < size(); ++n) w[n] += by * event.gain[n];
       }
-      const double wider = pace.full_memory[k] < 1.0 ? std::min(1.0 / pace.full_memory[k], room(k)) : 1.0;
-      if (wider > 1.0) p.multiply(wider);
+      if (pace.full_memory[k] < 1.0) p.multiply(p.room_for(1.0 / pace.full_memory[k], size() / prior_of(k)));
     }
   }
 
@@ -202,12 +201,10 @@ class FullNewton {
   }
 
   void gather(const ScaledRow& row, std::vector<double>& h) const {
-    h.assign(static_cast<std::size_t>(size()), 0.0);
+    h.assign(expert_[0].covariance.padded_size(), 0.0);
     h[0] = 1.0;
     row.each_of(sorted_, [&](std::size_t n, double value) { h[place_[n]] = value; });
   }
-
-  double room(int k) const { return size() / prior_of(k) / expert_[k].covariance.trace(); }
 
   void adopt(std::int64_t feature, double share_of_prior) {
     for (int k = 0; k < full_experts; ++k) {

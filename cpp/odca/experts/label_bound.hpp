@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "odca/experts/scaled_row.hpp"
@@ -69,11 +70,19 @@ class LabelBound {
     return is_believed ? y : event.prediction + side * usual;
   }
 
-  // With `part` of the other. What the event before was is forgotten: two streams have no order.
+  // With `part` of the other. What the event before was is forgotten, unless both know the same of it: two streams have no order.
   void merge(const LabelBound& other, double part) {
+    if (part == 0.0) return;
+    const auto before = [](LabelBound& self) {
+      return std::tie(self.consecutive_, self.contrasts_, self.label_, self.prediction_);
+    };
+    LabelBound theirs = other, forgotten;
     recent_.merge(other.recent_, part), usual_.merge(other.usual_, part);
     levels_.merge(other.levels_, part), rows_.merge(other.rows_, part);
-    consecutive_ = contrasts_ = 0, label_ = prediction_ = 0.0;
+    if (part == 1.0)
+      before(*this) = before(theirs);
+    else if (before(*this) != before(theirs))
+      before(*this) = before(forgotten);
     if (sides_.empty() && other.sides_.empty()) return;
     sides_.resize(places);
     for (std::size_t n = 0; n < places; ++n)

@@ -15,6 +15,10 @@
 // The mean event of all events is the mean of the parts' mean events, so all of these are means weighted by sums, and the order of
 // merging does not matter. A part of a model has the same weights and a share of all sums: merging the parts returns it.
 //
+// What is between two events of a stream, rather than a sum over them, goes on where both models have the same, as parts have, or
+// where one of them has learned nothing: the frozen members of the steady answer, the epoch in which pairs are judged, the wild label
+// before. Otherwise it begins anew.
+//
 // By precision: (H_j + p_j) u_j is what a Newton expert has learned of feature j. These add, as the sums H do, but the prior p counts
 // once:
 //
@@ -36,6 +40,13 @@ namespace {
 
 constexpr double prior_share = 0.25;
 
+// Counts of which shares were added: where these are a whole number up to rounding, they are that number, because what is done at every
+// fourth event, say, depends on it.
+double added(double a, double b) {
+  const double sum = a + b, whole = std::round(sum);
+  return std::fabs(sum - whole) <= 1e-12 * sum ? whole : sum;
+}
+
 }  // namespace
 
 // The tables
@@ -50,7 +61,7 @@ void FeatureTable::merge_feature(std::int64_t j, const FeatureTable& here, std::
   const double* a = j < here.size() ? here.of(j) : here.blank_.data();
   const double* b = there >= 0 ? other.of(there) : other.blank_.data();
   double* f = of(j);
-  const double n = a[record::count] + b[record::count];
+  const double n = added(a[record::count], b[record::count]);
   if (n == 0.0) return;
   const double apart = b[record::mean] - a[record::mean];
   f[record::count] = n;
@@ -83,16 +94,19 @@ void FeatureTable::merge_feature(std::int64_t j, const FeatureTable& here, std::
                               h_a + h_b + x * share_f * spread(f)};
     if (precision.total > 0.0 && std::isfinite(precision.total)) by[k] = precision;
   }
+  // A feature that varies in neither has no units, and adds nothing; its weights are kept for when it does.
+  const bool varies = form.scale > 0.0;
   const auto merge_group = [&](const double* of_here, const double* of_there, double* to, Merger& merger, auto expert) {
+    const auto slope = [&](double w, double scale) { return !varies ? w : scale > 0.0 ? w / scale : 0.0; };
     for (std::size_t k = 0; k < merger.out.size(); ++k) {
-      const double u_a = of_a.scale > 0.0 ? of_here[k] / of_a.scale : 0.0;
-      const double u_b = of_b.scale > 0.0 ? of_there[k] / of_b.scale : 0.0;
+      const double u_a = slope(of_here[k], of_a.scale), u_b = slope(of_there[k], of_b.scale);
       const Precision& weight = by[expert(static_cast<int>(k))];
       const double u = (weight.here * u_a + weight.there * u_b) / weight.total;
-      to[k] = u * form.scale;
+      to[k] = varies ? u * form.scale : u;
+      if (!varies) continue;
       merger.here[k] += u_a * (mean_value(a, here.mass_) - of_a.centre);
       merger.there[k] += u_b * (mean_value(b, other.mass_) - of_b.centre);
-      merger.out[k] -= (form.scale > 0.0 ? u : 0.0) * (mean_value(f, mass_) - form.centre);
+      merger.out[k] -= u * (mean_value(f, mass_) - form.centre);
     }
   };
   static constexpr int weights = record::weights;
@@ -115,7 +129,7 @@ FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<s
   sources.resize(std::max(sources.size(), static_cast<std::size_t>(size())), -1);
 
   FeatureTable out(heads(), matrices_);
-  out.mass_ = mass_ + other.mass_, out.norms_ = norms_ + other.norms_;
+  out.mass_ = added(mass_, other.mass_), out.norms_ = norms_ + other.norms_;
   out.grow(static_cast<std::int64_t>(sources.size()));
   const auto begin = [](const double* here, const double* there, std::size_t count) {
     return Merger{{here, here + count}, {there, there + count}, std::vector<double>(count)};
@@ -127,7 +141,7 @@ FeatureTable FeatureTable::merged(const FeatureTable& other, const std::vector<s
     out.merge_feature(j, *this, sources[static_cast<std::size_t>(j)], other, of_weights, of_averages);
 
   const double part = out.mass_ > 0.0 ? other.mass_ / out.mass_ : 0.0;
-  for (int k = 0; k < weights; ++k) out.constant_[0][k] = constant_[0][k] + other.constant_[0][k];
+  for (int k = 0; k < record::elsewhere; ++k) out.constant_[0][k] = constant_[0][k] + other.constant_[0][k];
   const auto mean_of = [&](const Merger& merger, int slots, double* to) {
     for (int head = 0, k = 0; head < heads(); ++head)
       for (int slot = 0; slot < slots; ++slot, ++k) {
@@ -172,7 +186,7 @@ FullNewton FeatureTable::merged_full(const FeatureTable& here, const FeatureTabl
       const std::int64_t j = place_there(features[n]);
       if (!its.full_.has(j)) continue;
       const Form form = form_of(of(features[n])), own = its.form_of(its.of(j));
-      const double slope = form.scale > 0.0 ? own.scale / form.scale : 0.0;
+      const double slope = form.scale > 0.0 ? own.scale / form.scale : 1.0;  // what never varied has no units
       const double shift = form.scale > 0.0 ? (own.centre - form.centre) / form.scale : 0.0;
       known.push_back(j);
       out.units.push_back({static_cast<int>(n) + 1, slope, shift, share_of_prior(its.of(j))});
@@ -191,9 +205,11 @@ void FeatureTable::keep_share(double share) {
   const auto keep = [&](double* f) {
     for (const int part : {record::count, record::square, record::slopes, record::curvatures}) f[part] *= share;
     for (int n = 0; n < recent_experts; ++n) f[record::recent(n)] *= share;
-    f[record::elsewhere] = 1.0 - share * (1.0 - f[record::elsewhere]);
   };
-  for (std::int64_t j = 0; j < size(); ++j) keep(of(j));
+  for (std::int64_t j = 0; j < size(); ++j) {
+    keep(of(j));
+    of(j)[record::elsewhere] = 1.0 - share * share_of_prior(of(j));
+  }
   keep(constant_[0]);
   full_.keep_share(share);
   mass_ *= share, norms_ *= share;
@@ -233,6 +249,7 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
     throw InputError("merge needs a place for every feature of the other model");
   if (std::any_of(places.begin(), places.end(), [](std::int64_t place) { return place < 0; }))
     throw InputError("a place must be the number of a feature");
+  bool same_classes = true, same_heads = true;
   if (task_ != Task::numbers) {
     if (!classes.empty() && static_cast<int>(classes.size()) != there.classes_)
       throw InputError("merge needs a place for every class of the other model");
@@ -242,16 +259,20 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
       if (place < 0) throw InputError("a place must be the number of a class");
       if (place >= static_cast<int>(source.size())) source.resize(static_cast<std::size_t>(place) + 1, -1);
       source[static_cast<std::size_t>(place)] = c;
+      same_classes &= place == c;
     }
     const auto all = static_cast<int>(source.size());
+    same_heads = same_classes && all == classes_ && all == there.classes_;
     if (all > classes_) add_classes(all, all);
-    there.arrange_classes(std::move(source), all);
+    if (!same_heads) there.arrange_classes(std::move(source), all);
   }
+  const auto place_of = [&](std::int64_t j) { return places.empty() ? j : places[static_cast<std::size_t>(j)]; };
   const std::vector<double> base = bases(), others = there.bases();
   const double total = features_.mass() + there.features_.mass();
   const double part = total > 0.0 ? there.features_.mass() / total : 0.0;
   class_labels_.merge(there.class_labels_, part), number_labels_.merge(there.number_labels_, part);
   features_ = features_.merged(there.features_, places, base, others, bases());
+  const bool goes_on = part == 0.0 || (same_heads && pairs_.add_epoch(there.pairs_, place_of));
   merge_products(there, places);
   merge_weights(bayes_.weight, there.bayes_.weight, part, in_use());
   merge_weights(simplex_.weight, there.simplex_.weight, part, in_use());
@@ -268,9 +289,23 @@ void Experts::absorb(Experts& there, const std::vector<std::int64_t>& places, co
     last_time_ = timed_ > 0 ? std::max(last_time_, there.last_time_) : there.last_time_;
   }
   count_ += there.count_, timed_ += there.timed_;
-  history_ = History();  // of a stream that never was
-  if (pairs_.asked() != 0) pairs_.begin_epoch(learned_from(), features_);
-  freeze_members();
+  if (part > 0.0) history_ = part == 1.0 ? there.history_ : History();  // of a stream that never was
+  if (pairs_.asked() != 0 && !goes_on) pairs_.begin_epoch(learned_from(), features_);
+  bool same_places = same_classes;
+  for (std::int64_t j = 0; j < there.steady_.frozen_features(); ++j) same_places &= place_of(j) == j;
+  merge_frozen(there, part, same_places);
+}
+
+// The frozen members of both: `comparable` if features and classes have the same places.
+void Experts::merge_frozen(const Experts& there, double part, bool comparable) {
+  if (part == 0.0) return;
+  if (part == 1.0 && comparable) {
+    steady_ = there.steady_;
+  } else if (comparable && steady_.has_frozen_as(there.steady_)) {
+    steady_.count_frozen_at(steady_.frozen_at() + there.steady_.frozen_at());
+  } else {
+    freeze_members();
+  }
 }
 
 // The products of both are used, as far as there is room; what the other knows of more is lost.
@@ -292,20 +327,26 @@ void Experts::become_part(int part, int parts) {
   if (parts < 1 || part < 0 || part >= parts) throw InputError("a part must be one of at least one");
   const auto only_writer = gate_.only_writer();
   const auto inside = gate_.inside();
-  const double share = 1.0 / parts;
+  // Every parts-th event, so that of those before any other one it has no more than of those before a later one.
+  const auto of_this = [&](std::int64_t whole) { return (whole + parts - 1 - part) / parts; };
+  if (features_.mass() > 0.0) {  // else there is nothing to share
+    keep_share(1.0 / parts, of_this(learned_from()));
+    steady_.count_frozen_at(of_this(steady_.frozen_at()));
+    pairs_.end_epoch_at(of_this(pairs_.end_of_epoch()));
+  }
+  count_ = of_this(count_), timed_ = of_this(timed_);
+  if (parts > 1) history_ = History();
+  ++changes_;
+}
+
+void Experts::keep_share(double share, std::int64_t learned) {
   const std::vector<double> before = bases();
   class_labels_.keep_share(share), number_labels_.keep_share(share);
-  features_.keep_share(share), products_.keep_share(share), pairs_.keep_share(share);
-  uncertainty_.keep_share(share);
+  features_.keep_share(share), products_.keep_share(share), pairs_.keep_share(share), uncertainty_.keep_share(share);
   std::vector<double> moved = bases();  // of fewer events it is more cautious; the constants take over the difference
   for (std::size_t head = 0; head < moved.size(); ++head) moved[head] = before[head] - moved[head];
   features_.move_constants(moved);
-  const auto of_this = [&](std::int64_t whole) { return whole * (part + 1) / parts - whole * part / parts; };
-  const std::int64_t learned = of_this(learned_from());
-  count_ = learned + of_this(count_ - learned_from()), timed_ = of_this(timed_);
   event_weights_ = {event_weights_.mean() * static_cast<double>(learned), static_cast<double>(learned)};
-  freeze_members();
-  ++changes_;
 }
 
 }  // namespace odca::experts

@@ -44,7 +44,7 @@ struct Stretch {
 };
 
 // All of them as log probabilities of the classes that there are at the end.
-std::vector<double> with_all_classes(const std::vector<double>& predictions, const std::vector<Stretch>& stretches) {
+std::vector<double> with_all_classes(std::vector<double> predictions, const std::vector<Stretch>& stretches) {
   if (stretches.size() == 1) return predictions;
   const auto wide = static_cast<std::size_t>(stretches.back().classes);
   std::vector<double> out;
@@ -99,19 +99,21 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
   std::vector<Stretch> stretches{{0, classes_}};
-  Workspace work(heads()), earlier(events.asked ? heads() : 0);
+  std::unique_ptr<Workspace> kept = take_workspace();
+  Workspace earlier(events.asked ? heads() : 0);
   const std::vector<Origin> origins = origins_of(events);
   LongCall call(inside, interrupted);
   std::int64_t row = 0;
   for (bool stopped = false; row < batch.rows && !stopped; ++row) {
     const double y = events.y[row];
-    ++changes_;
+    const std::uint64_t before = changes_++;
     const bool is_new = task_ != Task::numbers && y >= classes_;
     if (is_new) {
       add_classes(static_cast<int>(y) + 1);
       stretches.push_back({out.size(), classes_});
-      work = Workspace(heads()), earlier = Workspace(events.asked ? heads() : 0);
+      kept = std::make_unique<Workspace>(heads()), earlier = Workspace(events.asked ? heads() : 0);
     }
+    Workspace& work = *kept;
     const Row h = batch.row(row, work.row);
     const bool is_judged_next = steady_.judges(learned_from() + 2);  // most likely: an event of weight 0 is not counted
     batch.peek(row + 1, [&](std::int64_t feature) {
@@ -120,9 +122,11 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     });
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
     const bool is_learned = !events.weight || events.weight[row] > 0.0;
-    standardise(h, work);
-    if (is_learned) update_density(h, work);
-    write_margins(work), mix(work);
+    if (!is_evaluated(h, before, work)) {
+      standardise(h, work);
+      if (is_learned) update_density(h, work);
+      write_margins(work), mix(work);
+    }
     append_answer(h, work, false, out);
     if (margins)
       for (auto z = work.margin.begin(); z != work.margin.end(); z += slots)
@@ -139,7 +143,8 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
               events.time ? events.time[row] : std::nan(""));
     stopped = call.should_stop((h.size + constant_work) * first_label_expert);
   }
-  return {row, with_all_classes(out, stretches)};
+  spare_ = std::move(kept);
+  return {row, with_all_classes(std::move(out), stretches)};
 }
 
 std::vector<double> Experts::predict(const Batch& batch, Answer answer, const Interrupted& interrupted,
@@ -162,7 +167,8 @@ std::vector<double> Experts::predict_inside(LongCall& call, const Batch& batch, 
   if (asked) *asked = {{}, heads(), learned_from()};
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(batch.rows * heads()));
-  Workspace work(heads());
+  std::unique_ptr<Workspace> kept = take_workspace();
+  Workspace& work = *kept;
   const std::uint64_t before = changes_;
   bool stopped = false;
   for (std::int64_t row = 0; row < batch.rows && !stopped && changes_ == before; ++row) {
@@ -176,7 +182,13 @@ std::vector<double> Experts::predict_inside(LongCall& call, const Batch& batch, 
     if (asked) asked->said.insert(asked->said.end(), work.said.begin(), work.said.end());
     stopped = call.should_stop((h.size + constant_work) * first_label_expert);
   }
+  spare_ = std::move(kept);
   return out;
+}
+
+std::unique_ptr<Experts::Workspace> Experts::take_workspace() const {
+  if (spare_ && spare_->mixed.size() == static_cast<std::size_t>(heads())) return std::move(spare_);
+  return std::make_unique<Workspace>(heads());
 }
 
 void Experts::require_valid(const Events& events) const {
@@ -214,9 +226,16 @@ void Experts::append_prediction(const Workspace& work, std::vector<double>& out)
 }
 
 void Experts::evaluate(const Row& row, Workspace& work) const {
+  if (is_evaluated(row, changes_, work)) return;
   standardise(row, work);
   write_margins(work);
   mix(work);
+  work.state = {changes_, features_.size()};
+}
+
+bool Experts::is_evaluated(const Row& row, std::uint64_t changes, const Workspace& work) const {
+  return work.state == State{changes, features_.size()} && work.scaled.changed.empty() &&
+         work.scaled_products.changed.empty() && work.scaled.is_of(row);
 }
 
 void Experts::standardise(const Row& row, Workspace& work) const {
@@ -427,12 +446,16 @@ Pace Experts::pace_at(double time) {
 
 void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace, bool step_products) {
   const double sd = task_ == Task::numbers ? number_labels_.deviation(loss_) : 1.0;
-  double s[2 * row_slots + full_experts] = {};
+  double s[2 * row_slots + full_experts];
   const FeatureTable::StepInputs inputs{c, t.slope, t.curvature, sd};
   features_.prepare_steps(t.scaled, inputs, pace, s);
   features_.full().write_slopes(t.full, c, s + row_slots);
   step_products = step_products && has_products();
-  if (step_products) products_.prepare_steps(t.scaled_products, inputs, pace, s + row_slots + full_experts);
+  double* const of_twins = s + row_slots + full_experts;
+  if (step_products)
+    products_.prepare_steps(t.scaled_products, inputs, pace, of_twins);
+  else
+    std::fill_n(of_twins, row_slots, 0.0);
   const int all = grouped();
   switch (task_) {
     case Task::two_classes:

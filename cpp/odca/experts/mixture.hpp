@@ -169,8 +169,15 @@ class Experts {
                                            const NumberLoss& loss = {});
 
  private:
+  // A state of the model: the number of its changes, and of the features that there is room for.
+  struct State {
+    std::uint64_t changes = 0;
+    std::int64_t features = -1;
+    bool operator==(const State&) const = default;
+  };
   // What is computed for one event.
   struct Workspace {
+    State state;  // in which the event was evaluated, if it was and has not been learned
     Batch::Scratch row;
     ScaledRow scaled;
     // [head][slot]: the experts' margins; bounded and centred; as probabilities, or numbers in range.
@@ -202,12 +209,17 @@ class Experts {
   int in_use() const { return bayes_.count; }
   void join_products();
   void merge_products(Experts& there, const std::vector<std::int64_t>& places);
+  void keep_share(double share, std::int64_t learned);
+  void merge_frozen(const Experts& there, double part, bool comparable);
   void absorb(Experts& there, const std::vector<std::int64_t>& places, const std::vector<int>& classes);
   std::vector<double> predict_inside(LongCall& call, const Batch& batch, Answer answer, Asked* asked) const;
   void require_fitting_inside(const Asked& asked, std::int64_t rows) const;
   void require_valid(const Events& events) const;
   void add_classes(int classes, int averaged = averaged_by_a_class);
 
+  // An event that is learned right after it was asked about is not evaluated again: a call leaves its workspace to the next one.
+  std::unique_ptr<Workspace> take_workspace() const;
+  bool is_evaluated(const Row& row, std::uint64_t changes, const Workspace& work) const;
   void evaluate(const Row& row, Workspace& work) const;
   void standardise(const Row& row, Workspace& work) const;
   void standardise_products(Workspace& work) const;
@@ -357,7 +369,8 @@ class Experts {
   uncertainty::Uncertainty uncertainty_;
   Logistic logistic_;
   Gate gate_;
-  std::uint64_t changes_ = 0;  // of the state, for predictions that let others in between two events
+  std::uint64_t changes_ = 0;                 // of the state, for predictions that let others in between two events
+  mutable std::unique_ptr<Workspace> spare_;  // of the last call; to whoever is inside
 };
 
 }  // namespace odca::experts

@@ -60,8 +60,10 @@ class NumberLoss {
   double margin(double answer) const { return has_log_link_ ? log(answer) : answer; }
 
   double lambda(double p, double s, double y) const {
-    if (has_log_link_) return std::get<Poisson>(loss_).lambda(bounded(p), s, y);
-    return std::get<PiecewiseQuadratic>(loss_).lambda(p, s, y);
+    if (!has_log_link_) return std::get<PiecewiseQuadratic>(loss_).lambda(p, s, y);
+    const double lambda = std::get<Poisson>(loss_).lambda(bounded(p), s, y);
+    // The exponential of a logarithm differs from the number by rounding. A scale must not be made of that.
+    return s == 0.0 && std::fabs(lambda) <= rounding * y ? 0.0 : lambda;
   }
   // Above the least that a prediction of y can have.
   double excess(double z, double y) const {
@@ -73,7 +75,7 @@ class NumberLoss {
   bool operator==(const NumberLoss& other) const { return loss_ == other.loss_; }
 
  private:
-  static constexpr double largest_log = 300.0;
+  static constexpr double largest_log = 300.0, rounding = 1e-13;
 
   static double bounded(double z) { return clip(z, -largest_log, largest_log); }
 

@@ -61,7 +61,7 @@ class Pairs {
   }
   // Those of a row as it is, by the forms that its features have now.
   void write(const Row& row, const FeatureTable& features, std::vector<double>& h, std::vector<double>& out) const {
-    h.assign(members_.size(), 0.0);
+    h.assign(members_.size() + 1, 0.0);
     RowCursor in_row(row);
     for (std::size_t n = 0; n < members_.size(); ++n) {
       const FeatureTable::Form form = features.form(members_[n]);
@@ -151,7 +151,22 @@ class Pairs {
     number_places();
     return out;
   }
-  // After two models became one.
+  // Adds what another model has learned in this epoch, where it has the same candidates and the same products, as the parts of a model
+  // have until one of them chooses anew. False if not.
+  template <class PlaceOf>
+  bool add_epoch(const Pairs& other, PlaceOf&& place_of) {
+    const auto are_same = [&](const std::vector<std::int64_t>& here, const std::vector<std::int64_t>& there) {
+      return std::equal(here.begin(), here.end(), there.begin(), there.end(),
+                        [&](std::int64_t j, std::int64_t k) { return j == (k < 0 ? k : place_of(k)); });
+    };
+    if (!are_same(candidates_, other.candidates_) || !are_same(chosen_, other.chosen_)) return false;
+    if (sums_.size() != other.sums_.size()) return false;
+    for (std::size_t n = 0; n < sums_.size(); ++n) sums_[n] += other.sums_[n];
+    for (std::size_t n = 0; n < squares_.size(); ++n) squares_[n] += other.squares_[n];
+    next_ += other.next_;
+    return true;
+  }
+  // After two models became one whose epochs differ.
   void begin_epoch(std::int64_t events, const FeatureTable& features) {
     choose_candidates(features);
     next_ = std::max<std::int64_t>(first_epoch, 2 * events);
@@ -165,6 +180,9 @@ class Pairs {
     for (auto* each : {&sums_, &squares_})
       for (double& sum : *each) sum *= share;
   }
+  // After how many events the epoch ends.
+  std::int64_t end_of_epoch() const { return next_; }
+  void end_epoch_at(std::int64_t events) { next_ = events; }
 
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
@@ -214,16 +232,13 @@ class Pairs {
   }
 
   static void gather(const ScaledRow& row, const std::vector<std::int64_t>& features, std::vector<double>& h) {
-    h.assign(features.size(), 0.0);
+    h.assign(features.size() + 1, 0.0);  // the last: of an empty slot
     row.each_of(features,
                 [&](std::size_t place, double value) { h[place] = clip(value, -largest_factor, largest_factor); });
   }
   void multiply(const std::vector<double>& h, std::vector<double>& out) const {
     out.resize(slots());
-    for (std::size_t slot = 0; slot < slots(); ++slot) {
-      const auto [a, b] = places_[slot];
-      out[slot] = a < 0 ? 0.0 : h[a] * h[b];
-    }
+    for (std::size_t slot = 0; slot < slots(); ++slot) out[slot] = h[places_[slot].first] * h[places_[slot].second];
   }
 
   void choose_candidates(const FeatureTable& features) {
@@ -327,7 +342,8 @@ class Pairs {
     std::sort(members_.begin(), members_.end());
     members_.erase(std::unique(members_.begin(), members_.end()), members_.end());
     const auto place = [&](std::int64_t j) {
-      return j < 0 ? -1 : static_cast<int>(std::lower_bound(members_.begin(), members_.end(), j) - members_.begin());
+      const auto at = j < 0 ? members_.end() : std::lower_bound(members_.begin(), members_.end(), j);
+      return static_cast<int>(at - members_.begin());
     };
     places_.clear();
     for (std::size_t n = 0; n < slots(); ++n) places_.emplace_back(place(in_slot(n).first), place(in_slot(n).second));
@@ -339,7 +355,7 @@ class Pairs {
   std::vector<std::int64_t> candidates_;     // in order
   std::vector<double> sums_, squares_;       // C, [head][pair], and Q, [pair]
   std::vector<std::int64_t> members_;        // all features of chosen pairs, in order
-  std::vector<std::pair<int, int>> places_;  // of each slot, among the members
+  std::vector<std::pair<int, int>> places_;  // of each slot, among the members; after them if it is empty
   std::vector<double> h_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "odca/experts/experts.hpp"
+#include "odca/math/row.hpp"
 
 namespace odca::experts {
 
@@ -34,18 +35,29 @@ struct ScaledRow {
       auto at = feature.begin() + first;
       const auto end = feature.begin() + last;
       for (std::size_t n = 0; n < features.size(); ++n) {
-        at = std::lower_bound(at, end, features[n]);
+        if (at != end && *at < features[n]) at = std::lower_bound(at + 1, end, features[n]);
         if (at == end) return;
-        if (*at == features[n]) visit(n, h[static_cast<std::size_t>(at - feature.begin())]);
+        if (*at == features[n]) visit(n, h[static_cast<std::size_t>(at++ - feature.begin())]);
       }
     };
     in(0, present), in(present, size - 1);
   }
 
+  // Whether this row was standardised. (False, too, if a value was far off and counts as less.)
+  bool is_of(const Row& row) const {
+    int n = 0;
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      if (row.value[i] == 0.0) continue;
+      if (n == present || feature[n] != row.feature(i) || x[n] != row.value[i]) return false;
+      ++n;
+    }
+    return n == present;
+  }
+
   void reserve(std::size_t n) {
     const std::size_t room = n + 4;  // the constant, and three more
     if (record.size() >= room) return;
-    record.resize(room), feature.resize(room), averaged.resize(room), rate.resize(row_slots * room);
+    record.resize(room), feature.resize(room), averaged.resize(room + 3), rate.resize(row_slots * room);
     for (auto* each : {&x, &h, &count, &mean, &square, &slopes, &curvatures, &recent, &density, &elsewhere})
       each->resize(room);
   }

@@ -14,7 +14,11 @@ template <class Numbers>
 std::vector<double> as_numbers(const Numbers& values) {
   return {values.begin(), values.end()};
 }
-std::vector<double> as_numbers(const Records& records) { return records.packed(); }
+template <class Packed>
+  requires requires(const Packed& numbers) { numbers.packed(); }
+std::vector<double> as_numbers(const Packed& numbers) {
+  return numbers.packed();
+}
 std::vector<double> as_numbers(double value) { return {value}; }
 std::vector<double> as_numbers(std::int64_t value) { return {static_cast<double>(value)}; }
 std::vector<double> as_numbers(const uncertainty::ErrorTracker& errors) { return errors.numbers(); }
@@ -24,7 +28,11 @@ bool read(const std::vector<double>& from, std::vector<double, Memory>& to) {
   to.assign(from.begin(), from.end());
   return true;
 }
-bool read(const std::vector<double>& from, Records& to) { return to.unpack(from); }
+template <class Packed>
+  requires requires(Packed& numbers) { numbers.unpack({}); }
+bool read(const std::vector<double>& from, Packed& to) {
+  return to.unpack(from);
+}
 template <std::size_t N>
 bool read(const std::vector<double>& from, std::array<double, N>& to) {
   if (from.size() != N) return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "odca/experts/members.hpp"
 #include "odca/math/checks.hpp"
@@ -24,10 +25,6 @@ constexpr double residual_memory = 0.998, least_variance = 1e-280;
 
 void SteadyMixer::freeze(std::int64_t events, const FeatureTable& features, const Products* products,
                          std::vector<double> base) {
-  if (events == 0) {
-    *this = SteadyMixer();
-    return;
-  }
   const std::size_t width = base.size() * member_slots;
   // Features that have not occurred have slopes of zero already.
   if (width != constant_.size()) slopes_.clear();
@@ -260,6 +257,14 @@ void SteadyMixer::merge(const SteadyMixer& other, double part) {
   update_weight();
 }
 
+bool SteadyMixer::has_frozen_as(const SteadyMixer& other) const {
+  const auto frozen = [](const SteadyMixer& self) {
+    return std::tie(self.slopes_, self.constant_, self.base_, self.frozen_pairs_, self.frozen_forms_,
+                    self.product_slopes_, self.product_constant_);
+  };
+  return frozen(*this) == frozen(other);
+}
+
 bool SteadyMixer::products_fit(const FeatureTable& features, bool with_products) const {
   const std::size_t width = constant_.size(), terms = frozen_pairs_.size() / 2;
   if (product_constant_.size() != (has_products_ ? width : 0) || (has_products_ && !with_products)) return false;
@@ -284,11 +289,11 @@ bool SteadyMixer::complete(std::int64_t events, const FeatureTable& features, bo
   if (!(mass_ >= 0.0) || !residual_.is_sound(largest_square) || !curvature_.is_sound() ||
       !(std::fabs(offset_) <= largest_miss) || !all_within(sum_, 1e290))
     return false;
-  if ((frozen_at_ > 0) != (width > 0) || frozen_at_ > events) return false;
-  if (frozen_at_ > 0 && events >= 2 * std::max(frozen_at_, first_freeze / 2)) return false;
+  // A part of a model may have a share of none of the events before the freeze, or of more of those after it: it freezes soon.
+  if (frozen_at_ > (is_frozen() ? events : 0)) return false;
   const bool judged =
       mass_ > 0.0 || residual_.mass > 0.0 || residual_.sum > 0.0 || sum_ != PerMember{} || product_sum_ != 0.0;
-  if (frozen_at_ == 0 && judged) return false;
+  if (!is_frozen() && judged) return false;
   if (mass_ > most_mass || residual_.mass > most_mass) return false;
   update_weight();
   return true;

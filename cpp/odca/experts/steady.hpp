@@ -74,7 +74,7 @@ class SteadyMixer {
 
   // Whether the event of this number is one to be judged by.
   bool judges(std::int64_t event) const {
-    return frozen_at_ > 0 && event % std::max<std::int64_t>(frozen_at_ / most_judged, 1) == 0;
+    return is_frozen() && event % std::max<std::int64_t>(frozen_at_ / most_judged, 1) == 0;
   }
   [[gnu::always_inline]] void prefetch(std::int64_t feature) const {
     const auto at = static_cast<std::size_t>(feature) * constant_.size();
@@ -84,8 +84,16 @@ class SteadyMixer {
   // returns how badly their mixture predicted it, as a score of uncertainty/error_tracker.hpp.
   std::optional<double> judge(std::int64_t event, const Row& row, double y, double c, const NumberLoss* loss);
 
-  // Takes `part` of what the other has learned and the rest of its own. The members are to be frozen anew after it.
+  // Takes `part` of what the other has learned and the rest of its own. The frozen members stay those of this one: if the other's are
+  // not the same, which they are in the parts of a model until one of them freezes its own, they are to be frozen anew.
   void merge(const SteadyMixer& other, double part);
+  bool has_frozen_as(const SteadyMixer& other) const;
+  // How many features the frozen members know; after how many events they were frozen, and how that is counted in a part of a model.
+  std::int64_t frozen_features() const {
+    return is_frozen() ? static_cast<std::int64_t>(slopes_.size() / constant_.size()) : 0;
+  }
+  std::int64_t frozen_at() const { return frozen_at_; }
+  void count_frozen_at(std::int64_t events) { frozen_at_ = events; }
 
   template <class Self, class Visit>
   static void each_part(Self& self, Visit&& visit) {
@@ -113,6 +121,7 @@ class SteadyMixer {
   static constexpr double prior_of_products = 0.01, product_strength_by_event = 0.05;
 
   int heads() const { return static_cast<int>(base_.size()); }
+  bool is_frozen() const { return !base_.empty(); }
   void freeze_products(const FeatureTable& features, const Products& products);
   void leave_products();
   void number_terms();

@@ -1,5 +1,7 @@
 // What the features of an event learn: sums of slopes and curvatures, weights, averages of weights.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 #include "odca/experts/feature_table.hpp"
@@ -12,11 +14,25 @@ namespace {
 
 constexpr double recency = 3.0, few_updates = 16.0, thinned = 4.0;  // of averages
 
-// Whether n passes a multiple of four by adding c, or is among the first few.
-bool is_averaged(double n, double c) {
-  const auto fours = [](double x) { return static_cast<std::int64_t>(std::min(x, 0x1p60) * (1.0 / thinned)); };
-  return (n <= few_updates) | (fours(n) != fours(n - c));
+// Whether n passes a multiple of four by adding c, or is among the first few: of four features.
+Mask4 is_averaged(const Pack4& n, const Pack4& c) {
+  const Pack4 most = Pack4::all(0x1p50), part = Pack4::all(1.0 / thinned);
+  const auto fours = [&](const Pack4& x) { return floor_of(part * select(x > most, most, x)); };
+  return (Pack4::all(few_updates) >= n) | (fours(n) != fours(n - c));
 }
+bool is_averaged(double n, double c) { return any(is_averaged(Pack4::all(n), Pack4::all(c))); }
+
+// The places of the bits of a number of four bits.
+struct Places {
+  int at[4];
+};
+constexpr auto places_of_bits = [] {
+  std::array<Places, 16> out{};
+  for (unsigned bits = 0; bits < 16; ++bits)
+    for (int n = 0, found = 0; n < 4; ++n)
+      if (bits >> n & 1) out[bits].at[found++] = n;
+  return out;
+}();
 
 template <int pack>
 Pack4 averaged_of(const double* w) {
@@ -45,7 +61,13 @@ void FeatureTable::count_row(ScaledRow& row, double c) {
   norms_ += c * row.norm;
   // While the mixers learn, the averages come from memory.
   int some = 0;
-  for (int i = 0; i < row.size - 1; ++i) row.averaged[some] = i, some += is_averaged(row.count[i], c);
+  for (int i = 0; i < row.size - 1; i += 4) {
+    const unsigned those = row.size - 1 - i < 4 ? (1u << (row.size - 1 - i)) - 1 : 15;
+    const unsigned bits = those & bits_of(is_averaged(Pack4::from(&row.count[i]), Pack4::all(c)));
+    for (int n = 0; n < 4; ++n)
+      row.averaged[some + n] = i + places_of_bits[bits].at[n];  // those after the last do not count
+    some += std::popcount(bits);
+  }
   row.averages = some;
   for (int n = 0; n < some; ++n) {
     const double* const mean = average_of(row.feature[row.averaged[n]]);

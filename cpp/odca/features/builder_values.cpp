@@ -141,7 +141,9 @@ void Builder::date(Field& field, const Value& value) {
       return misfit(field, value, fault);
     }
   }
-  const CalendarParts calendar_parts = calendar(moment.seconds);
+  const std::int32_t known = predicts_ ? options_.date_spans.find(field.name) : -1;
+  const DateSpan* const span = known >= 0 ? &options_.date_spans.spans[static_cast<std::size_t>(known)] : nullptr;
+  const CalendarParts calendar_parts = span ? span->held_calendar(moment.seconds) : calendar(moment.seconds);
   const auto add_part = [&](const NamedField& part, int number) {
     if (!part.kept) return;
     char digits[4];
@@ -153,13 +155,9 @@ void Builder::date(Field& field, const Value& value) {
   add_part(*parts.weekday, calendar_parts.weekday);
   add_part(*parts.month, calendar_parts.month);
   if (!options_.trend || !parts.trend->kept) return;
-  const std::int32_t span = options_.date_spans.find(field.name);
   if (!predicts_) keep_date(parts, field.name, moment.seconds);
-  if (predicts_ && span >= 0) {
-    note_date(span);
-    moment.seconds = options_.date_spans.spans[static_cast<std::size_t>(span)].held(moment.seconds);
-  }
-  add_trend(parts, moment.seconds, value.where);
+  if (span) note_date(known);
+  add_trend(parts, span ? span->held(moment.seconds) : moment.seconds, value.where);
 }
 
 void Builder::note_date(std::int32_t span) {

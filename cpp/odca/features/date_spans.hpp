@@ -1,7 +1,8 @@
 // Which days the dates of the learned events lie in, by field: what the trend of a date is known for.
 //
 // The trend of a field is a line, and outside of the learned days nobody knows where it goes. So a prediction holds it flat there: a
-// date after the last learned one has the trend of that. An event without a date has the trend of
+// date after the last learned one has the trend of that. In the same way, a month (a weekday, an hour) that does not occur between the
+// first and the last learned date counts as that of the nearest one: no weight is known for it. An event without a date has the trend of
 //
 //   the middle of the learned days     when it is predicted by a model whose events all had a date
 //   the `reference`, a fixed day       otherwise, both when it is learned and when it is predicted
@@ -12,12 +13,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "odca/features/dates.hpp"
 
 namespace odca::text {
 
@@ -30,6 +34,7 @@ struct DateSpan {
 
   double held(double seconds) const { return count > 0 ? std::clamp(seconds, first, last) : seconds; }
   double middle() const { return first + 0.5 * (last - first); }
+  CalendarParts held_calendar(double seconds) const;
 
   void join(const DateSpan& other) {
     if (!reference) reference = other.reference;
@@ -40,6 +45,23 @@ struct DateSpan {
     count += other.count, missing += other.missing;
   }
 };
+
+// Months, days and hours are numbered consecutively, so that the learned ones are a range; `cycle` many of them have different names.
+inline CalendarParts DateSpan::held_calendar(double seconds) const {
+  const CalendarParts own = calendar(seconds);
+  if (held(seconds) == seconds) return own;
+  const CalendarParts begin = calendar(first), nearest = calendar(held(seconds));
+  const auto occurs = [](int part, int from, std::int64_t steps, int cycle) {
+    return (part - from + cycle) % cycle <= steps;
+  };
+  const auto steps = [&](double unit) {
+    return static_cast<std::int64_t>(std::floor(last / unit) - std::floor(first / unit));
+  };
+  const int months = 12 * (year_part(last).year - year_part(first).year) + calendar(last).month - begin.month;
+  return {occurs(own.month, begin.month, months, 12) ? own.month : nearest.month,
+          occurs(own.weekday, begin.weekday, steps(86'400.0), 7) ? own.weekday : nearest.weekday,
+          occurs(own.hour, begin.hour, steps(3'600.0), 24) ? own.hour : nearest.hour};
+}
 
 struct DateSpans {
   std::int64_t events = 0;      // that were learned

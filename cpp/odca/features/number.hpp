@@ -2,11 +2,10 @@
 #pragma once
 
 #include <bit>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <system_error>
+
+#include "odca/features/decimal.hpp"
 
 namespace odca::text {
 
@@ -80,7 +79,7 @@ inline bool read_plain(const char* from, std::int64_t length, double& out) {
 // A number that is too large for a double becomes infinite, one that is too small 0.
 //
 // Up to 19 digits make an exact integer m below 2^64. If m is at most 2^53 and the power of ten at most 22, both are exact
-// doubles, and one multiplication or division rounds once: the result is the nearest double. All else goes to from_chars.
+// doubles, and one multiplication or division rounds once: the result is the nearest double. All else goes to nearest_double().
 inline const char* read_number(const char* const from, const char* const end, double& out) {
   const char* p = from;
   const bool negative = p != end && *p == '-';
@@ -114,12 +113,8 @@ inline const char* read_number(const char* const from, const char* const end, do
     out = negative ? -scaled : scaled;
     return p;
   }
-  double x = 0.0;
-  const auto result = std::from_chars(unsigned_part, p, x);
-  if (result.ec == std::errc::result_out_of_range) {  // too large or too small: from_chars does not tell which
-    for (const char* q = unsigned_part; *q == '0' || *q == '.'; ++q) digits -= *q == '0';
-    x = digits + exponent > 0 ? std::numeric_limits<double>::infinity() : 0.0;
-  }
+  for (const char* q = unsigned_part; q != p && (*q == '0' || *q == '.'); ++q) digits -= *q == '0';
+  const double x = nearest_double(unsigned_part, p, digits + exponent);
   out = negative ? -x : x;
   return p;
 }

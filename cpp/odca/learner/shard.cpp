@@ -42,7 +42,7 @@ Shard::Shard(const Learner& problem, const Events& events, const Interrupted& in
     for (std::size_t id = 0; id < buffer.size(); ++id)
       learner_.state_.clock = std::max(learner_.state_.clock, buffer.entry(id).time);
   const std::size_t n = buffer.size() * lanes();
-  for (auto* each : {&duals_.dual, &duals_.conjugate, &duals_.next_dual, &duals_.next_conjugate}) each->assign(n, 0.0);
+  for (auto* each : {&kept_.dual, &kept_.conjugate, &kept_.next_dual, &kept_.next_conjugate}) each->assign(n, 0.0);
 }
 
 void Shard::require_size(const std::vector<double>& given, std::size_t size, const char* what) const {
@@ -63,8 +63,8 @@ void Shard::join(std::int64_t features, double clock, const std::vector<double>&
   for (std::size_t l = 0; l < lanes(); ++l)
     share_.push_back(learner_.config_.strength(static_cast<int>(l), state.lane));
   learner_.pass_->restate_duals();
-  read(duals_.dual, duals_.conjugate);
-  duals_.next_dual = duals_.dual, duals_.next_conjugate = duals_.conjugate;
+  read(kept_.dual, kept_.conjugate);
+  kept_.next_dual = kept_.dual, kept_.next_conjugate = kept_.conjugate;
 }
 
 bool Shard::learn(std::uint64_t seed, const Interrupted& interrupted) {
@@ -86,8 +86,8 @@ bool Shard::learn(std::uint64_t seed, const Interrupted& interrupted) {
   const bool whole = learner_.pass_->admit(ids, margin.data(), call) == ids.size();
   state.lane.mass = mass;
   learner_.pass_->restate_duals();
-  read(duals_.dual, duals_.conjugate);
-  duals_.next_dual = duals_.dual, duals_.next_conjugate = duals_.conjugate;
+  read(kept_.dual, kept_.conjugate);
+  kept_.next_dual = kept_.dual, kept_.next_conjugate = kept_.conjugate;
   return whole;
 }
 
@@ -95,12 +95,12 @@ void Shard::respond(const std::vector<double>& w) {
   require_size(w, learner_.state_.dual.size(), "the weights");
   learner_.pass_->respond(w);
   learner_.pass_->restate_duals();
-  read(duals_.dual, duals_.conjugate);
-  duals_.next_dual = duals_.dual, duals_.next_conjugate = duals_.conjugate;
+  read(kept_.dual, kept_.conjugate);
+  kept_.next_dual = kept_.dual, kept_.next_conjugate = kept_.conjugate;
 }
 
 Shard::Sums Shard::sums() {
-  put(std::vector<double>(lanes(), 0.0));
+  put();
   State state = learner_.state_;
   learner_.rebuild(state);
   return {{state.dual.begin(), state.dual.end()},
@@ -133,30 +133,37 @@ std::vector<double> Shard::squares() const {
   return sums;
 }
 
-Shard::Move Shard::ascend(const std::vector<double>& x, const std::vector<double>& sigma,
-                          const std::vector<double>& steps, std::int64_t passes, std::uint64_t seed,
-                          const Interrupted& interrupted) {
+Shard::Move Shard::ascend(const std::vector<double>& x, const std::vector<double>& momentum, std::int64_t passes,
+                          std::uint64_t seed, const Interrupted& interrupted) {
   State& state = learner_.state_;
   LaneState& lane = state.lane;
   require_size(x, state.dual.size(), "the common sum");
-  require_size(sigma, lanes(), "sigma");
-  require_size(steps, steps.size() / lanes() * lanes(), "the steps");
-  if (std::any_of(sigma.begin(), sigma.end(), [](double each) { return each < 1.0; }))
-    throw InputError("sigma must be at least 1");
-  put(std::vector<double>(lanes(), 0.0));
+  require_size(momentum, lanes(), "the momentum");
+  if (std::any_of(momentum.begin(), momentum.end(), [](double each) { return !(each >= 0.0 && each < 1.0); }))
+    throw InputError("the momentum must be at least 0 and below 1");
+  put();
+  kept_.x = x;
+  kept_.last_x.resize(x.size()), kept_.last_move.resize(x.size());
   for (std::size_t l = 0; l < lanes(); ++l) {
-    const double strength = sigma[l] * share_[l];
-    lane.constant[l] = strength - learner_.config_.rho[l] * lane.mass[l];
+    lane.constant[l] = share_[l] - learner_.config_.rho[l] * lane.mass[l];
     lane.scale[l] = 1.0;
-    lane.q[l] = strength > 0.0 ? 1.0 / strength : 0.0;
-    lane.bound[l] = 0.0;
-    for (std::size_t at = l; at < x.size(); at += lanes()) {
-      state.dual[at] = strength * x[at];
-      lane.bound[l] = std::max(lane.bound[l], std::fabs(state.dual[at]));
-    }
+    lane.q[l] = share_[l] > 0.0 ? 1.0 / share_[l] : 0.0;
   }
+  // Ahead, the sum of all shards is further by their moves; of that, the duals of this one have not made their own.
+  const auto begin_at = [&](const std::vector<double>& ahead) {
+    std::fill(lane.bound.begin(), lane.bound.end(), 0.0);
+    for (std::size_t at = 0; at < x.size(); ++at) {
+      const std::size_t l = at % lanes();
+      double sum = share_[l] * x[at];
+      if (ahead[l] > 0.0) sum += ahead[l] * (share_[l] * (x[at] - kept_.last_x[at]) - kept_.last_move[at]);
+      state.dual[at] = sum;
+      lane.bound[l] = std::max(lane.bound[l], std::fabs(sum));
+    }
+  };
   Move move;
+  begin_at(std::vector<double>(lanes(), 0.0));
   move.losses = losses(learner_.weights_of(learner_.all_lanes(), false));
+  begin_at(momentum);
   LongCall call(interrupted);
   Ids ids = everyone(state.buffer);
   std::erase_if(ids, [&](std::size_t id) {
@@ -171,45 +178,40 @@ Shard::Move Shard::ascend(const std::vector<double>& x, const std::vector<double
     if (std::none_of(sweep.moved.begin(), sweep.moved.end(), [](auto each) { return each != 0; })) break;
   }
   learner_.pass_->restate_duals();
-  read(duals_.next_dual, duals_.next_conjugate);
+  read(kept_.next_dual, kept_.next_conjugate);
+  move.conjugate = conjugate_sums();
 
   // dS from the duals themselves, without the rounding errors of the visits.
-  move.gain.assign(state.dual.size(), 0.0);
+  kept_.move.assign(state.dual.size(), 0.0);
   for (std::size_t id = 0; id < state.buffer.size(); ++id)
     for (std::size_t l = 0; l < lanes(); ++l) {
       const std::size_t at = id * lanes() + l;
-      const double moved = state.buffer.weights(id)[l] * (duals_.next_dual[at] - duals_.dual[at]);
+      const double moved = state.buffer.weights(id)[l] * (kept_.next_dual[at] - kept_.dual[at]);
       if (moved != 0.0)
-        state.buffer.row(id).each([&](std::int64_t j, double h) { move.gain[j * lanes() + l] += moved * h; });
+        state.buffer.row(id).each([&](std::int64_t j, double h) { kept_.move[j * lanes() + l] += moved * h; });
     }
-  for (auto step = steps.begin(); step != steps.end(); step += static_cast<std::ptrdiff_t>(lanes())) {
-    put({step, step + static_cast<std::ptrdiff_t>(lanes())});
-    const std::vector<double> sums = conjugate_sums();
-    move.conjugate.insert(move.conjugate.end(), sums.begin(), sums.end());
-  }
+  move.gain = kept_.move;
   return move;
 }
 
-void Shard::take(const std::vector<double>& step) {
-  require_size(step, lanes(), "the step");
-  put(step);
-  read(duals_.dual, duals_.conjugate);
-  duals_.next_dual = duals_.dual, duals_.next_conjugate = duals_.conjugate;
+void Shard::take(const std::vector<double>& whether) {
+  require_size(whether, lanes(), "what is taken");
+  const auto make = [&](std::vector<double>& now, const std::vector<double>& next) {
+    for (std::size_t at = 0; at < now.size(); ++at)
+      if (whether[at % lanes()] != 0.0) now[at] = next[at];
+  };
+  make(kept_.dual, kept_.next_dual), make(kept_.conjugate, kept_.next_conjugate);
+  if (!kept_.x.empty()) make(kept_.last_x, kept_.x), make(kept_.last_move, kept_.move);
+  kept_.next_dual = kept_.dual, kept_.next_conjugate = kept_.conjugate;
+  put();
 }
 
-void Shard::put(const std::vector<double>& step) {
+void Shard::put() {
   EventBuffer& buffer = learner_.state_.buffer;
-  bool between = false;
-  for (std::size_t id = 0; id < buffer.size(); ++id)
-    for (std::size_t l = 0; l < lanes(); ++l) {
-      const std::size_t at = id * lanes() + l;
-      const bool whole = step[l] == 1.0, none = step[l] == 0.0;
-      between |= !whole && !none;
-      const double from = duals_.dual[at], to = duals_.next_dual[at];
-      buffer.duals(id)[l] = whole ? to : none ? from : from + step[l] * (to - from);
-      buffer.conjugates(id)[l] = whole ? duals_.next_conjugate[at] : duals_.conjugate[at];
-    }
-  if (between) learner_.pass_->restate_duals();
+  for (std::size_t id = 0; id < buffer.size(); ++id) {
+    std::copy_n(&kept_.dual[id * lanes()], lanes(), buffer.duals(id));
+    std::copy_n(&kept_.conjugate[id * lanes()], lanes(), buffer.conjugates(id));
+  }
 }
 
 void Shard::read(std::vector<double>& dual, std::vector<double>& conjugate) const {
@@ -230,11 +232,18 @@ std::vector<double> Shard::conjugate_sums() const {
   return sums;
 }
 
-void Shard::restore(Duals duals) {
-  for (const auto* each : {&duals.dual, &duals.conjugate, &duals.next_dual, &duals.next_conjugate})
-    if (each->size() != duals_.dual.size() || !all_finite(*each))
-      throw InputError("these are not the duals of this shard: their number differs, or one is not finite");
-  duals_ = std::move(duals);
+void Shard::restore(Kept kept) {
+  const auto is_one_of = [](const std::vector<double>& given, std::size_t size, bool may_be_empty) {
+    return (given.size() == size || (may_be_empty && given.empty())) && all_finite(given);
+  };
+  bool fits = kept.last_x.size() == kept.last_move.size() && kept.x.size() == kept.move.size() &&
+              kept.x.size() <= kept.last_x.size();
+  for (const auto* each : {&kept.dual, &kept.conjugate, &kept.next_dual, &kept.next_conjugate})
+    fits &= is_one_of(*each, kept_.dual.size(), false);
+  for (const auto* each : {&kept.x, &kept.last_x, &kept.move, &kept.last_move})
+    fits &= is_one_of(*each, learner_.state_.dual.size(), true);
+  if (!fits) throw InputError("this is not the state of this shard: a size differs, or a number is not finite");
+  kept_ = std::move(kept);
 }
 
 }  // namespace odca

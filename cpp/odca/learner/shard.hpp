@@ -2,10 +2,11 @@
 //
 // With S and A of all shards and x = S / A, shard k maximises over its own duals, with every other one fixed,
 //
-//     -sum_n c_n Q*(-lambda_n) - sigma A_k R*(x + dS_k / (sigma A_k)),      sum_k A_k = A,  sigma >= 1,
+//     -sum_n c_n Q*(-lambda_n) - A_k R*(x + dS_k / A_k),      sum_k A_k = A,
 //
-// by S-DCA: this is the problem of a learner with strength sigma A_k and dual sum sigma A_k x + dS_k. Then all duals move by a step of
-// the way, the same in all shards. A step of 1 / sigma never lowers the dual objective; docs/distributed.md derives it.
+// by S-DCA: this is the problem of a learner with strength A_k and dual sum A_k x + dS_k. All shards together never lower the dual
+// objective. They are faster from a point ahead of where they are, which is further by a share of their last move, as in
+// Nesterov's method: then x is ahead, and dS_k is from there. docs/distributed.md derives it.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,6 @@ class Shard {
   std::int64_t features() const { return learner_.state_.features; }
   double clock() const { return learner_.state_.clock; }
   bool is_smooth() const { return learner_.pass_->is_smooth(); }
-  // Whether there is a formula for Q*; without, only whole steps can be taken.
-  bool has_formula() const { return !std::holds_alternative<Custom>(learner_.config_.loss); }
 
   // To be called first: what holds of all shards together, and this one's part of the constant strength, for each lane.
   void join(std::int64_t features, double clock, const std::vector<double>& constant);
@@ -41,33 +40,36 @@ class Shard {
   bool learn(std::uint64_t seed, const Interrupted& interrupted);  // one pass of O-DCA from zero duals
   void respond(const std::vector<double>& w);                      // the duals -Q'(z) at w
 
-  // Local ascent from the common x; steps is [step][lane]. The duals wait for `take`; until then the sums are those from before.
+  // Local ascent from the common x, or ahead of it by `momentum` [lane] of the last move. The duals wait for `take`; until then the sums
+  // are those from before.
   struct Move {
     std::vector<double> gain;       // [feature][lane] dS
-    std::vector<double> conjugate;  // [step][lane] sum of c (Q*(-lambda) + lambda b) after this step of the way
+    std::vector<double> conjugate;  // [lane] sum of c (Q*(-lambda) + lambda b) after it
     std::vector<double> losses;     // at w of x
   };
-  Move ascend(const std::vector<double>& x, const std::vector<double>& sigma, const std::vector<double>& steps,
-              std::int64_t passes, std::uint64_t seed, const Interrupted& interrupted);
-  void take(const std::vector<double>& step);  // [lane] how much of the way
+  Move ascend(const std::vector<double>& x, const std::vector<double>& momentum, std::int64_t passes,
+              std::uint64_t seed, const Interrupted& interrupted);
+  void take(const std::vector<double>& whether);  // [lane] 1 if the move is made, 0 if not
 
-  // Everything that the rounds change, [row][lane] each: a worker may forget it and be given it again.
-  struct Duals {
-    std::vector<double> dual, conjugate, next_dual, next_conjugate;
+  // Everything that the rounds change: a worker may forget it and be given it again.
+  struct Kept {
+    std::vector<double> dual, conjugate, next_dual, next_conjugate;  // [row][lane]
+    std::vector<double> x, move;                                     // [feature][lane] of the last ascent
+    std::vector<double> last_x, last_move;                           // of the last one whose move was made
   };
-  const Duals& duals() const { return duals_; }
-  void restore(Duals duals);
+  const Kept& kept() const { return kept_; }
+  void restore(Kept kept);
 
  private:
   void require_size(const std::vector<double>& given, std::size_t size, const char* what) const;
   std::size_t lanes() const { return static_cast<std::size_t>(learner_.config_.lanes); }
-  void put(const std::vector<double>& step);  // duals this far between the present and the next ones into the buffer
+  void put();  // the present duals into the buffer
   void read(std::vector<double>& dual, std::vector<double>& conjugate) const;
   std::vector<double> conjugate_sums() const;
 
   Learner learner_;
   std::vector<double> share_;  // [lane] A_k, once joined
-  Duals duals_;
+  Kept kept_;
 };
 
 }  // namespace odca

@@ -23,7 +23,7 @@
 
 #include "odca/math/checks.hpp"
 #include "odca/math/functions.hpp"
-#include "odca/math/row.hpp"
+#include "odca/math/pack4.hpp"
 
 namespace odca {
 
@@ -36,45 +36,54 @@ class FactoredCovariance {
 
   // One coordinate more, at the end, of this variance and uncorrelated.
   void append(double variance) {
-    upper_.resize(upper_.size() + diagonal_.size(), 0.0);
+    upper_.append();
     diagonal_.push_back(variance);
+    most_trace_ = infinity;
   }
+
+  // Vectors that are read in fours have so many numbers, those beyond the last coordinate zero.
+  std::size_t padded_size() const { return static_cast<std::size_t>(Columns::padded(size())); }
 
   // An observation along x, of which the recursion needs f = U'x.
   struct Direction {
-    std::vector<double> f;
-    double variance = 0.0;  // x'P x
+    std::vector<double> f, part, a;  // while it is observed, f becomes v, and part is -f / a
+    double variance = 0.0;           // x'P x
   };
+  // x is padded.
   void look_along(const double* x, Direction& out) const {
     out.f.resize(diagonal_.size());
-    out.variance = 0.0;
+    double variance = 0.0;
     for (int j = 0; j < size(); ++j) {
       const double* column = column_of(j);
-      out.f[j] = x[j] + detail::sum_in_four(j, [&](std::int64_t i) { return column[i] * x[i]; });
-      out.variance += diagonal_[j] * out.f[j] * out.f[j];
+      Pack4 sums{};
+      for (int i = 0; i < j; i += 4) sums += Pack4::from(column + i) * Pack4::from(x + i);
+      const double f = x[j] + sum(sums);
+      out.f[j] = f, variance += diagonal_[j] * f * f;
     }
+    out.variance = variance;
   }
 
-  // Learns an observation of curvature q > 0; `gain` becomes P x, of P before.
-  void observe(const Direction& along, double q, double* gain) {
-    double a = 1.0 / q;
-    for (int j = 0; j < size(); ++j) {
-      double* __restrict column = column_of(j), * __restrict sum = gain;
-      const double f = along.f[j], v = diagonal_[j] * f, before = a, part = -f / before;
-      a += f * v;
-      diagonal_[j] *= before / a;
-      for (int i = 0; i < j; ++i) {
-        const double u = column[i];
-        column[i] = u + part * sum[i];
-        sum[i] += v * u;
-      }
-      gain[j] = v;
-      if (!(diagonal_[j] >= least)) forget_column(j);
+  // Learns an observation of curvature q > 0; `gain`, which is padded, becomes P x, of P before. `along` is used up.
+  void observe(Direction& along, double q, double* gain) {
+    along.part.resize(diagonal_.size()), along.a.resize(diagonal_.size() + 1);
+    double* const __restrict f = along.f.data(), * const __restrict part = along.part.data();
+    double* const __restrict d = diagonal_.data(), * const __restrict a = along.a.data();
+    const int n = size();
+    double sum = a[0] = 1.0 / q;
+    for (int j = 0; j < n; ++j) a[j + 1] = sum += f[j] * (d[j] * f[j]);
+    for (int j = 0; j < n; ++j) {
+      const double v = d[j] * f[j];
+      d[j] *= a[j] / a[j + 1];
+      part[j] = -f[j] / a[j], f[j] = v;
     }
+    for (int i = 0; i < size(); i += 4) update_rows(i, along, gain);
+    for (int j = 0; j < size(); ++j)
+      if (!(diagonal_[j] >= least)) forget_column(j);
   }
 
   void multiply(double factor) {
     for (double& each : diagonal_) each *= factor;
+    most_trace_ *= factor * (1.0 + 1e-12);
   }
 
   // The diagonal of P.
@@ -92,11 +101,20 @@ class FactoredCovariance {
     for (const double each : variances()) sum += each;
     return sum;
   }
+  // By how much P may be multiplied, at most by `factor` >= 1, so that its trace is not above a bound. The trace is computed only where it
+  // may come near: observations do not widen P.
+  double room_for(double factor, double bound) {
+    if (most_trace_ * factor <= bound) return factor;
+    const double now = trace();
+    most_trace_ = now * (1.0 + 1e-9);
+    return std::max(std::min(factor, bound / now), 1.0);
+  }
 
   // P x
-  std::vector<double> times(const std::vector<double>& x) const {
+  std::vector<double> times(std::vector<double> x) const {
     std::vector<double> out(diagonal_.size(), 0.0);
     Direction along;
+    x.resize(padded_size(), 0.0);
     look_along(x.data(), along);
     for (int j = 0; j < size(); ++j) {
       const double v = diagonal_[j] * along.f[j];
@@ -192,22 +210,75 @@ class FactoredCovariance {
   }
   // After these were read: whether they are factors of so many coordinates, with numbers of which products are still numbers.
   bool is_sound(int n) const {
-    if (size() != n || upper_.size() != static_cast<std::size_t>(n) * static_cast<std::size_t>(n - 1) / 2) return false;
+    if (size() != n || upper_.size() != n) return false;
     return std::all_of(diagonal_.begin(), diagonal_.end(), [](double d) { return d >= least; }) &&
            all_within(variances(), most);
   }
 
  private:
-  // Entries 0 to j - 1 of column j; the columns lie one after another.
-  const double* column_of(int j) const { return upper_.data() + static_cast<std::ptrdiff_t>(j) * (j - 1) / 2; }
-  double* column_of(int j) { return upper_.data() + static_cast<std::ptrdiff_t>(j) * (j - 1) / 2; }
+  // Entries 0 to j - 1 of every column j, one after another, each column with zeros up to a multiple of four.
+  class Columns {
+   public:
+    static constexpr int padded(int n) { return (n + 3) / 4 * 4; }
+
+    int size() const { return static_cast<int>(begin_.size()) - 1; }
+    void append() {
+      begin_.push_back(begin_.back() + static_cast<std::size_t>(padded(size())));
+      numbers_.resize(begin_.back(), 0.0);
+    }
+    const double* operator[](int j) const { return numbers_.data() + begin_[j]; }
+    double* operator[](int j) { return numbers_.data() + begin_[j]; }
+
+    // As a file holds them: without the padding.
+    std::vector<double> packed() const {
+      std::vector<double> out;
+      for (int j = 0; j < size(); ++j) out.insert(out.end(), (*this)[j], (*this)[j] + j);
+      return out;
+    }
+    // The reverse. False if these are not whole columns.
+    bool unpack(const std::vector<double>& packed) {
+      *this = Columns();
+      std::size_t at = 0;
+      for (int j = 0; j == 0 || at < packed.size(); at += static_cast<std::size_t>(j++)) {
+        if (packed.size() - at < static_cast<std::size_t>(j)) return false;
+        append();
+        std::copy_n(packed.begin() + static_cast<std::ptrdiff_t>(at), j, (*this)[j]);
+      }
+      return true;
+    }
+
+   private:
+    std::vector<std::size_t> begin_ = {0};
+    std::vector<double> numbers_;
+  };
+
+  const double* column_of(int j) const { return upper_[j]; }
+  double* column_of(int j) { return upper_[j]; }
+  // Of U and b, four rows: b of these stays in registers.
+  void update_rows(int i, const Direction& along, double* gain) {
+    Pack4 sums{};
+    for (int j = i; j < size(); ++j) {
+      const double v = along.f[j];
+      double* const column = column_of(j) + i;
+      if (j > i) {
+        const Pack4 u = Pack4::from(column);
+        (u + Pack4::all(along.part[j]) * sums).to(column);
+        sums += Pack4::all(v) * u;
+      }
+      if (j < i + 4)
+        sums += Pack4::of(j == i ? v : 0.0, j == i + 1 ? v : 0.0, j == i + 2 ? v : 0.0, j == i + 3 ? v : 0.0);
+    }
+    sums.to(gain + i);
+  }
   void forget_column(int j) {
     diagonal_[j] = least;
     std::fill_n(column_of(j), j, 0.0);
   }
   double entry(int i, int j) const { return i < j ? column_of(j)[i] : i == j ? 1.0 : 0.0; }
 
-  std::vector<double> upper_, diagonal_;
+  Columns upper_;
+  std::vector<double> diagonal_;
+  double most_trace_ = infinity;  // the trace is at most this
 };
 
 }  // namespace odca

@@ -28,7 +28,10 @@ struct Mask4 {
   FourBits bits;
 
   friend Mask4 operator&(const Mask4& a, const Mask4& b) { return {a.bits & b.bits}; }
-  friend bool any(const Mask4& mask) { return _mm256_movemask_pd((__m256d)mask.bits) != 0; }
+  friend Mask4 operator|(const Mask4& a, const Mask4& b) { return {a.bits | b.bits}; }
+  // As the lowest four bits of a number.
+  friend unsigned bits_of(const Mask4& mask) { return static_cast<unsigned>(_mm256_movemask_pd((__m256d)mask.bits)); }
+  friend bool any(const Mask4& mask) { return bits_of(mask) != 0; }
 };
 
 struct Pack4 {
@@ -49,7 +52,9 @@ struct Pack4 {
   friend Pack4 operator*(const Pack4& a, const Pack4& b) { return {a.four * b.four}; }
   friend Pack4 operator/(const Pack4& a, const Pack4& b) { return {a.four / b.four}; }
   friend Mask4 operator>(const Pack4& a, const Pack4& b) { return {a.four > b.four}; }
+  friend Mask4 operator>=(const Pack4& a, const Pack4& b) { return {a.four >= b.four}; }
   friend Mask4 operator==(const Pack4& a, const Pack4& b) { return {a.four == b.four}; }
+  friend Mask4 operator!=(const Pack4& a, const Pack4& b) { return {a.four != b.four}; }
   Pack4& operator+=(const Pack4& b) { return *this = *this + b; }
 
   friend Pack4 select(const Mask4& mask, const Pack4& a, const Pack4& b) { return {mask.bits ? a.four : b.four}; }
@@ -76,6 +81,10 @@ struct Mask4 {
   PackBits low, high;
 
   friend Mask4 operator&(const Mask4& a, const Mask4& b) { return {a.low & b.low, a.high & b.high}; }
+  friend Mask4 operator|(const Mask4& a, const Mask4& b) { return {a.low | b.low, a.high | b.high}; }
+  friend unsigned bits_of(const Mask4& mask) {
+    return static_cast<unsigned>((mask.low[0] & 1) | (mask.low[1] & 2) | (mask.high[0] & 4) | (mask.high[1] & 8));
+  }
   friend bool any(const Mask4& mask) { return odca::any(PackBits(mask.low | mask.high)); }
 };
 
@@ -93,7 +102,9 @@ struct Pack4 {
   friend Pack4 operator*(const Pack4& a, const Pack4& b) { return {a.low * b.low, a.high * b.high}; }
   friend Pack4 operator/(const Pack4& a, const Pack4& b) { return {a.low / b.low, a.high / b.high}; }
   friend Mask4 operator>(const Pack4& a, const Pack4& b) { return {a.low > b.low, a.high > b.high}; }
+  friend Mask4 operator>=(const Pack4& a, const Pack4& b) { return {a.low >= b.low, a.high >= b.high}; }
   friend Mask4 operator==(const Pack4& a, const Pack4& b) { return {a.low == b.low, a.high == b.high}; }
+  friend Mask4 operator!=(const Pack4& a, const Pack4& b) { return {a.low != b.low, a.high != b.high}; }
   Pack4& operator+=(const Pack4& b) { return *this = *this + b; }
 
   friend Pack4 select(const Mask4& mask, const Pack4& a, const Pack4& b) {
@@ -113,6 +124,12 @@ struct Pack4 {
 
 }  // namespace narrow
 #endif
+
+// The largest whole numbers that are not above x, for 0 <= x < 2^51.
+inline Pack4 floor_of(const Pack4& x) {
+  const Pack4 whole = Pack4::all(0x1p52), rounded = (x + whole) - whole;
+  return select(rounded > x, rounded - Pack4::all(1.0), rounded);
+}
 
 // In a fixed order.
 inline double sum(const Pack4& x) { return (x[0] + x[1]) + (x[2] + x[3]); }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "odca/math/pack4.hpp"
+
 namespace odca {
 
 namespace detail {
@@ -24,12 +26,25 @@ template <int Count, class RowAt>
   }
 }
 
+// Rows of eight numbers, whose sums stay in registers.
+template <class RowAt>
+[[gnu::always_inline]] inline void add_rows_of_eight(std::int64_t n, const double* h, const RowAt& row, double* z) {
+  Pack4 low = Pack4::from(z), high = Pack4::from(z + 4);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double* const at = row(i);
+    const Pack4 factor = Pack4::all(h[i]);
+    low += factor * Pack4::from(at), high += factor * Pack4::from(at + 4);
+  }
+  low.to(z), high.to(z + 4);
+}
+
 }  // namespace detail
 
 // z += h[i] row(i) for i = 0, ..., n - 1, in this order; rows have `width` numbers, a multiple of four. Four rows are read at a time,
 // while the next four are fetched from memory.
 template <class RowAt>
 void add_rows(std::int64_t n, const double* h, const RowAt& row, std::int64_t width, double* z) {
+  if (width == 8) return detail::add_rows_of_eight(n, h, row, z);
   std::int64_t i = 0;
   for (; i + 4 <= n; i += 4) detail::add_rows_from<4>(i, n, h, row, width, z);
   for (; i < n; ++i) detail::add_rows_from<1>(i, n, h, row, width, z);

@@ -96,8 +96,12 @@ class Step {
     }
   }
 
-  // Whether prefetching the coordinates of a row pays off: only if the model does not fit into the nearest caches.
-  bool wants_fetching() const { return (state_.lanes > 1 || state_.smoothing) && state_.dual.size() > 8192; }
+  // Whether prefetching the coordinates of a row pays off: only if the model does not fit into the nearest caches. One lane with
+  // smoothing has enough to compute to wait for nothing nearer than memory.
+  bool wants_fetching() const {
+    if (state_.lanes > 1) return state_.dual.size() > 8192;
+    return state_.smoothing && state_.dual.size() > 262'144;
+  }
 
   // Prefetches a coordinate that the next event will need. Any index is allowed.
   [[gnu::always_inline]] void fetch(std::int64_t j) const {

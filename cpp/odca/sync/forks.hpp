@@ -50,7 +50,7 @@ class Forks {
   // Of the process, as its forks are.
   static inline std::atomic<std::uint32_t> count_{0};
   static inline std::atomic<std::thread::id> made_by_{};
-  static inline std::atomic_flag looking_ = ATOMIC_FLAG_INIT;
+  static inline std::atomic_flag looking_;
   static inline const bool watched_ = watch();
 };
 

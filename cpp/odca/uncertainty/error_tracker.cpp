@@ -176,7 +176,7 @@ bool ErrorTracker::is_sound() const {
 
 void Uncertainty::add(double score, double weight) {
   live.add(score, weight);
-  const auto count = static_cast<std::uint64_t>(live.events());
+  const auto count = static_cast<std::uint64_t>(std::llround(live.events()));  // shares of events add up to rounding
   const std::uint64_t apart = std::max<std::uint64_t>(std::bit_floor(count) / 1024, 1);  // a power of two
   if ((count & (apart - 1)) == 0) steady.add(score, weight);
 }

@@ -51,11 +51,9 @@ class ScoreHistogram {
   double above(Place at) const { return std::max(total_ - below(at), 0.0); }
   double below(Place at) const {
     const int bin = at.bin;
-    double sum = 0.0;
-    for (int k = 0; k < bin / 64; ++k) sum += block_[k];
-    for (int k = bin / 64 * 8; k < bin / 8; ++k) sum += group_[k];
-    for (int k = bin / 8 * 8; k < bin; ++k) sum += bin_[k];
-    return sum + at.part * bin_[bin];
+    return ((sum_of_first<blocks>(bin / 64, block_.data()) + sum_of_first<8>(bin / 8 % 8, &group_[bin / 64 * 8])) +
+            sum_of_first<8>(bin % 8, &bin_[bin / 8 * 8])) +
+           at.part * bin_[bin];
   }
 
   // The score that has so much weight below it.
@@ -108,6 +106,14 @@ class ScoreHistogram {
   }
 
  private:
+  // The first n of so many numbers, without a branch: nothing can predict how many they are.
+  template <int Count>
+  static double sum_of_first(int n, const double* of) {
+    double sum[2] = {};
+    for (int k = 0; k < Count; ++k) sum[k % 2] += select(k < n, of[k], 0.0);
+    return sum[0] + sum[1];
+  }
+
   static constexpr int half = bins / 2, octaves = half / 8, least_exponent = -octaves / 2;
   static constexpr double largest_unit = 0x1p400, most_events = 1e15;
 

@@ -28,7 +28,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) 
             "data",
             nargs="+" if required else "*",
             metavar="DATA",
-            help="files or glob patterns, read as one stream; - is standard input",
+            help="files or glob patterns, read as one stream; - is standard input; or one topic: kafka://HOST:PORT/NAME, redis://HOST:PORT/NAME",
         )
     )
     group = parser.add_argument_group("how to read the data")
@@ -311,12 +311,6 @@ def open_stream(
         threads=arguments.threads,
         max_line=arguments.max_line,
     )
-    if features is not None:
-        try:
-            _require_fields(features, opened.schema)
-        except BaseException:
-            opened.close()
-            raise
     if schema_file is not None and not schema_file.exists():
         write_schema(schema_file, opened.schema, [(each.name, each.use) for each in profiles(opened)])
     if opened.absent:
@@ -324,22 +318,6 @@ def open_stream(
             f"the model was trained on columns that are missing from these data: {listed(opened.absent)}."
         )
     return opened
-
-
-def _require_fields(features: "Features", schema: "Schema") -> None:
-    """ArgumentTypeError for a field that a table does not have. In text and JSON, fields may appear at any time."""
-    from odca.errors import did_you_mean  # noqa: PLC0415 - after parsing
-    from odca.stream.read.errors import listed  # noqa: PLC0415 - the same
-
-    columns = dict.fromkeys(column.name for column in schema.columns)
-    wanted = {f"--{option}": getattr(features, option) for option in FIELD_OPTIONS}
-    wanted["--interact"] = [name for each in features.interactions for name in each if name != "*"]
-    for option, names in wanted.items():
-        for name in names if columns else ():
-            if name not in columns and name.rpartition(".")[0] not in columns:  # at.hour is a part of the date at
-                message = f"argument {option}: there is no column {name!r}. The columns are {listed(columns)}"
-                meant = did_you_mean(name, list(columns))
-                raise argparse.ArgumentTypeError(f"{message}. {meant}" if meant else message)
 
 
 def warn_about_unknown_features(output: Output, model: "StreamModel") -> None:

@@ -73,8 +73,8 @@ def _continued(path: Path, begun: int) -> BinaryIO:
     size = path.stat().st_size if path.exists() else 0
     if size < begun:
         raise ValueError(
-            f"{path} has {size:,} bytes, but the checkpoint was made when it had {begun:,}. Put the file back, or start again without "
-            "--resume."
+            f"{path} has {size:,} bytes, but the checkpoint was made when it had {begun:,}. Put the file back, or delete the "
+            "checkpoint and start again without --resume."
         )
     file = path.open("r+b")
     file.truncate(begun)

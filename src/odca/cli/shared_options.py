@@ -36,13 +36,10 @@ def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def add_model_output_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add -o, for a model."""
-    writes_file(
-        parser.add_argument(
-            "-o", "--output", metavar="MODEL", required=True, help=f"the file to write {what} to (.safetensors)"
-        )
-    )
+def add_model_output_option(parser: argparse.ArgumentParser, what: str, *, otherwise: str | None = None) -> None:
+    """Add -o, for a model; `otherwise`: what happens without it, if it may be left out."""
+    text = f"the file to write {what} to (.safetensors)" + (f"; {otherwise}" if otherwise else "")
+    writes_file(parser.add_argument("-o", "--output", metavar="MODEL", required=otherwise is None, help=text))
 
 
 def add_prediction_options(parser: "argparse._ActionsContainer") -> None:

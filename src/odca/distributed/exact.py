@@ -13,10 +13,10 @@ from odca.records import record
 from odca.validation.arrays import Array
 from odca.validation.numbers import real, whole
 
-LOCAL_PASSES = 20
-"""Over a shard's events in a round of dual ascent."""
-STEPS = np.linspace(0.0, 1.0, 5)[:, None]
-"""The steps that are tried in a round are σ^-t for these t: from the whole way to the safe part of it."""
+LOCAL_PASSES = 10
+"""Over a shard's events in a round of ascent, unless no dual moves any more."""
+ROUNDS_BEFORE = 5
+"""Of ascent, before L-BFGS takes over."""
 MEMORY = 10
 """The number of pairs that L-BFGS keeps."""
 
@@ -25,6 +25,8 @@ MEMORY = 10
 class Round:
     """One exchange: the objective at its beginning, and what was sent."""
 
+    method: str
+    """"ascent" or "lbfgs"."""
     primal: float | Array
     """The weighted objective of w: one number, or one per lane."""
     dual: float | Array
@@ -44,8 +46,6 @@ class DistributedReport:
     """Of the learner as it is now."""
     converged: bool
     """Whether every gap is within the tolerance."""
-    method: str
-    """"lbfgs" or "ascent"."""
 
     @property
     def bytes(self) -> int:
@@ -74,18 +74,15 @@ class Problem:
             self._state["saturated"] = saturated
         self.learner.set_state(self._state)
 
-    def move(self, steps: Array, gain: Array, conjugates: Array) -> tuple[Array, npt.NDArray[np.intp]]:
-        """Go the best of these steps [step, lane] towards S + gain, lane by lane; return the steps, and which they were."""
-        lanes, dual = len(self.mass), self._state["dual"].reshape(-1, len(self.mass))
-        ways = gain.reshape(-1, lanes)
-        values = []
-        for step, conjugate in zip(steps, conjugates, strict=True):
-            self.put((dual + step * ways).ravel(), conjugate)
-            values.append(self.dual())
-        chosen = np.argmax(values, axis=0)
-        best = steps[chosen, np.arange(lanes)]
-        self.put((dual + best * ways).ravel(), conjugates[chosen, np.arange(lanes)])
-        return best, chosen
+    def move(self, gain: Array, conjugate: Array, *, always: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Add to S in the lanes whose dual objective does not fall by it, and where that must be; return which these are."""
+        lanes = len(self.mass)
+        before, at, held = self.dual(), self._state["dual"], self._state["conjugate"]
+        self.put(at + gain, conjugate)
+        taken = always | (self.dual() >= before)
+        if not np.all(taken):
+            self.put(at + (gain.reshape(-1, lanes) * taken).ravel(), np.where(taken, conjugate, held))
+        return taken
 
     def per_strength(self) -> Array:
         """S/A."""
@@ -138,8 +135,9 @@ def fit(learner: Learner, ask: Ask, *, tol: float = 1e-4, max_rounds: int = 1000
     ask: puts a question to every shard and returns the combined answers (`asking` for shards of this process).
     tol: the gap that is wanted, as a share of the mean loss of the untrained model.
 
-    The first round is one pass of O-DCA in each shard, merged. Smooth losses under L2 continue with L-BFGS, everything else with dual ascent in
-    the shards and a line search over their common step; the dual objective of the latter never falls.
+    The start is one pass of O-DCA in each shard, merged. Then all shards ascend at the same time, each on its own events, from a point ahead
+    of where they are. The dual objective never falls: a move by which it would is not made. Smooth losses under L2 continue with L-BFGS after
+    a few such rounds, whose number does not grow with that of the shards.
     """
     if not real(tol) > 0.0:
         raise ValueError(f"tol must be a number > 0, a share of the loss at the start; got {tol!r}. Try 1e-4.")
@@ -152,21 +150,22 @@ def fit(learner: Learner, ask: Ask, *, tol: float = 1e-4, max_rounds: int = 1000
     begun = exchange.put("begin")
     problem = Problem(plain, survey, begun)
     tolerance = tol * per(begun["sizes"], problem.mass)
-    is_smooth = begun["smooth"] == survey["shards"] and isinstance(plain.penalty, L2)
-    if is_smooth:
-        lbfgs(problem, exchange, tolerance, most, begun["squares"])
-    ascent(problem, exchange, tolerance, most, has_formula=begun["formula"] == survey["shards"])
+    converged = False
+    if begun["smooth"] == survey["shards"] and isinstance(plain.penalty, L2):
+        converged = ascent(problem, exchange, tolerance, min(ROUNDS_BEFORE, most - 1))
+        if not converged:
+            lbfgs(problem, exchange, tolerance, most - 1, begun["squares"])
+    converged = converged or ascent(problem, exchange, tolerance, most)
+    sums = exchange.put("finish", taken=np.zeros(len(tolerance)))
+    problem.put(sums["dual"], sums["conjugate"], sums["saturated"])
     learner.become_solution(problem.learner)
-    gap = exchange.rounds[-1][1] - exchange.rounds[-1][2]
-    shaped = [_round(learner, sent, primal, dual) for sent, primal, dual in exchange.rounds]
-    return DistributedReport(
-        tuple(shaped), shaped[-1].gap, bool(np.all(gap <= tolerance)), "lbfgs" if is_smooth else "ascent"
-    )
+    shaped = [_round(learner, *each) for each in exchange.rounds]
+    return DistributedReport(tuple(shaped), shaped[-1].gap, converged)
 
 
-def _round(learner: Learner, sent: int, primal: Array, dual: Array) -> Round:
+def _round(learner: Learner, method: str, sent: int, primal: Array, dual: Array) -> Round:
     gap = np.maximum(primal - dual, 0.0)  # below, it is rounding
-    return Round(learner.per_model(primal), learner.per_model(dual), learner.per_model(gap), sent)
+    return Round(method, learner.per_model(primal), learner.per_model(dual), learner.per_model(gap), sent)
 
 
 class Exchange:
@@ -175,9 +174,8 @@ class Exchange:
     def __init__(self, ask: Ask, survey: Answer, seed: int) -> None:
         self._ask = ask
         self._together = (int(survey["features"]), float(survey["clock"]), int(survey["count"]))
-        self.shards = int(survey["shards"])
         self._seed, self._questions, self._bytes = seed, 0, 0
-        self.rounds: list[tuple[int, Array, Array]] = []
+        self.rounds: list[tuple[str, int, Array, Array]] = []
 
     def put(self, kind: str, **more: Any) -> Answer:
         """Ask, and count the bytes."""
@@ -188,38 +186,35 @@ class Exchange:
         self._bytes += sum(each.nbytes for each in arrays)
         return answer
 
-    def report(self, primal: Array, dual: Array) -> Array:
+    def report(self, method: str, primal: Array, dual: Array) -> Array:
         """The round is over; return its gap."""
-        self.rounds.append((self._bytes, primal, dual))
+        self.rounds.append((method, self._bytes, primal, dual))
         self._bytes = 0
         return primal - dual
 
 
-def ascent(problem: Problem, exchange: Exchange, tolerance: Array, rounds: int, *, has_formula: bool) -> None:
-    """Dual ascent in the shards, at σ times their share of the strength, and the best of a few common steps.
+def ascent(problem: Problem, exchange: Exchange, tolerance: Array, rounds: int) -> bool:
+    """Dual ascent in all shards at the same time, each at its share of the strength, with Nesterov's momentum; return whether it arrived.
 
-    A step of 1/σ never lowers the dual, so the best does not either. σ grows as long as the whole way is best, and falls if the safe step is.
+    Without momentum the dual never falls. With it, it may: then the move is not made, and the momentum begins anew.
     """
-    lanes, most = len(problem.mass), float(exchange.shards)
-    sigma = np.full(lanes, np.sqrt(most) if has_formula else 1.0)
-    step = np.zeros(lanes)
-    while True:
-        steps = sigma ** -(STEPS if has_formula else STEPS[:1])
-        x = problem.per_strength()
-        answer = exchange.put("ascend", x=x, step=step, sigma=sigma, steps=steps.ravel(), passes=LOCAL_PASSES)
-        gap = exchange.report(problem.primal(answer["losses"]), problem.dual())
-        if np.all(gap <= tolerance) or len(exchange.rounds) >= rounds:
-            break
-        step, chosen = problem.move(steps, answer["gain"], answer["conjugate"].reshape(len(steps), lanes))
-        if has_formula:
-            factor = np.where(chosen == 0, np.sqrt(2.0), np.where(chosen == len(steps) - 1, np.sqrt(0.5), 1.0))
-            sigma = np.clip(sigma * factor, 1.0, most)
-    sums = exchange.put("finish", step=np.zeros(lanes))
-    problem.put(sums["dual"], sums["conjugate"], sums["saturated"])
+    lanes = len(problem.mass)
+    taken, momentum, t = np.zeros(lanes, bool), np.zeros(lanes), np.ones(lanes)
+    while len(exchange.rounds) < rounds:
+        known = {"taken": taken.astype(np.float64), "momentum": momentum, "passes": LOCAL_PASSES}
+        answer = exchange.put("ascend", x=problem.per_strength(), **known)
+        gap = exchange.report("ascent", problem.primal(answer["losses"]), problem.dual())
+        if np.all(gap <= tolerance):
+            return True
+        if len(exchange.rounds) < rounds:  # the learner remains where its gap is known
+            taken = problem.move(answer["gain"], answer["conjugate"], always=momentum == 0.0)
+            later = 0.5 + np.sqrt(0.25 + t * t)
+            momentum, t = np.where(taken, (t - 1.0) / later, 0.0), np.where(taken, later, 1.0)
+    return False
 
 
 def lbfgs(problem: Problem, exchange: Exchange, tolerance: Array, rounds: int, squares: Array) -> None:
-    """L-BFGS on the primal, from the merged model; the lanes are one separable problem. It leaves the duals -Q'(z) in the shards.
+    """L-BFGS on the primal; the lanes are one separable problem. It leaves the duals -Q'(z) in the shards.
 
     At w, these duals give S and a lower bound. What a learner holds is not w but S/A, which is further from the minimum: `ascent` follows.
     """
@@ -233,8 +228,11 @@ def lbfgs(problem: Problem, exchange: Exchange, tolerance: Array, rounds: int, s
         pull = (w - origin) * stiffness
         sums = answer["losses"] + 0.5 * (pull * (w - origin)).reshape(-1, lanes).sum(axis=0)
         problem.put(answer["dual"], answer["conjugate"], answer["saturated"])
-        return float(sums.sum()), pull - answer["dual"], exchange.report(per(sums, problem.mass), problem.dual())
+        gap = exchange.report("lbfgs", per(sums, problem.mass), problem.dual())
+        return float(sums.sum()), pull - answer["dual"], gap
 
+    if len(exchange.rounds) >= rounds:
+        return
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
     w = problem.weights()
     value, gradient, gap = evaluate(w)

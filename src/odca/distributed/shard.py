@@ -70,12 +70,13 @@ class Shard:
         native = self._native
         native.learn(question["seed"])
         more = {"sizes": native.sizes_of_losses(), "squares": native.squares()}
-        return {**native.sums(), **more, "smooth": int(native.is_smooth), "formula": int(native.has_formula)}
+        return {**native.sums(), **more, "smooth": int(native.is_smooth)}
 
     def _ascend(self, question: Question) -> Answer:
-        self._native.take(question["step"])
+        """Make the move of the last time, where it is taken, and look for the next one."""
+        self._native.take(question["taken"])
         gain, conjugate, losses = self._native.ascend(
-            question["x"], question["sigma"], question["steps"], question["passes"], question["seed"]
+            question["x"], question["momentum"], question["passes"], question["seed"]
         )
         return {"gain": gain, "conjugate": conjugate, "losses": losses}
 
@@ -86,12 +87,12 @@ class Shard:
         return {"losses": losses, **self._native.sums()}
 
     def _finish(self, question: Question) -> Answer:
-        self._native.take(question["step"])
+        self._native.take(question["taken"])
         return dict(self._native.sums())
 
     def to_bytes(self) -> bytes:
         """What the questions have changed, in the format of model files: for a worker that forgets it between two questions."""
-        saved = model_file.ModelFile("Shard", {"together": self._joined}, dict(self._native.duals()))
+        saved = model_file.ModelFile("Shard", {"together": self._joined}, dict(self._native.kept()))
         return b"".join(model_file.to_chunks(saved))
 
     def restore(self, data: bytes) -> None:

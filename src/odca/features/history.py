@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
+from odca.errors import did_you_mean
 from odca.records import record
 
 LABEL = "y"
@@ -104,7 +105,8 @@ def _features(part: str, text: str) -> Iterable[HistoryFeature]:
     statistic, _, sizes = part.partition(" ")
     if statistic not in STATISTICS:
         raise ValueError(
-            f"history {text!r}: {statistic!r} is none of {', '.join(STATISTICS)}. Separate them by semicolons, and their sizes by commas."
+            f"history {text!r}: {statistic!r} is none of {', '.join(STATISTICS)}. "
+            + (did_you_mean(statistic, STATISTICS) or "Separate them by semicolons, and their sizes by commas.")
         )
     if statistic == "since":
         if sizes.strip():

@@ -119,16 +119,7 @@ def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]:
 
     Reading stops as soon as that is known.
     """
-    begin = file.read(9)
-    length = int.from_bytes(begin[:8], "little")
-    if len(begin) < 9:
-        raise ValueError(f"it has {len(begin)} bytes. Was it cut short?")
-    if length > min(size - 8, LONGEST_HEADER):
-        if begin[8:] != b"{":
-            raise ValueError("it does not begin like a model file. It is of another kind, or damaged.")
-        raise ValueError(f"its header should have {length} bytes, which is too many. Was it cut short?")
-    head = begin + file.read(max(length - 1, 0))
-    header = Header.parsed(head[8:], size - 8 - length)
+    head, header = read_header(file, size)
     arrays: Arrays = {name: np.empty(shape, dtype) for name, (dtype, shape) in header.entries.items()}
     for array in arrays.values():
         if file.readinto(_bytes_of(array)) != array.nbytes:  # type: ignore[attr-defined] # all files that are open for reading have it
@@ -139,6 +130,20 @@ def unpack(file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]:
     return header.texts, {
         name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in arrays.items()
     }
+
+
+def read_header(file: BinaryIO, size: int) -> tuple[bytes, Header]:
+    """The bytes before the arrays of a file of this size, and what they say. ValueError (or a similar error) if they are invalid."""
+    begin = file.read(9)
+    length = int.from_bytes(begin[:8], "little")
+    if len(begin) < 9:
+        raise ValueError(f"it has {len(begin)} bytes. Was it cut short?")
+    if length > min(size - 8, LONGEST_HEADER):
+        if begin[8:] != b"{":
+            raise ValueError("it does not begin like a model file. It is of another kind, or damaged.")
+        raise ValueError(f"its header should have {length} bytes, which is too many. Was it cut short?")
+    head = begin + file.read(max(length - 1, 0))
+    return head, Header.parsed(head[8:], size - 8 - length)
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:

@@ -217,6 +217,19 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
         return _read(file, found.st_size, os.fspath(path))
 
 
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """The kind of model that a file says it holds; None if it holds none, or does not exist. Only its header is read."""
+    found = Path(path)
+    try:
+        if not found.is_file():
+            return None
+        with found.open("rb") as file:
+            kind = container.read_header(file, found.stat().st_size)[1].texts.get("kind")
+    except (OSError, *FAULTS):
+        return None
+    return kind if isinstance(kind, str) else None
+
+
 def from_bytes(data: bytes, name: str) -> ModelFile:
     """Read a model from the bytes of a model file. ValueError, which contains `name` and the fault, if they are invalid."""
     return _read(io.BytesIO(data), len(data), name)

@@ -7,7 +7,8 @@ except ModuleNotFoundError as error:
 
 from odca.river.auto import AutoClassifier, AutoRegressor
 from odca.river.classifier import ODCAClassifier
+from odca.river.drift import RiseDetector
 from odca.river.history import History
 from odca.river.regressor import ODCARegressor
 
-__all__ = ["AutoClassifier", "AutoRegressor", "History", "ODCAClassifier", "ODCARegressor"]
+__all__ = ["AutoClassifier", "AutoRegressor", "History", "ODCAClassifier", "ODCARegressor", "RiseDetector"]

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from odca import __version__
 from odca.serve import routes
 from odca.serve.access import Access
 from odca.serve.exchange import Exchange, Gone, Receive, Reply, Scope, Send
+from odca.serve.follower import Follower, Wish
 from odca.serve.live import Live
 from odca.serve.page import Page
 from odca.serve.problems import Problem
@@ -60,8 +62,9 @@ OF_INFERENCE: dict[str, dict[str, Route]] = {
 class App:
     """An ASGI application."""
 
-    def __init__(self, service: Service, access: Access) -> None:
+    def __init__(self, service: Service, access: Access, wishes: Sequence[Wish] = ()) -> None:
         self.service, self.access = service, access
+        self._followers = [Follower(service, each) for each in wishes]
         self._live = Live(service)
         self._page = Page()
         self._interface = files("odca.serve").joinpath("openapi.json").read_bytes()
@@ -77,9 +80,13 @@ class App:
     async def _live_and_die(self, receive: Receive, send: Send) -> None:
         await receive()
         self._loading = asyncio.create_task(self.service.load())
+        following = [asyncio.create_task(each.run()) for each in self._followers]
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._loading
+        for each in following:
+            each.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
         await self.service.close()
         await send({"type": "lifespan.shutdown.complete"})
 

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from odca.serve.followed import Followed
 from odca.serve.problems import Problem, of_event
 from odca.serve.remembered import Answer, digest_of
 
@@ -24,6 +25,8 @@ class Asking(msgspec.Struct, frozen=True, omit_defaults=True):
     predictions: bool = True
     answer: str = "live"
     coverage: float | None = None
+    followed: Followed | None = None
+    """Of messages of a topic: where they are."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -66,6 +69,12 @@ def no_events() -> Problem:
 def at_line(place: int, detail: str, *, kind: str = "invalid-event") -> Problem:
     """The problem with a line of a request."""
     return Problem(kind, f"line {place}: {detail}", line=place)
+
+
+def not_an_object(lines: Lines) -> Problem:
+    """The problem of lines of which not each is an event."""
+    line = lines[0][0] if len(lines) == 1 else None
+    return Problem("invalid-event", "an event is an object in braces, one on each line.", line=line)
 
 
 def located(error: ValueError, lines: Lines, place: int | None = None) -> Problem:

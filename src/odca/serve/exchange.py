@@ -1,8 +1,8 @@
 """One HTTP request and its answer."""
 
 import asyncio
+import random
 import re
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
@@ -60,7 +60,7 @@ class Exchange:
         trace = self.header("traceparent")
         found = TRACEPARENT.fullmatch(trace) if trace else None
         self.traceparent = trace if found else None
-        self.request_id = found[1] if found else secrets.token_hex(16)
+        self.request_id = found[1] if found else f"{random.getrandbits(128):032x}"
 
     def header(self, name: str) -> str:
         """A header; empty if it is not there."""

@@ -15,7 +15,7 @@ from odca.stream.read.json_events import number
 def explained(state: State, line: bytes, answer: str) -> dict[str, Any]:
     """The object of docs/serve-api.md. Problem if the event cannot be read."""
     try:
-        block = state.reader.read(line + b"\n", None if state.model is None else state.model.vocabulary)
+        block = state.read_to_predict(line + b"\n")
         if len(block) != 1:
             raise ValueError("one event is needed: an object in braces.")
         if state.model is None:

@@ -5,9 +5,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from odca.serve.entries import Asking, Entry
+from odca.serve.entries import Asking, Entry, as_line
+from odca.serve.followed import Link
 from odca.serve.limits import Limits
 from odca.serve.log import Log
 from odca.serve.problems import Problem, of_event
@@ -18,7 +19,21 @@ from odca.serve.writer import Control, Outcome, Request, Told, Writer, recovered
 MOST_ERRORS = 100
 LARGE = 1 << 16
 """Bytes of a request that is read in another thread, so that nobody waits for it."""
+LIMITED = -1.0
+"""As long as the limits say."""
 Found = TypeVar("Found")
+
+
+Predicted: TypeAlias = list[dict[str, Any]] | None
+"""Predictions; None if an event has an id."""
+
+
+class Question(NamedTuple):
+    """An event that is asked about, and who waits for the answer."""
+
+    asking: Asking
+    body: bytes
+    done: "asyncio.Future[Predicted]"
 
 
 class Hosted(Told):
@@ -33,8 +48,11 @@ class Hosted(Told):
         self.failure: str | None = None
         self.is_closing = False
         self.waiting = self.waiting_bytes = 0
+        self._asked: list[Question] = []
         self.errors: deque[dict[str, Any]] = deque(maxlen=MOST_ERRORS)
         self.error_count = 0
+        self.links = dict[str, Link]()
+        """The topics that it follows, by the names under which it knows them."""
         self.changed: asyncio.Event = asyncio.Event()
 
     def load(self) -> None:
@@ -60,8 +78,10 @@ class Hosted(Told):
 
     # Requests that are logged
 
-    async def submit(self, kind: str, key: str | None, asking: Asking, body: bytes) -> Outcome:
-        """Log a request, learn it, and return its outcome."""
+    async def submit(
+        self, kind: str, key: str | None, asking: Asking, body: bytes, *, seconds: float | None = LIMITED
+    ) -> Outcome:
+        """Log a request, learn it, and return its outcome. Problem if that takes longer than so many seconds."""
         self.state  # noqa: B018 - is there one?
         if self.is_closing or self.writer is None:
             raise Problem("not-ready", "the service is shutting down.", retry_after=5)
@@ -76,7 +96,8 @@ class Hosted(Told):
         self.waiting_bytes += len(body)
         self.writer.put(Request(kind, key, asking, body, done))
         try:
-            return await asyncio.wait_for(asyncio.shield(done), self.limits.wait_seconds)
+            limit = self.limits.wait_seconds if seconds == LIMITED else seconds
+            return await asyncio.wait_for(asyncio.shield(done), limit)
         except TimeoutError as error:
             raise Problem(
                 "timeout",
@@ -104,14 +125,46 @@ class Hosted(Told):
 
     async def predict(self, asking: Asking, body: bytes) -> list[dict[str, Any]] | None:
         """Predictions; None if an event has an id, so that it must be kept."""
-        return await self.read(lambda: self._predicted(asking, body), large=len(body) > LARGE)
+        if not asking.single or len(body) > LARGE:
+            return await self.read(lambda: self._predicted(asking, body), large=len(body) > LARGE)
+        self.state  # noqa: B018 - is there one?
+        done: asyncio.Future[Predicted] = self._loop.create_future()
+        self._asked.append(Question(asking, body, done))
+        if len(self._asked) == 1:
+            self._loop.call_soon(self._answer_questions)
+        return await done
+
+    def _answer_questions(self) -> None:
+        """Predict all events that were asked about in one turn of the event loop, which takes less time than one after the other."""
+        questions, self._asked = self._asked, []
+        if self.writer is not None and self.writer.is_busy:
+            answers = self._loop.run_in_executor(None, self._predicted_together, questions)
+            answers.add_done_callback(lambda each: _answer(questions, each.result()))
+        else:
+            _answer(questions, self._predicted_together(questions))
+
+    def _predicted_together(self, questions: "list[Question]") -> "list[Predicted | Exception]":
+        asking = questions[0].asking
+        if len(questions) > 1 and all(each.asking == asking for each in questions):
+            try:
+                block = self.state.read_to_predict(b"\n".join(as_line(each.body) for each in questions) + b"\n")
+                if len(block) == len(questions) and not any(block.tag or ()):
+                    return [[each] for each in self.state.predicted(block, asking)]
+            except (ValueError, Problem):
+                pass  # each for itself
+        found: list[Predicted | Exception] = []
+        for each in questions:
+            try:
+                found.append(self._predicted(each.asking, each.body))
+            except Exception as error:  # noqa: BLE001 - it is raised where the answer is awaited
+                found.append(error)
+        return found
 
     def _predicted(self, asking: Asking, body: bytes) -> list[dict[str, Any]] | None:
         state = self.state
         lines = Entry(0, 0.0, "predict", None, asking, body).lines
-        names = None if state.model is None else state.model.vocabulary
         try:
-            block = state.reader.read(b"\n".join(lines) + b"\n", names)
+            block = state.read_to_predict(b"\n".join(lines) + b"\n")
             return None if block.tag and any(block.tag) else state.predicted(block, asking)
         except ValueError as error:
             raise of_event(error) from error
@@ -155,3 +208,13 @@ def _post(
     loop: asyncio.AbstractEventLoop, finish: Callable[..., None], found: Any, error: BaseException | None
 ) -> None:
     loop.call_soon_threadsafe(finish, found, error)
+
+
+def _answer(questions: Sequence[Question], answers: Sequence[Predicted | Exception]) -> None:
+    for question, answer in zip(questions, answers, strict=True):
+        if question.done.done():
+            continue  # nobody waits any more
+        if isinstance(answer, Exception):
+            question.done.set_exception(answer)
+        else:
+            question.done.set_result(answer)

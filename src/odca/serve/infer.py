@@ -38,9 +38,8 @@ def inferred(hosted: Hosted, request: InferRequest, most: int) -> dict[str, Any]
     answer = request.parameters.get("answer", "live")
     if answer not in {"live", "steady"}:
         raise Problem("bad-request", "the parameter answer must be live or steady.")
-    names = None if state.model is None else state.model.vocabulary
     try:
-        block = state.reader.read(msgspec.json.Encoder().encode_lines(events), names)
+        block = state.read_to_predict(msgspec.json.Encoder().encode_lines(events))
         told = state.predicted(block, Asking(single=False, answer=answer))
     except ValueError as error:
         raise of_event(error) from error

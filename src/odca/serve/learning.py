@@ -3,14 +3,15 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from odca.models.turns import pinned
 from odca.serve import predictions
 from odca.serve.calibration import CalibrationTable
-from odca.serve.entries import PROBLEM, Asking, Entry, Lines, Told, at_line, listed, located, no_events
+from odca.serve.entries import PROBLEM, Asking, Entry, Lines, Told, at_line, listed, located, no_events, not_an_object
+from odca.serve.followed import Progress
 from odca.serve.history import History
 from odca.serve.problems import Problem, of_event
 from odca.serve.remembered import Answer, Answers, Kept, Pending, Waiting, digest_of
@@ -39,6 +40,8 @@ class Learning:
         self.calibration = CalibrationTable()
         self.delays: deque[float] = deque(maxlen=MOST_DELAYS)
         self.labelled = self.refused = 0
+        self.followed = dict[str, Progress]()
+        """The topics that it follows, or has followed."""
         self.lock = threading.Lock()
         """Held while anything but the model changes."""
 
@@ -81,20 +84,17 @@ class Learning:
 
     def _learned(self, model: StreamModel, block: Block) -> list[Told]:
         """Learn a block; return the predictions from before. ValueError if it is refused."""
-        tags = block.tag
-        raw: list[Any] = []
         model.require_learnable(block)
-        number(block, model.vocabulary, grow=True)
-        model.learn(block, told=raw.append)
+        raw = learned_block(model, block)
         view = pinned(model)
-        self._calibrate(view, block, raw[0])
-        return predictions.objects(view, raw[0], tags)
+        self._calibrate(view, block, raw)
+        return predictions.objects(view, raw, block.tag)
 
     def _calibrate(self, model: StreamModel, block: Block, raw: Any) -> None:
-        if model.classes_read:
-            codes = model.codes_of(block)[0]
+        """See how often predictions came true."""
+        for seen in _calibrations(model, block, raw):
             with self.lock:
-                self.calibration.add(model.shown(raw, "probabilities"), codes, block.weight)
+                self.calibration.add(*seen)
 
     def _are_new(self, ids: Sequence[str]) -> bool:
         """Whether no event with one of these ids is known."""
@@ -124,25 +124,26 @@ class Learning:
 
     def _each_or_all(self, learn: LearnLines, entry: Entry, lines: Lines) -> Answer:
         """Learn all lines, or none; of a request that wants that, those that are sound."""
+        return listed(entry.asking, self._sound_ones(learn, entry, lines))
+
+    def _sound_ones(self, learn: LearnLines, entry: Entry, lines: Lines) -> list[Told]:
+        """Learn lines together; if one of them is refused and the others are wanted, each half for itself."""
         try:
-            return listed(entry.asking, learn(entry, lines))
-        except Problem:
+            return learn(entry, lines)
+        except Problem as problem:
             if not entry.asking.partial:
                 raise
-        found: list[Told] = []
-        for line in lines:
-            try:
-                found += learn(entry, [line])
-            except Problem as problem:
+            if len(lines) == 1:
                 self.refused += 1
-                found.append({"error": problem.as_object()})
-        return listed(entry.asking, found)
+                return [{"error": problem.as_object()}]
+        half = len(lines) // 2
+        return [*self._sound_ones(learn, entry, lines[:half]), *self._sound_ones(learn, entry, lines[half:])]
 
     def _learn_lines(self, entry: Entry, lines: Lines) -> list[Told]:
         """Learn lines, all or none; return the object of each."""
         block = self._read(lines)
         if len(block) != len(lines):
-            raise Problem("invalid-event", "an event is an object in braces, one on each line.")
+            raise not_an_object(lines)
         if block.is_unlabelled.any():
             row = int(block.is_unlabelled.argmax())
             raise at_line(
@@ -155,7 +156,7 @@ class Learning:
         ]
         self._require_distinct(tags, lines)
         fresh = [each for each, old in zip(lines, stored, strict=True) if old is None]
-        told = self._learn_fresh(fresh) if fresh else []
+        told = self._learn_fresh(fresh, block if len(fresh) == len(lines) else self._read(fresh)) if fresh else []
         with self.lock:
             for each, (_, line) in zip(told, fresh, strict=True):
                 if "id" in each:
@@ -164,12 +165,10 @@ class Learning:
         new = iter(told)
         return [next(new) if old is None else msgspec.json.decode(old) for old in stored]
 
-    def _learn_fresh(self, lines: Lines) -> list[Told]:
+    def _learn_fresh(self, lines: Lines, block: Block) -> list[Told]:
         model = self.model
-        block = self._read(lines)
         if model is None:
-            self._collect(lines)
-            return [{"prediction": None, **({"id": tag} if tag else {})} for tag in block.tag or [""] * len(block)]
+            return self._collect(lines, block.tag or [""] * len(block))
         try:
             return self._learned(model, block)
         except ValueError as error:
@@ -204,64 +203,129 @@ class Learning:
 
     # Beginning
 
-    def _collect(self, lines: Lines) -> None:
-        """Collect first events; begin, if there are enough. Problem, with nothing collected, if one of them cannot be learned."""
-        new = [line for _, line in lines]
-        while len(self.first) + len(new) >= self.spec.needed:
-            collected = [*self.first, *new]
-            try:
-                model, reader, block = self._made(collected)
-            except ValueError as error:
-                if len(collected) > MOST_COLLECTED:
-                    raise of_event(error) from error
-                self.why = of_event(error).detail
-                break
-            raw: list[Any] = []
-            try:
-                model.learn(block, told=raw.append)
-            except ValueError as error:
-                faulty = (getattr(error, "line", None) or 1) - 1
-                if faulty >= len(self.first):
-                    raise located(error, lines, faulty - len(self.first)) from error
-                del self.first[faulty]  # of an earlier request: what is wrong with it could not be known then
-                self.refused += 1
-                continue
-            self._calibrate(pinned(model), block, raw[0])
-            self._begin(model, reader)
-            return
-        self.first = [*self.first, *new]
+    def _collect(self, lines: Lines, tags: Sequence[str]) -> list[Told]:
+        """Collect first events until there are enough; then begin, and learn the others. Problem, with nothing changed, if one is refused.
 
-    def _made(self, collected: list[bytes]) -> tuple[StreamModel, JsonReader, Block]:
+        Whether the collected events suffice is tried at certain numbers of them, and not where a request ends: so the model does not
+        depend on how its first events were divided into requests.
+        """
+        first, refused, why = list(self.first), 0, self.why
+        for place, (_, line) in enumerate(lines):
+            first.append(line)
+            while self._is_time_to_begin(len(first)):
+                try:
+                    beginning = self._made(first)
+                except ValueError as error:
+                    if len(first) > MOST_COLLECTED:
+                        raise of_event(error) from error
+                    why = of_event(error).detail
+                    break
+                try:
+                    raw = learned_block(beginning.model, beginning.block)
+                except ValueError as error:
+                    faulty = (getattr(error, "line", None) or 1) - 1
+                    if (own := faulty - (len(first) - place - 1)) >= 0:
+                        raise located(error, lines, own) from error
+                    del first[faulty]  # of an earlier request: what is wrong with it could not be known then
+                    refused += 1
+                    continue
+                told = self._begin(beginning, raw, lines[place + 1 :])
+                self.refused += refused
+                return [*_unpredicted(tags[: place + 1]), *told]
+        self.first, self.why = first, why
+        self.refused += refused
+        return _unpredicted(tags)
+
+    def _is_time_to_begin(self, collected: int) -> bool:
+        every = 1 << max(0, collected.bit_length() - 6)
+        return collected == self.spec.needed or (collected > self.spec.needed and collected % every == 0)
+
+    def _made(self, collected: list[bytes]) -> "_Beginning":
         """A model for the first events, and these, to be learned. ValueError if they do not suffice."""
         sample = b"\n".join(collected) + b"\n"
         reader = JsonReader(schema := schema_of(sample, self.spec.features(), self.spec.roles()))
         model = StreamModel.begin(self.spec.model_options(), schema, reader.read(sample, None))
-        block = reader.read(sample, model.vocabulary)
-        number(block, model.vocabulary, grow=True)
-        return model, reader, block
+        return _Beginning(model, reader, reader.read(sample, model.vocabulary))
 
-    def _begin(self, model: StreamModel, reader: JsonReader) -> None:
-        """Go on with a model that has learned the first events. Those that wait for their labels are asked about now."""
-        for id, event in list(self.pending.items()):  # noqa: A001
-            asked = reader.read(event.line + b"\n", model.vocabulary)
+    def _begin(self, beginning: "_Beginning", raw: Any, rest: Lines) -> list[Told]:
+        """Go on with a model that has learned the first events, and then the rest; return the objects of these.
+
+        Events that wait for their labels are asked about before the rest. Problem, with nothing changed, if one of the rest is refused.
+        """
+        model, reader, block = beginning
+        waiting = {}
+        for id, event in self.pending.items():  # noqa: A001
+            asked = reader.read(event.line + b"\n", model.vocabulary, days=model.schema.dates)
             number(asked, model.vocabulary, grow=False)
-            kept = Waiting.of(event.clock, event.line, event.digest, event.prediction, model.ask(asked))
-            self.pending.replace(id, kept)
+            waiting[id] = Waiting.of(event.clock, event.line, event.digest, event.prediction, model.ask(asked))
+        calibrations = _calibrations(pinned(model), block, raw)
+        told: list[Told] = []
+        if rest:
+            try:
+                more = reader.read(b"\n".join(line for _, line in rest) + b"\n", model.vocabulary)
+                model.require_learnable(more)
+                raw = learned_block(model, more)
+            except ValueError as error:
+                raise located(error, rest) from error
+            view = pinned(model)
+            told = predictions.objects(view, raw, more.tag)
+            calibrations += _calibrations(view, more, raw)
+        for seen in calibrations:
+            with self.lock:
+                self.calibration.add(*seen)
+        for id, event in waiting.items():  # noqa: A001
+            self.pending.replace(id, event)
         self.model, self.reader, self.first, self.why = model, reader, [], ""
+        return told
 
     def _keep_by_key(self, entry: Entry, answer: Answer) -> None:
         if entry.key is not None:
             with self.lock:
-                self.answers.keep(f"k:{entry.key}", Kept(entry.digest, entry.clock, answer))
+                self.answers.keep(f"k:{entry.key}", Kept(entry.digest, entry.clock, answer, entry.position))
+
+    def read_to_predict(self, lines: bytes) -> Block:
+        """The events of lines that are predicted, not learned: their trends are held within the learned days. ValueError for a bad line."""
+        model = self.model
+        if model is None:
+            return self.reader.read(lines, None)
+        return self.reader.read(lines, model.vocabulary, days=model.schema.dates)
 
     def predicted(self, block: Block, asking: Asking) -> list[Told]:
         """The predictions for events; nothing changes. ValueError if there can be none."""
         model = self.model
         tags = block.tag
         if model is None:
-            return [{"prediction": None, **({"id": tag} if tag else {})} for tag in tags or [""] * len(block)]
+            return _unpredicted(tags or [""] * len(block))
         view = pinned(model)
         number(block, view.vocabulary, grow=False)
         answer = "steady" if view.options.auto is None else asking.answer
         raw = view.predict_raw(block, answer=answer)
         return predictions.objects(view, raw, tags, coverage=asking.coverage, answer=asking.answer)  # type: ignore[arg-type]
+
+
+class _Beginning(NamedTuple):
+    """A model that has learned nothing yet, and its first events."""
+
+    model: StreamModel
+    reader: JsonReader
+    block: Block
+
+
+def _calibrations(model: StreamModel, block: Block, raw: Any) -> list[tuple[Any, ...]]:
+    """What a table of calibrations is to know about events: none, unless they have classes."""
+    if not model.classes_read:
+        return []
+    return [(model.shown(raw, "probabilities"), model.codes_of(block)[0], block.weight)]
+
+
+def learned_block(model: StreamModel, block: Block) -> Any:
+    """Learn a block; return the raw predictions from before."""
+    raw: list[Any] = []
+    number(block, model.vocabulary, grow=True)
+    model.learn(block, told=raw.append)
+    return raw[0]
+
+
+def _unpredicted(tags: Sequence[str]) -> list[Told]:
+    """What is told about events that are collected."""
+    return [{"prediction": None, **({"id": tag} if tag else {})} for tag in tags]

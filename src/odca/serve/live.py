@@ -13,6 +13,8 @@ from odca.serve.service import Service
 
 EVERY, QUIET = 1.0, 15.0
 """Seconds between two events, and after which a comment keeps the connection open."""
+AGES = 10.0
+"""Seconds after which what is recent looks different, though nothing has happened."""
 
 
 class Live:
@@ -75,12 +77,16 @@ class Live:
     def _signature(self, name: str | None) -> Any:
         """What changes when something is to be shown."""
         names = sorted(self._service.models) if name is None else [name]
-        found = []
+        found: list[tuple[Any, ...]] = []
         for each in names:
             hosted = self._service.models[each]
             writer = hosted.writer
-            about = (each, hosted.failure, hosted.error_count)
-            found.append(about if writer is None else (*about, writer.state.position, writer.problem, writer.failure))
+            links = [(link.state, link.problem, link.note, link.lag) for link in hosted.links.values()]
+            about: tuple[Any, ...] = (each, hosted.failure, hosted.error_count, links)
+            if writer is not None:
+                passed = time.time() // AGES if views.is_recent(writer.state) else 0.0
+                about = (*about, writer.state.position, writer.problem, writer.failure, passed)
+            found.append(about)
         return found
 
 

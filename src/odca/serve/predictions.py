@@ -1,11 +1,12 @@
 """Predictions as a client gets them."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from odca.models.options import Answer, label_text
+from odca.models.options import Answer, Label, label_text
 from odca.stream.model import StreamModel
 
 
@@ -13,11 +14,15 @@ def objects(
     model: StreamModel, raw: Any, tags: Sequence[str] | None, *, coverage: float | None = None, answer: Answer = "live"
 ) -> list[dict[str, Any]]:
     """An object for each event, from raw predictions. `model` is pinned: nothing changes its classes meanwhile."""
-    found = [{"prediction": each} for each in model.shown(raw, "label").tolist()]
-    if model.classes_read:
-        names = [label_text(each) for each in model.classes_read]
-        for each, row in zip(found, model.shown(raw, "probabilities").tolist(), strict=True):
-            each["probabilities"] = dict(zip(names, row, strict=True))
+    predicted = model.predicted(raw).tolist()
+    if classes := model.classes_read:
+        given, names = model.classes, _names(classes)
+        found: list[dict[str, Any]] = [
+            {"prediction": given[code], "probabilities": dict(zip(names, row, strict=True))}
+            for code, row in zip(predicted, model.shown(raw, "probabilities").tolist(), strict=True)
+        ]
+    else:
+        found = [{"prediction": each} for each in predicted]
     if coverage is not None:
         _add_uncertainty(model, found, raw, coverage, answer)
     if tags is not None:
@@ -25,6 +30,11 @@ def objects(
             if tag:
                 each["id"] = tag
     return found
+
+
+@lru_cache(maxsize=64)
+def _names(classes: tuple[Label, ...]) -> list[str]:
+    return [label_text(each) for each in classes]
 
 
 def _add_uncertainty(

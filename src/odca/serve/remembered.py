@@ -33,11 +33,12 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """An answer, what it answered, and when."""
+    """An answer, what it answered, and when; of a request, also its position in the log."""
 
     digest: bytes
     clock: float
     answer: Answer
+    position: int | None = None
 
 
 class Answers:

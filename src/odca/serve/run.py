@@ -5,9 +5,10 @@ import contextlib
 import json
 import logging
 import socket
+import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from odca.serve.access import Access, is_loopback
 from odca.serve.app import App
+from odca.serve.follower import Wish, require_distinct
 from odca.serve.limits import Limits
 from odca.serve.service import Service
 from odca.serve.tokens import Tokens
@@ -99,10 +101,13 @@ def serve(
     port: int,
     limits: Limits,
     tls: tuple[str, str] | None,
+    follow: Sequence[str],
     listening: Callable[[str], None],
     stopping: Callable[[Callable[[], None]], contextlib.AbstractContextManager[None]],
 ) -> None:
     """Serve the models of a folder until `stopping` calls what it is given. `listening` is called with the address.
+
+    follow: the topics that models follow, such as "shop=kafka://localhost:9092/visits".
 
     ValueError if another process serves the folder, or the address needs tokens and there are none.
     """
@@ -111,11 +116,15 @@ def serve(
         raise ValueError(
             f"{host} can be reached by others, so tokens are needed. Make one with `odca serve token create`."
         )
+    if tls is not None:
+        _require_certificate(*tls)
+    wishes = [Wish.of(each) for each in follow]
+    require_distinct(wishes)
     folder.mkdir(parents=True, exist_ok=True)
     listener = _socket(host, port)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(listener, folder, host, limits, tls, tokens, listening, stopping))
+            runner.run(_serve(listener, folder, host, limits, tls, tokens, wishes, listening, stopping))
     finally:
         listener.close()
 
@@ -127,11 +136,12 @@ async def _serve(
     limits: Limits,
     tls: tuple[str, str] | None,
     tokens: Tokens,
+    wishes: Sequence[Wish],
     listening: Callable[[str], None],
     stopping: Callable[[Callable[[], None]], contextlib.AbstractContextManager[None]],
 ) -> None:
     service = Service(folder, limits)
-    app = App(service, Access(tokens, needs_token=not is_loopback(host)))
+    app = App(service, Access(tokens, needs_token=not is_loopback(host)), wishes)
     config = uvicorn.Config(
         app,
         http=TimedProtocol,
@@ -158,6 +168,15 @@ async def _serve(
     listening(f"{'http' if tls is None else 'https'}://{shown}:{bound[1]}")
     with stopping(stop):
         await server.serve(sockets=[listener])
+
+
+def _require_certificate(certificate: str, key: str) -> None:
+    """ValueError if a certificate and its key cannot be used."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:
+        why = "one of the files is not there" if isinstance(error, FileNotFoundError) else error.strerror or error
+        raise ValueError(f"the certificate {certificate} and the key {key} cannot be used: {why}.") from error
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from odca.io.container import vector
 from odca.io.model_file import ModelFile, Savable
+from odca.serve.followed import Progress
 from odca.serve.spec import Spec
 from odca.serve.state import State
 from odca.stream.model import StreamModel
@@ -31,6 +32,7 @@ class SavedState(Savable):
             "labelled": state.labelled,
             "refused": state.refused,
             "delays": list(state.delays),
+            "followed": msgspec.json.encode(state.followed).decode(),
         }
         first = msgspec.msgpack.encode(state.first)
         arrays = {"first": np.frombuffer(first, np.uint8), **state.pending.as_arrays(), **state.answers.as_arrays()}
@@ -48,6 +50,8 @@ class SavedState(Savable):
         state.why = str(saved.options["why"])
         state.labelled, state.refused = int(saved.options["labelled"]), int(saved.options["refused"])
         state.delays.extend(map(float, saved.options["delays"]))
+        if "followed" in saved.options:
+            state.followed = msgspec.json.decode(saved.options["followed"], type=dict[str, Progress])
         state.first = msgspec.msgpack.decode(vector(saved.arrays, "first", np.uint8).tobytes(), type=list[bytes])
         for part in (state.pending, state.answers, state.history, state.calibration):
             part.restore(saved.arrays)

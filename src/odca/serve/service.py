@@ -103,6 +103,20 @@ class Service(HasGauges):
             }
         return found
 
+    def source_gauges(self) -> list[tuple[str, str, dict[str, tuple[str, float]]]]:
+        """For Prometheus: of the topics that models follow."""
+        found = []
+        for name, hosted in self.models.items():
+            for each in views.sources(hosted) if hosted.writer is not None else []:
+                numbers = {
+                    "connected": ("Whether the topic can be read.", float(each["state"] == "following")),
+                    "messages": ("Messages read.", float(each["messages"])),
+                    "refused": ("Messages that could not be learned and were skipped.", float(each["refused"])),
+                    "lag": ("Messages not read yet.", float("nan") if each["lag"] is None else float(each["lag"])),
+                }
+                found.append((name, each["source"], numbers))
+        return found
+
     # Changes
 
     async def create(self, name: str, spec: Spec) -> tuple[Hosted, bool]:

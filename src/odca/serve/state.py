@@ -15,7 +15,8 @@ import msgspec
 
 from odca.models.auto import AutoLearner
 from odca.models.turns import pinned
-from odca.serve.entries import PROBLEM, Entry, Lines, Told, at_line, listed, located, no_events
+from odca.serve.entries import PROBLEM, Entry, Lines, Told, at_line, listed, located, no_events, not_an_object
+from odca.serve.followed import Followed, Progress
 from odca.serve.history import Point
 from odca.serve.labels import LabelLine, spliced
 from odca.serve.learning import Learning
@@ -86,7 +87,9 @@ class State(Learning):
 
     def _apply_one(self, entry: Entry) -> Answer:
         try:
-            if entry.kind == "learn":
+            if entry.asking.followed is not None and not entry.body:
+                answer = listed(entry.asking, [])
+            elif entry.kind == "learn":
                 answer = self._learn(entry)
             elif entry.kind == "label":
                 answer = self._label(entry)
@@ -96,7 +99,14 @@ class State(Learning):
             self.refused += 1
             answer = Answer(problem.status, problem.encoded(), PROBLEM)
         self._keep_by_key(entry, answer)
+        if entry.asking.followed is not None:
+            self._note_progress(entry, entry.asking.followed, answer)
         return answer
+
+    def _note_progress(self, entry: Entry, followed: Followed, answer: Answer) -> None:
+        found = followed.located(msgspec.json.decode(answer.body)["errors"])
+        with self.lock:
+            self.followed.setdefault(followed.source, Progress()).add(followed, found, entry.clock)
 
     # Labels that come later
 
@@ -137,7 +147,7 @@ class State(Learning):
             row = int(block.is_unlabelled.argmax())
             raise at_line(lines[row][0], f"there is no label under {self.spec.label!r}.")
         if model is None:
-            self._collect(lines)
+            self._collect(lines, block.tag or [""] * len(block))
         else:
             asked = [said for each in waiting if (said := each.asked) is not None]
             try:
@@ -168,10 +178,20 @@ class State(Learning):
         lines = [(place, line) for place, line in enumerate(entry.lines, 1) if line.strip()]
         if not lines:
             raise no_events()
-        block = self._read(lines)
+        return self._each_or_all(self._predict_lines, entry, lines)
+
+    def _predict_lines(self, entry: Entry, lines: Lines) -> list[Told]:
+        try:
+            block = self.read_to_predict(b"\n".join(line for _, line in lines) + b"\n")
+        except ValueError as error:
+            raise located(error, lines) from error
         if len(block) != len(lines):
-            raise Problem("invalid-event", "an event is an object in braces, one on each line.")
+            raise not_an_object(lines)
         tags = block.tag or [""] * len(block)
+        if entry.asking.followed is not None and "" in tags:
+            raise at_line(
+                lines[tags.index("")][0], f"the event has no id under {self.spec.id!r}, so no label can come."
+            )
         self._require_distinct(tags, lines)
         for tag, (place, line) in zip(tags, lines, strict=True):
             event = self.pending.get(tag)
@@ -183,7 +203,7 @@ class State(Learning):
             told = self.predicted(block, entry.asking)
         except ValueError as error:
             raise located(error, lines) from error
-        return listed(entry.asking, self._await_labels(entry, block, tags, lines, told))
+        return self._await_labels(entry, block, tags, lines, told)
 
     def _await_labels(
         self,

@@ -30,10 +30,16 @@ class Telemetry:
         )
         self._logged = Counter("odca_logged_requests", "Requests in the log.", ["model"], **named)
 
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
     def request(self, model: str, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
-        self._requests.labels(model, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        known = self._known.get((model, route, status))
+        if known is None:  # finding the counters takes longer than counting
+            known = self._requests.labels(model, route, str(status)), self._seconds.labels(route)
+            self._known[model, route, status] = known
+        known[0].inc()
+        known[1].observe(seconds)
 
     def committed(self, model: str, requests: int, seconds: float) -> None:
         """Requests were committed."""
@@ -42,6 +48,7 @@ class Telemetry:
 
     def forget(self, model: str) -> None:
         """A model was deleted."""
+        self._known = {names: each for names, each in self._known.items() if names[0] != model}
         for metric in (self._requests, self._commits, self._logged):
             for labels in list(metric._metrics):  # noqa: SLF001 - there is no other way to ask
                 if labels[0] == model:
@@ -66,6 +73,11 @@ class OfModels(Collector):
                 if name not in families:
                     families[name] = GaugeMetricFamily(f"odca_model_{name}", text, labels=["model"])
                 families[name].add_metric([model], value)
+        for model, source, numbers in self._service.source_gauges():
+            for name, (text, value) in numbers.items():
+                if name not in families:
+                    families[name] = GaugeMetricFamily(f"odca_source_{name}", text, labels=["model", "source"])
+                families[name].add_metric([model, source], value)
         return list(families.values())
 
 
@@ -74,4 +86,8 @@ class HasGauges:
 
     def gauges(self) -> dict[str, dict[str, tuple[str, float]]]:
         """For each model, what its gauges mean and what they are."""
+        raise NotImplementedError
+
+    def source_gauges(self) -> list[tuple[str, str, dict[str, tuple[str, float]]]]:
+        """The same for each topic that a model follows."""
         raise NotImplementedError

@@ -1,9 +1,11 @@
 """What a client sees of a model: at a glance, described, over time. The objects of docs/serve-api.md."""
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from odca.metrics import ColumnChange, Drift, Rise
@@ -11,6 +13,7 @@ from odca.models.auto import AutoLearner
 from odca.models.auto_report import GROUPS
 from odca.models.turns import pinned
 from odca.score_names import BASELINES, SCORES
+from odca.serve.followed import Link, Progress
 from odca.serve.history import MOST_POINTS, SPANS, Point
 from odca.serve.hosted import Hosted
 from odca.serve.problems import Problem
@@ -37,6 +40,7 @@ def glance(hosted: Hosted) -> dict[str, Any]:
         "name": hosted.name, "state": "loading", "task": None, "mode": None, "events": 0, "position": 0,
         "created": hosted.created, "changed": None, "events_per_second": None, "loss": None, "recent_loss": None,
         "score": None, "pending": 0, "label_delay": None, "alarms": 0, "last_alarm": None, "problem": None,
+        "sources": [],
     }  # fmt: skip
     if hosted.writer is None:
         return empty | ({} if hosted.failure is None else {"state": "failed", "problem": hosted.failure})
@@ -44,12 +48,26 @@ def glance(hosted: Hosted) -> dict[str, Any]:
     about = empty | {
         "state": "collecting", "events": len(state.first), "position": state.position, "changed": state.clock or None,
         "pending": len(state.pending), "label_delay": _mean(state.delays), "problem": writer.problem,
+        "sources": sources(hosted),
     }  # fmt: skip
     if state.model is not None:
         about |= {"state": "ready", **_of_model(pinned(state.model), state)}
     if writer.failure is not None:
         about |= {"state": "failed", "problem": writer.failure}
     return about
+
+
+def sources(hosted: Hosted) -> list[dict[str, Any]]:
+    """The topics that a model follows, or has followed: how far it has read, and how the connection is."""
+    with hosted.state.lock:
+        read = {name: msgspec.to_builtins(each) for name, each in hosted.state.followed.items()}
+    nothing = msgspec.to_builtins(Progress())
+    found = []
+    for name in sorted({*read, *hosted.links}):
+        link = hosted.links.get(name)
+        now = msgspec.to_builtins(Link(name, "", "", "not followed") if link is None else link)
+        found.append(now | read.get(name, nothing))
+    return found
 
 
 def _of_model(model: StreamModel, state: State) -> dict[str, Any]:
@@ -108,17 +126,23 @@ def _score(model: StreamModel, recent: Mapping[str, float | None]) -> dict[str, 
     }  # fmt: skip
 
 
-def _recent(names: Sequence[str], now: Sequence[float], state: State) -> dict[str, float | None]:
-    """The means since the point of one to two minutes ago."""
+def _recent(names: Sequence[str], sums: Sequence[float], state: State) -> dict[str, float | None]:
+    """The means since the point of one to two minutes ago; of a stream that stopped before, only that nothing came."""
+    clock = max(state.clock, time.time())
+    if state.clock < clock - 2.0 * RECENT:
+        return {"events_per_second": 0.0}
     with state.lock:
         points = list(state.history.points["hour"])
-    before = next(
-        (each for each in reversed(points) if each.clock <= state.clock - RECENT), points[0] if points else None
-    )
-    if before is None or len(before.sums) not in {2, len(now)}:
+    before = next((each for each in reversed(points) if each.clock <= clock - RECENT), points[0] if points else None)
+    if before is None or len(before.sums) not in {2, len(sums)}:
         return {}
-    sums = before.sums if len(before.sums) == len(now) else (0.0,) * len(now)
-    return _means(names, sums, now, state.clock - before.clock)
+    then = before.sums if len(before.sums) == len(sums) else (0.0,) * len(sums)
+    return _means(names, then, sums, clock - before.clock)
+
+
+def is_recent(state: State) -> bool:
+    """Whether what is recent changes as time goes by."""
+    return state.clock >= time.time() - 3.0 * RECENT
 
 
 def _means(

@@ -186,9 +186,7 @@ class Writer:
             digest = request_digest(request.kind, request.asking, request.body)
             before = seen.get(key)
             if kept is not None:
-                outcomes[place] = (
-                    Outcome(kept.answer, self.state.position, True) if kept.digest == digest else _reused(key)
-                )
+                outcomes[place] = Outcome(kept.answer, kept.position, True) if kept.digest == digest else _reused(key)
             elif before is None:
                 seen[key] = place
                 places.append(place)
@@ -217,7 +215,9 @@ class Writer:
         block = None
         for at in places:
             try:
-                if group[at].kind == "label":
+                if group[at].asking.followed is not None:
+                    pass  # bad messages are skipped, and their number is a part of the state
+                elif group[at].kind == "label":
                     if not bodies[at].strip():
                         raise no_events()
                 elif not group[at].asking.partial:

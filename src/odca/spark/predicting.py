@@ -13,7 +13,8 @@ from odca.models.classifier import RawPredictions
 from odca.models.options import Answer, label_text
 from odca.spark.parts import from_bytes, to_bytes
 from odca.spark.tables import Batches, as_vectors, batch_of, readable
-from odca.stream.model import StreamModel, Wanted
+from odca.stream.block_model import Wanted
+from odca.stream.model import StreamModel
 from odca.validation.arrays import Array
 
 Raw = RawPredictions | Array

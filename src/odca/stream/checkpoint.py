@@ -16,6 +16,9 @@ from odca.records import record
 from odca.stream.model import StreamModel
 from odca.stream.read.positions import Position
 
+CONTINUE = Remedy("Continue that training with {resume}, or delete the file to start again.", resume=True)
+"""What to do about a checkpoint that a new training would replace."""
+
 
 @record
 class Checkpoint(Savable):
@@ -35,7 +38,8 @@ class Checkpoint(Savable):
 
     def saved(self) -> ModelFile:
         """The contents of the checkpoint's file."""
-        options = {"position": asdict(self.position), "bad_lines": self.bad_lines, "request": self.request}
+        position = {name: value for name, value in asdict(self.position).items() if name != "places" or value}
+        options = {"position": position, "bad_lines": self.bad_lines, "request": self.request}
         if self.predicted:
             options["predicted"] = self.predicted
         return ModelFile(self.kind, options, {}, {"model": self.model.saved()})
@@ -49,6 +53,8 @@ class Checkpoint(Savable):
             raise ValueError("its position in the stream is not a number.")
         if not all(type(each) is str for each in (position.digest, position.earlier)):
             raise ValueError("the checksum of its data is not text.")
+        if not all(type(each) is str for pair in position.places.items() for each in pair):
+            raise ValueError("its places in a topic are not texts.")
         if not isinstance(saved.options["request"], dict):
             raise ValueError("its request is not a dictionary.")  # noqa: TRY004 - of a damaged file
         model = StreamModel.restored(saved.parts["model"], loss)
@@ -65,6 +71,23 @@ class Checkpoint(Savable):
             if found.request.get(name) != value:
                 raise InputError(
                     f"{os.fspath(path)} is a checkpoint of a training with {name} {found.request.get(name)!r}; now it is {value!r}.",
-                    remedy=Remedy("Use the same options, or start again without {start}.", start=None),
+                    remedy=Remedy("Use the same options, or delete it and start again without {resume}.", resume=None),
                 )
         return found
+
+    @classmethod
+    def require_none(cls, path: str | os.PathLike[str], remedy: Remedy) -> None:
+        """InputError if there is a checkpoint at `path`, where a file is about to be written: it holds the work of a training."""
+        if model_file.kind_of(path) != cls.kind:
+            return
+        try:
+            found = cls.load(path)
+        except ValueError:
+            return  # it is damaged: nothing can continue from it
+        data = found.request.get("data", ())
+        files = ", ".join(map(str, data)) if isinstance(data, list | tuple) else str(data)
+        events = found.model.metrics.events
+        raise InputError(
+            f"{os.fspath(path)} is the checkpoint of a training after {events:,} event{'s' * (events != 1)} of {files}, which would be lost.",
+            remedy=remedy,
+        )

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from odca.metrics import ProgressRow
 from odca.models.classifier import RawPredictions
 from odca.models.options import Answer, Label
-from odca.stream.model import Labels, StreamModel
+from odca.stream.block_model import Labels
+from odca.stream.model import StreamModel
 from odca.stream.read.blocks import Block
 from odca.stream.read.stream import BadLines
 from odca.validation.arrays import Array

@@ -1,13 +1,46 @@
-"""Why a model cannot learn from an event."""
+"""Which events a model cannot learn from, and why."""
 
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from odca import _core
 from odca.errors import Remedy
+from odca.metrics import Codes
 from odca.models.options import Label, ModelOptions, label_text
 from odca.stream.read.blocks import Block
 from odca.stream.read.refused_events import EventError
+
+
+def faulty_events(
+    block: Block,
+    options: ModelOptions,
+    loss: _core.Loss,
+    codes: tuple[Codes, int] | None,
+    *,
+    learning: bool,
+    has_room: bool,
+) -> npt.NDArray[np.bool_]:
+    """Which events have no time, a negative weight, or a label that a model with these options cannot learn from or be judged by.
+
+    codes: of the classes of the labels, and how many are new or missing; None if labels are numbers. has_room: for new classes.
+    """
+    bad = np.zeros(len(block), dtype=bool)
+    if codes is not None and codes[1] == 0 and block.weight is None and not options.uses_time:
+        return bad  # as in most blocks
+    labelled = ~block.is_unlabelled
+    if codes is None:
+        bad |= block.rows.label_text >= 0
+        judged = labelled & ~bad
+        bad[judged] |= ~np.asarray(loss.valid(block.rows.label[judged]), dtype=bool)
+    elif learning and not has_room:
+        bad |= labelled & (codes[0] < 0)
+    if block.weight is not None:
+        bad |= ~(block.weight >= 0.0)
+    if learning and options.uses_time:
+        bad |= labelled & (True if block.time is None else np.isnan(block.time))
+    return bad
 
 
 def fault_of(block: Block, row: int, options: ModelOptions, classes: Sequence[Label]) -> EventError:

@@ -47,7 +47,16 @@ class FeatureNames:
         return self._names
 
 
-def explain_linear(learner: Learner, rows: Rows, names: FeatureNames, outputs: int) -> Iterator[Explanation]:
+def explain_rows(
+    learner: Learner | AutoLearner, rows: Rows, names: FeatureNames, *, outputs: int, steady: bool
+) -> Iterator[Explanation]:
+    """What the features of each row add to its margins, of which there are so many `outputs`."""
+    if isinstance(learner, AutoLearner):
+        return _explain_automatic(learner, rows, names, steady=steady)
+    return _explain_linear(learner, rows, names, outputs)
+
+
+def _explain_linear(learner: Learner, rows: Rows, names: FeatureNames, outputs: int) -> Iterator[Explanation]:
     """What the features of each row add to its margins, of the first `outputs` lanes."""
     weights = learner.weights_by_feature(smoothed=learner.smoothing > 0.0)[:, :outputs]
     first = int(learner.has_intercept)
@@ -64,7 +73,7 @@ def explain_linear(learner: Learner, rows: Rows, names: FeatureNames, outputs: i
         yield found
 
 
-def explain_automatic(learner: AutoLearner, rows: Rows, names: FeatureNames, *, steady: bool) -> Iterator[Explanation]:
+def _explain_automatic(learner: AutoLearner, rows: Rows, names: FeatureNames, *, steady: bool) -> Iterator[Explanation]:
     """What the features of each row add to its prediction; of the live answer, by a linear approximation near the row."""
     for begin, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
         row = _row(rows.indices[begin:end], rows.data[begin:end], learner.n_features)

@@ -43,7 +43,7 @@ def resolved(options: ModelOptions, schema: Schema, sample: Block) -> ModelOptio
         return known.resolved(in_units=schema.format in TABLES, first=_first_features(schema, sample))
     except InputError as error:
         raise StreamError(
-            error.message, path=sample.path, line=sample.line(0), row=error.row, remedy=error.remedy
+            error.message, row=error.row, remedy=error.remedy, **sample.place_of(sample.rows.line[0])
         ) from error
 
 

@@ -1,11 +1,16 @@
 """A model that was trained on files, in a few lines: for `repr` and for notebooks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isnan
 
+from odca.learner import Learner
+from odca.losses import Poisson, Quantile
 from odca.metrics import ClassMetrics, NumberMetrics
+from odca.models.auto import AutoLearner
+from odca.models.options import Label, label_text
 from odca.records import record
 from odca.score_names import BASELINES, SCORES
+from odca.stream.read.schema import Schema, native_columns
 
 MOST_NAMES = 8
 LONGEST_NAME = 40
@@ -59,6 +64,29 @@ def listed(names: list[str]) -> str:
     """
     shown = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names[:MOST_NAMES]]
     return ", ".join(shown) + (f", ... ({len(names):,})" if len(names) > MOST_NAMES else "")
+
+
+def summary_of(
+    title: str,
+    learner: Learner | AutoLearner,
+    schema: Schema,
+    classes: Sequence[Label],
+    metrics: ClassMetrics | NumberMetrics,
+    baselines: Mapping[str, Mapping[str, float]],
+) -> Summary:
+    """The facts about a model of this title, with its scores beside the baselines."""
+    task = "classes" if classes else "numbers"
+    facts = {"predicts": f"{schema.roles.label or 'the label'} ({task})"}
+    if classes:
+        facts["classes"] = listed([label_text(each) for each in classes])
+    facts["mode"] = "automatic" if isinstance(learner, AutoLearner) else f"one linear model, {learner.loss!r}"
+    columns = [name for name, role, _, _ in native_columns(schema) if role == "feature"]
+    if columns:
+        facts["columns"] = listed(columns)
+    facts["features"] = f"{learner.n_features:,}"
+    by_loss = isinstance(learner.loss, Quantile | Poisson)
+    facts |= score_facts(metrics, baselines, task, by_loss=by_loss)
+    return Summary(f"{title}, after {metrics.events:,} events", facts)
 
 
 def score_facts(

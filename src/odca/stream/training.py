@@ -24,9 +24,10 @@ from odca.models.options import Label, Memory, ModelOptions, OrAuto, Products, T
 from odca.models.uncertainty import Uncertainty
 from odca.penalties import Penalty, as_penalty
 from odca.records import record
-from odca.stream.checkpoint import Checkpoint
+from odca.stream.block_model import Told
+from odca.stream.checkpoint import CONTINUE, Checkpoint
 from odca.stream.class_codes import ClassesMet
-from odca.stream.model import StreamModel, Told
+from odca.stream.model import StreamModel
 from odca.stream.progress import ProgressLine
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import LONGEST_LINE
@@ -336,6 +337,8 @@ def train(
     elif resume:
         raise ValueError("resume=True needs a checkpoint, the file to resume from.")
     _core.keep_freed_memory()
+    if saving is not None and not resume:
+        Checkpoint.require_none(saving.path, CONTINUE)
     found = Checkpoint.find(saving.path, saving.request) if saving is not None and resume else None
     notes: list[InputError] = []
     if found is not None or initial is not None:

@@ -1,6 +1,8 @@
 """`odca serve`: models behind HTTP that learn every acknowledged event exactly once."""
 
 import argparse
+import re
+import shlex
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +13,7 @@ from odca.cli.shared_options import add_printing_options
 from odca.cli.views.console import Output
 
 FINISHES = True
+DEFAULT_PORT = 8080
 NEEDED = ("uvicorn", "httptools", "msgspec", "prometheus_client")
 SCOPES = ("predict", "learn", "admin")
 EPILOG = """\
@@ -24,7 +27,9 @@ tokens:
 
 example:
   odca serve models/
+  odca serve models/ --follow shop=kafka://localhost:9092/visits
   curl -X PUT localhost:8080/v1/models/shop -H 'Content-Type: application/json' -d '{}'
+  curl -X PUT localhost:8080/v1/models/shop -H 'Content-Type: application/octet-stream' --data-binary @model.safetensors   # of odca train
   curl localhost:8080/v1/models/shop/learn -H 'Content-Type: application/json' -d '{"price": 3.2, "label": "yes"}'
 """
 
@@ -42,10 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the address to listen on (default: %(default)s); others need tokens",
     )
     where.add_argument(
-        "--port", metavar="N", type=int, default=8080, help="the port (default: %(default)s; 0: a free one)"
+        "--port", metavar="N", type=int, default=DEFAULT_PORT, help="the port (default: %(default)s; 0: a free one)"
     )
     reads_file(where.add_argument("--tls-cert", metavar="FILE", help="the certificate, for https"))
     reads_file(where.add_argument("--tls-key", metavar="FILE", help="its key"))
+    where.add_argument(
+        "--follow",
+        metavar="NAME=TOPIC",
+        action="append",
+        default=[],
+        help="let the model NAME learn the events of a topic, kafka://HOST:PORT/NAME or redis://HOST:PORT/NAME; NAME/label=TOPIC for "
+        "labels that come later, NAME/predict=TOPIC for the events that wait for them; may be repeated",
+    )
     limits = parser.add_argument_group("limits")
     for name, (default, text) in LIMITS.items():
         flag = f"--{name.replace('_', '-')}"
@@ -98,6 +111,7 @@ def _serve(arguments: argparse.Namespace, folder: Path) -> int:
     from odca.serve.limits import Limits  # noqa: PLC0415 - the same
     from odca.serve.run import log_to_stderr, serve  # noqa: PLC0415 - the same
 
+    _require_folder(folder, arguments.port or DEFAULT_PORT)
     if (arguments.tls_cert is None) != (arguments.tls_key is None):
         raise argparse.ArgumentTypeError("--tls-cert and --tls-key belong together")
     output = Output.of(arguments)
@@ -118,6 +132,10 @@ def _serve(arguments: argparse.Namespace, folder: Path) -> int:
     )
 
     def listening(address: str) -> None:
+        for loose in _loose_models(folder):
+            output.warn(
+                f"{loose} is a model that is not served: only models that were sent to the service are. Send it:\n{_sending(loose, address)}"
+            )
         if not arguments.quiet:
             output.write_line(f"Serving {folder} at {address}")
             sys.stdout.flush()
@@ -128,10 +146,49 @@ def _serve(arguments: argparse.Namespace, folder: Path) -> int:
         port=arguments.port,
         limits=limits,
         tls=tls,
+        follow=_topics(arguments.follow),
         listening=listening,
         stopping=INTERRUPTS.answered,
     )
     return 0
+
+
+def _require_folder(folder: Path, port: int) -> None:
+    """NotADirectoryError if it is a file: most likely the model that the user wants to be served."""
+    from odca.io.model_file import kind_of  # noqa: PLC0415 - after parsing
+
+    if folder.is_dir() or not folder.exists():
+        return
+    if kind_of(folder) is None:
+        raise NotADirectoryError(f"{folder} is a file. Name the folder where the service shall keep its models.")
+    raise NotADirectoryError(
+        f"{folder} is a model, and not the folder where the service keeps its models. Start the service, then send it the model:\n"
+        f"  odca serve models/\n{_sending(folder, f'localhost:{port}')}"
+    )
+
+
+def _loose_models(folder: Path) -> list[Path]:
+    from odca.io.model_file import kind_of  # noqa: PLC0415 - after parsing
+
+    return [each for each in sorted(folder.glob("*.safetensors")) if kind_of(each) is not None]
+
+
+def _sending(path: Path, address: str) -> str:
+    """The command that sends the file of a model to the service."""
+    name = re.sub(r"[^a-z0-9_-]+", "-", path.stem.lower()).strip("-_")[:64] or "model"
+    file = shlex.quote(f"@{path}")
+    return f"  curl -X PUT {address}/v1/models/{name} -H 'Content-Type: application/octet-stream' --data-binary {file}"
+
+
+def _topics(wishes: list[str]) -> list[str]:
+    """The topics to follow. ImportError if a library is missing that reads one of them."""
+    from odca.topics.address import SCHEMES  # noqa: PLC0415 - only where it is needed
+
+    for kind, library in {"kafka": "confluent_kafka", "redis": "redis"}.items():
+        schemes = [each for each in SCHEMES if each.startswith(kind)]
+        if any(f"={each}://" in wish for each in schemes for wish in wishes) and find_spec(library) is None:
+            raise ImportError(f"--follow needs {library.replace('_', '-')}: pip install 'odca[{kind}]'.")
+    return wishes
 
 
 def _tokens(arguments: argparse.Namespace, words: list[str]) -> int:

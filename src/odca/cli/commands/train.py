@@ -1,20 +1,14 @@
 """`odca train`: train a model on files."""
 
 import argparse
-import math
-import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odca.cli import INTERRUPTED
 from odca.cli.data_options import (
     add_data_options,
-    add_feature_options,
-    add_history_options,
     features_of,
     open_stream,
     warn_about_data,
@@ -22,10 +16,9 @@ from odca.cli.data_options import (
 from odca.cli.files import open_output
 from odca.cli.flag_spelling import explain
 from odca.cli.interrupts import INTERRUPTS
-from odca.cli.learning_options import add_learning_options, given_options, learning_options
+from odca.cli.model_options import add_model_options, problem_of, why_plain
 from odca.cli.option_types import reads_file, whole_number, writes_file
 from odca.cli.prediction_file import PredictionFile
-from odca.cli.shard_processes import learn_in_shards
 from odca.cli.shared_options import (
     STANDARD_STREAM,
     add_model_output_option,
@@ -33,9 +26,10 @@ from odca.cli.shared_options import (
     add_printing_options,
     require_forms_of,
 )
+from odca.cli.training_checks import check_training
 from odca.cli.views import formatting
 from odca.cli.views.console import Fact, Output
-from odca.cli.views.drift import draw_curve, drift_facts, require_plotting, write_curve
+from odca.cli.views.drift import draw_curve, drift_facts, write_curve
 from odca.cli.views.metrics import (
     BEFORE_LEARNING,
     COLUMNS,
@@ -49,7 +43,6 @@ from odca.cli.views.reading import show_reading
 if TYPE_CHECKING:
     from odca.errors import InputError
     from odca.metrics import ProgressRow
-    from odca.models.options import Label, ModelOptions, Products
     from odca.stream import Position, Stream
     from odca.stream.model import StreamModel
     from odca.stream.training import Saving
@@ -59,28 +52,31 @@ The model is automatic: many models with different penalties and memories are tr
 Any of the options under "how to learn" chooses one linear model instead.
 
 examples:
+  odca train clicks.vw.gz
   odca train clicks.vw.gz -o model.safetensors
   odca train houses.csv --label price -o model.safetensors --loss huber:10
   odca train 'logs/*.jsonl.zst' --label click --bits 22 --interact user ad --window half-life:7d --time at -o m.safetensors
   odca train clicks.vw -o model.safetensors --predictions clicks.predictions --proba
   odca train 'days/*.csv' --label click -o model.safetensors --shards 8
   odca train houses.csv --label price -o model.safetensors --predictions prices.tsv --interval 0.9
+  odca train kafka://localhost:9092/visits --label bought -o model.safetensors --checkpoint state.safetensors --resume --follow
   zcat big.svm.gz | odca train - -o model.safetensors --checkpoint state.safetensors --every 1000000 --resume
 """
 FINISHES = True
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     add_data_options(parser)
-    add_model_output_option(parser, "the model")
+    add_model_output_option(
+        parser, "the model", otherwise="without it, nothing is saved, and the summary says how well it predicted"
+    )
     reads_file(
         parser.add_argument(
             "-i", "--initial", metavar="MODEL", help="continue training this model, with its own settings"
         )
     )
-    _add_model_options(parser)
+    add_model_options(parser)
     group = parser.add_argument_group("checkpoints")
     writes_file(group.add_argument("--checkpoint", metavar="FILE", help="save the state of the training to this file"))
     group.add_argument(
@@ -133,55 +129,14 @@ def _add_curve_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    """The options that define the model. With --initial, the initial model has fixed them already."""
-    parser.add_argument(
-        "--task",
-        choices=("classes", "numbers"),
-        help="what the labels are (default: chosen from the loss and the first labels)",
-    )
-    parser.add_argument(
-        "--classes",
-        type=_class_list,
-        metavar="A,B,...",
-        help="all classes, if known in advance (default: those of the first events)",
-    )
-    parser.add_argument(
-        "--auto",
-        action="store_true",
-        help="choose the settings automatically, which is the default unless an option of one linear model is given; "
-        "with --loss: squared_error, absolute_error, quantile:Q or poisson, for numbers",
-    )
-    parser.add_argument(
-        "--memory",
-        choices=("events", "time"),
-        help="in automatic mode: measure memories in events or in event time (default: events)",
-    )
-    parser.add_argument(
-        "--products",
-        type=_products,
-        metavar="auto|none|N",
-        help="in automatic mode: use up to N products of two features that the stream chooses (default: auto, up to 128)",
-    )
-    add_learning_options(parser)
-    add_feature_options(parser, learns=True)
-    add_history_options(parser)
-    writes_file(
-        parser.add_argument(
-            "--schema",
-            metavar="FILE",
-            help="write how each field is read to this file (JSON); if it exists, read the data as it says",
-        )
-    )
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Train and save the model; return the exit code."""
-    _check(arguments)
+    check_training(arguments)
     arguments.data_on_stdout = arguments.predictions == STANDARD_STREAM
     training = _Training(arguments)
     code = training.run()
-    training.model.save(arguments.output)
+    if arguments.output is not None:
+        training.model.save(arguments.output)
     if arguments.curve is not None:
         with open_output(arguments.curve) as file:
             write_curve(training.model.metrics, file)
@@ -191,92 +146,6 @@ def run(arguments: argparse.Namespace) -> int:
         training.show_summary()
     training.warn()
     return code
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    """Refuse, before any work, arguments that would make the command fail at its end or would silently be ignored."""
-    _check_saving(arguments)
-    _check_predictions(arguments)
-    _check_shards(arguments)
-    files = {f"--{name}": getattr(arguments, name) for name in ("output", "checkpoint", "plot")}
-    for name in ("predictions", "curve"):
-        if getattr(arguments, name) != STANDARD_STREAM:
-            files[f"--{name}"] = getattr(arguments, name)
-    for option, path in files.items():
-        if path is not None:
-            _require_writable(option, Path(path))
-    if arguments.plot is not None:
-        require_plotting(arguments.plot)
-    if arguments.initial is not None:
-        parser = argparse.ArgumentParser()
-        _add_model_options(parser)
-        for name, default in vars(parser.parse_args([])).items():
-            if getattr(arguments, name) != default:
-                option = f"--{name.replace('_', '-')}" if name != "intercept" else "--no-intercept"
-                raise argparse.ArgumentTypeError(f"argument {option}: is fixed by the model of --initial. Leave it out")
-
-
-def _check_predictions(arguments: argparse.Namespace) -> None:
-    for option, given in {
-        "--proba": arguments.proba,
-        "--raw": arguments.raw,
-        "--no-names": not arguments.names,
-        "--interval": arguments.interval is not None,
-        "--set": arguments.set is not None,
-    }.items():
-        if given and arguments.predictions is None:
-            raise argparse.ArgumentTypeError(
-                f"argument {option}: is about predictions. Add --predictions, where they go"
-            )
-    if arguments.predictions is None:
-        return
-    from odca.stream.write.sinks import compression_of  # noqa: PLC0415 - only where it is needed
-
-    if (packed := compression_of(arguments.predictions)) is not None:
-        raise argparse.ArgumentTypeError(
-            f"argument --predictions: is written line by line while the model learns, so it is not compressed by {packed}. Name a "
-            "plain file, or write to - and compress what comes out"
-        )
-
-
-def _check_shards(arguments: argparse.Namespace) -> None:
-    if arguments.shards == 1:
-        return
-    one_stream = {
-        "--checkpoint": arguments.checkpoint is not None,
-        "--follow": arguments.follow,
-        "--predictions": arguments.predictions is not None,
-        "--query": arguments.query is not None,
-        "--on-error skip": arguments.on_error == "skip",
-        "- (standard input)": STANDARD_STREAM in arguments.data,
-    }
-    for option, given in one_stream.items():
-        if given:
-            raise argparse.ArgumentTypeError(
-                f"argument --shards: several processes read the data, which does not go with {option}. Leave out one of the two"
-            )
-
-
-def _check_saving(arguments: argparse.Namespace) -> None:
-    if arguments.resume and arguments.checkpoint is None:
-        raise argparse.ArgumentTypeError("argument --resume: needs --checkpoint, the file to resume from")
-    if arguments.query is not None and arguments.checkpoint is not None:
-        raise argparse.ArgumentTypeError(
-            "argument --checkpoint: the rows of a query have no fixed order, so a training on them cannot be resumed. Leave out one of the two"
-        )
-
-
-def _require_writable(option: str, path: Path) -> None:
-    """OSError if no file can be created there. (A temporary file is created in the same directory, then renamed.)"""
-    folder = path.parent
-    if not folder.is_dir():
-        raise NotADirectoryError(
-            f"{option} {path}: there is no directory {str(folder)!r}. Create it, or name another one."
-        )
-    if path.is_dir():
-        raise IsADirectoryError(f"{option} {path} is a directory. Name a file in it.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{option} {path}: no permission to write to the directory {str(folder)!r}.")
 
 
 class _Training:
@@ -321,8 +190,8 @@ class _Training:
         from odca.stream.read.profile import profiles  # noqa: PLC0415 - after parsing
         from odca.stream.training import begin  # noqa: PLC0415 - the same
 
-        arguments, plain = self._arguments, _why_plain(self._arguments)
-        problem = _problem(arguments)
+        arguments, plain = self._arguments, why_plain(self._arguments)
+        problem = problem_of(arguments)
         stream = open_stream(arguments, features=features_of(arguments), follow=arguments.follow)
         model, remarks = begin(problem, stream, on_error=arguments.on_error, insists=arguments.auto)
         if model.options.auto is None:
@@ -355,6 +224,8 @@ class _Training:
         if self._arguments.shards > 1:
             if self._stream is not None:
                 self._stream.close()
+            from odca.cli.shard_processes import learn_in_shards  # noqa: PLC0415 - processes are slow to import
+
             self.model = learn_in_shards(self.model, self._arguments, self._arguments.shards)
         elif self._stream is not None:
             with self._stream as stream, INTERRUPTS.answered(stream.stop):
@@ -406,7 +277,7 @@ class _Training:
             Fact("loss", repr(self.model.options.loss), name="loss_name"),
             Fact("time", seconds, formatting.duration, "seconds"),
             Fact("rate", learned / max(seconds, 1e-9), formatting.rate, "events_per_second"),
-            Fact("model", self._arguments.output),
+            Fact("model", self._arguments.output, lambda path: path or "not saved; -o MODEL saves it"),
         ]
         title = "interrupted" if INTERRUPTS.arrived and not self._arguments.follow else "learned"
         for text in self._notes():
@@ -449,67 +320,8 @@ class _Training:
             warn_about_data(self._output, self._stream, self._bad_before)
 
 
-def _problem(arguments: argparse.Namespace) -> "ModelOptions":
-    from odca.models.options import ModelOptions  # noqa: PLC0415 - after parsing
-
-    chosen, plain = learning_options(arguments), _why_plain(arguments)
-    of_auto = {
-        "--auto": arguments.auto,
-        "--memory": arguments.memory is not None,
-        "--products": arguments.products is not None,
-    }
-    if plain and any(of_auto.values()):
-        option = next(name for name, given in of_auto.items() if given)
-        raise argparse.ArgumentTypeError(
-            f"argument {option}: is for the automatic mode, which chooses everything itself, but {plain}. Leave out one of the two"
-        )
-    return ModelOptions(
-        auto=None if plain else arguments.memory or "events",
-        products="auto" if arguments.products is None else arguments.products,
-        task=arguments.task,
-        loss=chosen.loss,
-        penalty=chosen.penalty,
-        rho=chosen.rho,
-        window=chosen.window,
-        smoothing=chosen.smoothing,
-        prior_strength=chosen.prior_strength,
-        intercept=chosen.intercept,
-        scale=chosen.scale,
-        classes=tuple(_label(each) for each in arguments.classes.split(",")) if arguments.classes else (),
-    )
-
-
-def _why_plain(arguments: argparse.Namespace) -> str:
-    """Why the model is one linear model; empty if it is automatic."""
-    given = [flag for flag in given_options(arguments) if flag != "--loss" or not arguments.auto]
-    flags = [*given, *(["--offset"] if arguments.offset is not None else [])]
-    return f"{', '.join(flags)} {'was' if len(flags) == 1 else 'were'} given" if flags else ""
-
-
 def _mode_of(model: "StreamModel", why: str) -> str:
     return f"{'one linear model' if model.options.auto is None else 'automatic'}, {why}"
-
-
-def _products(text: str) -> "Products":
-    from odca.models.options import MOST_PRODUCTS  # noqa: PLC0415 - after parsing
-
-    if text in {"auto", "none"}:
-        return "auto" if text == "auto" else False
-    if not text.isdecimal() or int(text) > MOST_PRODUCTS:
-        raise argparse.ArgumentTypeError(f"must be auto, none, or a number up to {MOST_PRODUCTS}; got {text!r}")
-    return int(text)
-
-
-def _class_list(text: str) -> str:
-    for name in text.split(","):
-        if not name or (isinstance(label := _label(name), float) and not math.isfinite(label)):
-            raise argparse.ArgumentTypeError(f"must be names and finite numbers, separated by commas; got {name!r}")
-    return text
-
-
-def _label(text: str) -> "Label":
-    """A class as it is read from data: only what is written in digits is a number there."""
-    return float(text) if NUMBER.fullmatch(text) else text
 
 
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:

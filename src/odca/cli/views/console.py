@@ -290,10 +290,15 @@ def _console(stream: TextIO) -> Any:
 
 
 def _wrapped(text: str, stream: TextIO) -> str:
-    """The text wrapped to the width of a terminal; elsewhere a single line, which programs parse more easily."""
+    """The text wrapped to the width of a terminal, but for commands (indented), which are copied; elsewhere as it is, which programs parse more easily."""
     if not stream.isatty():
         return text
-    return textwrap.fill(text, _columns(), break_long_words=False, break_on_hyphens=False)
+    width = _columns()
+    lines = (
+        line if line.startswith("  ") else textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+    return "\n".join(lines)
 
 
 def _key(title: str) -> str:

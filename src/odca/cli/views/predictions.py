@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from odca.models.options import Answer
     from odca.models.uncertainty import Uncertainty
     from odca.stream import Block
-    from odca.stream.model import StreamModel, Wanted
+    from odca.stream.block_model import Wanted
+    from odca.stream.model import StreamModel
     from odca.validation.arrays import Array
 
 Ranges: TypeAlias = list[list[Any]] | None

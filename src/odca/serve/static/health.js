@@ -14,11 +14,6 @@ export function beatsBaseline(score) {
   return score.better === "higher" ? model >= baseline : model <= baseline;
 }
 
-/** Events per second now. The service says how fast they came when the last one came; after a minute of silence that is over. */
-export function currentRate(glance) {
-  return isQuiet(glance) ? 0 : glance.events_per_second;
-}
-
 export function isQuiet(glance) {
   return glance.changed !== null && Date.now() / 1000 - glance.changed > QUIET;
 }
@@ -32,6 +27,8 @@ export function alarmIsRecent(glance) {
 export function health(glance) {
   if (glance.state === "failed") return { level: "bad", word: "failed", text: glance.problem ?? "" };
   if (glance.problem) return { level: "bad", word: "problem", text: glance.problem };
+  const broken = (glance.sources ?? []).find((source) => source.problem);
+  if (broken) return { level: "bad", word: "topic", text: broken.problem };
   if (alarmIsRecent(glance)) return { level: "warn", word: "drift", text: `${ago(glance.last_alarm.time)}: ${glance.last_alarm.text}` };
   if (glance.state === "collecting") return { level: "wait", word: "collecting", text: "The model collects its first events." };
   if (glance.state === "loading") return { level: "wait", word: "loading", text: "" };

@@ -109,7 +109,7 @@ function layout(model, needsToken) {
   const measureChoice = h("fieldset", { class: "choice" });
   const spanChoice = h("fieldset", { class: "choice" });
   const box = () => h("div", {});
-  const [scores, alarms, weights, experts, picture, bins, facts, storage, errors] = Array.from({ length: 9 }, box);
+  const [scores, alarms, weights, experts, picture, bins, facts, storage, errors, topics] = Array.from({ length: 10 }, box);
   const labels = h("dl", { class: "facts" });
   const aboutList = h("dl", { class: "facts" });
   facts.append(labels);
@@ -128,6 +128,8 @@ function layout(model, needsToken) {
   const main = ["accuracy", "mae", "loss"].map((each) => charts[each].element);
   const trial = tryForm(model, needsToken);
   const expertPanel = panel("What the model believes in", "How much weight each kind of expert has: those that predict well gain it.", charts.groups.element, experts);
+  const topicPanel = panel("Topics", "Where its events come from. A message that cannot be learned is skipped.", topics);
+  topicPanel.hidden = true;
   const live = h("div", { class: "panels" },
     h("section", { class: "panel wide", "aria-label": "Score over time" }, h("div", { class: "choices" }, measureChoice, spanChoice), main, scores),
     h("div", { class: "stack" },
@@ -153,6 +155,8 @@ function layout(model, needsToken) {
     const waits = described.state === "collecting" || !described.labels; // one that is loaded, or has failed, is known at a glance only
     collecting.hidden = !described.collecting;
     if (described.collecting) refresh(collecting, described.collecting, () => collectingPanel(described.collecting, model, needsToken));
+    topicPanel.hidden = !described.sources?.length;
+    if (described.sources?.length) panels.topicTable(topics, described);
     live.hidden = numbers.hidden = waits;
     if (!waits) drawLive(described, history, measure);
   }
@@ -182,7 +186,7 @@ function layout(model, needsToken) {
   return {
     elements: [
       h("div", { class: "title-row" }, h("h1", {}, name(model)), badge),
-      why, collecting, numbers, live,
+      why, collecting, numbers, topicPanel, live,
     ],
     errors,
     draw,

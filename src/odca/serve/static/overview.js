@@ -3,7 +3,7 @@
 import { follow } from "./connection.js";
 import { copyable, h, name, refresh } from "./dom.js";
 import { ago, baselineTitle, count, duration, number, rate, score, scoreTitle } from "./format.js";
-import { alarmIsRecent, beatsBaseline, currentRate, health, isQuiet, URGENCY } from "./health.js";
+import { alarmIsRecent, beatsBaseline, health, isQuiet, URGENCY } from "./health.js";
 
 const FILTER_FROM = 8;
 const AGAIN = 5000; // how often times like "3 min ago" are written again
@@ -14,7 +14,7 @@ const COLUMNS = [
   { key: "baseline", title: "Baseline", n: true },
   { key: "loss", title: "Loss, lately", n: true },
   { key: "events", title: "Events", n: true, of: (glance) => -glance.events },
-  { key: "rate", title: "Events/s", n: true, of: (glance) => -(currentRate(glance) ?? 0) },
+  { key: "rate", title: "Events/s", n: true, of: (glance) => -(glance.events_per_second ?? 0) },
   { key: "pending", title: "Labels awaited", n: true, of: (glance) => -glance.pending },
   { key: "alarms", title: "Drift alarms", n: true, of: (glance) => -glance.alarms },
 ];
@@ -93,7 +93,7 @@ function summaryText(models) {
   if (!models.length) return "";
   const by = (level) => models.filter((glance) => health(glance).level === level).length;
   const [bad, warn] = [by("bad"), by("warn")];
-  const rates = models.reduce((sum, glance) => sum + (currentRate(glance) ?? 0), 0);
+  const rates = models.reduce((sum, glance) => sum + (glance.events_per_second ?? 0), 0);
   const parts = [`${models.length} ${models.length === 1 ? "model" : "models"}`, `${rate(rates)} events/s`];
   if (bad) parts.push(`${bad} with a problem`);
   if (warn) parts.push(`${warn} to look at`);
@@ -109,7 +109,7 @@ function row(glance) {
     baseline: result ? [h("span", {}, score(result.name, result.recent === null ? result.baseline_value : result.baseline_recent)), h("small", {}, baselineTitle(result.baseline))] : ["–"],
     loss: [number(glance.recent_loss ?? glance.loss)],
     events: [count(glance.events)],
-    rate: [rate(currentRate(glance)), isQuiet(glance) && h("small", {}, `last ${ago(glance.changed)}`)],
+    rate: [rate(glance.events_per_second), isQuiet(glance) && h("small", {}, `last ${ago(glance.changed)}`)],
     pending: [count(glance.pending), glance.label_delay !== null && h("small", {}, `${duration(glance.label_delay)} delay`)],
     alarms: [count(glance.alarms), Number.isFinite(glance.last_alarm?.time) && h("small", {}, ago(glance.last_alarm.time))],
   };

@@ -2,7 +2,7 @@
 
 import { h, name, refresh } from "./dom.js";
 import { ago, at, baselineTitle, bytes, count, duration, NONE, number, percent, rate, score, scoreTitle, signed } from "./format.js";
-import { beatsBaseline, currentRate } from "./health.js";
+import { beatsBaseline } from "./health.js";
 import { latest } from "./history.js";
 import { calibrationPicture, calibrationTable, calibrationText, shareBar, signedBar, sparkline } from "./marks.js";
 import { extent } from "./scales.js";
@@ -26,7 +26,7 @@ export function figures(element, model) {
   }
   items.push(figure("Loss, lately", number(model.recent_loss), `all events ${number(model.loss)}`));
   items.push(figure("Events learned", count(model.events), `${count(model.features)} features`));
-  items.push(figure("Events per second", rate(currentRate(model)), `last event ${ago(model.changed)}`));
+  items.push(figure("Events per second", rate(model.events_per_second), `last event ${ago(model.changed)}`));
   items.push(figure("Labels awaited", count(model.pending), model.label_delay === null ? "no delayed labels lately" : `mean delay ${duration(model.label_delay)}`));
   items.push(figure("Drift alarms", count(model.alarms), model.last_alarm ? `last at event ${count(model.last_alarm.event)}` : "none so far", model.alarms ? "alarmed" : ""));
   refresh(element, items.map((item) => item.outerHTML), () => items);
@@ -159,6 +159,23 @@ function factList(element, facts) {
   refresh(element, items.map((item) => item.outerHTML), () => items);
 }
 
+const FATES = { learn: "learned", label: "labels", predict: "wait for labels" };
+
+/** The topics that the model follows: how far it has read them, and what it could not learn. */
+export function topicTable(element, { sources }) {
+  refresh(element, sources, () => h("div", { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Topics" }, h("table", {},
+    h("caption", { class: "visually-hidden" }, "Topics that the model follows"),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Topic"), h("th", { scope: "col" }, "State"), h("th", { scope: "col", class: "n" }, "Messages"),
+      h("th", { scope: "col", class: "n" }, "To read"), h("th", { scope: "col", class: "n" }, "Skipped"))),
+    h("tbody", {}, sources.flatMap((source) => [
+      h("tr", {}, h("th", { scope: "row" }, name(source.source), h("small", {}, source.address)),
+        h("td", {}, h("span", { class: `badge ${source.state === "following" ? "ok" : source.problem ? "bad" : "wait"}` }, source.state), h("small", {}, FATES[source.route] ?? "")),
+        h("td", { class: "n" }, count(source.messages)), h("td", { class: "n" }, source.lag === null ? NONE : count(source.lag)), h("td", { class: "n" }, count(source.refused))),
+      (source.problem || source.note) && h("tr", {}, h("td", { colspan: "5" }, source.problem ?? source.note)),
+      source.last_refused && h("tr", {}, h("td", { colspan: "5" }, h("small", {}, `Last skipped, ${at(source.last_refused.time)}: message ${source.last_refused.place}. `), h("bdi", {}, source.last_refused.detail))),
+    ])))));
+}
+
 /** The last requests that were refused. */
 export function errorTable(element, { errors, count: all }) {
   refresh(element, [errors, Math.floor(Date.now() / 10000)], () => {
@@ -168,6 +185,6 @@ export function errorTable(element, { errors, count: all }) {
         h("caption", { class: "visually-hidden" }, "The last requests that were refused"),
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "When"), h("th", { scope: "col" }, "Request"), h("th", { scope: "col", class: "n" }, "Status"), h("th", { scope: "col" }, "Why"))),
         h("tbody", {}, errors.map((error) => h("tr", {}, h("td", { class: "when" }, at(error.time), h("small", {}, ago(error.time))), h("td", {}, error.route),
-          h("td", { class: "n" }, String(error.status)), h("td", {}, h("bdi", {}, error.detail), h("small", {}, `request ${error.request_id}`)))))))];
+          h("td", { class: "n" }, String(error.status)), h("td", {}, h("bdi", {}, error.detail), error.request_id && h("small", {}, `request ${error.request_id}`)))))))];
   });
 }

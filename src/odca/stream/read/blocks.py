@@ -102,6 +102,12 @@ class Block:
         """The line of the file, counted from 1, that is this line of the block, counted from 0."""
         return self._lines_before + int(line) + 1
 
+    def place_of(self, line: int) -> dict[str, Any]:
+        """How an error names a line of the block, counted from 0: by its file and number, or by its message."""
+        if self._chunk.marks is not None:
+            return {"path": f"{self.path}, message {self._chunk.marks.where(int(line))}"}
+        return {"path": self.path, "line": self.file_line(line)}
+
     @property
     def position(self) -> Position:
         """The position at which the next block begins."""
@@ -116,12 +122,12 @@ class Block:
         """The errors of the first few lines that could not be read. If they can be skipped, they say how."""
         if self._chunk.fault:
             remedy = remedy_of("Allow longer lines ({max_line}).", "", can_be_skipped=can_be_skipped)
-            return [StreamError(self._chunk.fault, path=self.path, line=self._lines_before + 1, remedy=remedy)]
+            place = {"path": self.path} if self._chunk.marks is not None else self.place_of(0)
+            return [StreamError(self._chunk.fault, **place, remedy=remedy)]
         return [
             StreamError(
                 message.decode(errors="replace") + ".",
-                path=self.path,
-                line=self.file_line(line),
+                **self.place_of(line),
                 column=column or None,
                 remedy=remedy_of(remedy.decode(), field.decode(errors="replace"), can_be_skipped=can_be_skipped),
             )

@@ -19,6 +19,7 @@ from odca import _core
 from odca.records import record
 from odca.stream.read.errors import STANDARD_INPUT, StreamError
 from odca.stream.read.lines import Bytes, first_line_end, last_line_end
+from odca.stream.read.marks import Marks
 from odca.stream.read.peeking import Head, PeekableSource
 from odca.stream.read.positions import Position, can_be_reread, followed_by, former_digest, is_former, verified
 from odca.stream.read.sources import POLL, ByteSource, Closing, StopFlag, another_file, open_bytes
@@ -59,11 +60,17 @@ class Chunk:
     mid_line: bool = False
     before: _core.Checksum | None = field(default=None, repr=False)  # of the bytes of the file that precede the data
     earlier: str = ""  # the digest of the files before
+    marks: Marks | None = None  # of a topic: the messages that the data consist of
 
     def position(self, length: int, lines: int) -> Position:
         """The place after the first `length` bytes of the data, with `lines` lines of the file before it."""
+        offset = self.offset + self.dropped + length
+        if self.marks is not None:
+            return Position(
+                self.file, offset, lines, mid_line=self.mid_line, places=self.marks.places(self.dropped + length)
+            )
         digest = "" if self.before is None else self.before.digest(memoryview(self.data)[:length])
-        return Position(self.file, self.offset + self.dropped + length, lines, digest, self.mid_line, self.earlier)
+        return Position(self.file, offset, lines, digest, self.mid_line, self.earlier)
 
     def end_position(self, lines: int) -> Position:
         """The place after the chunk, with `lines` lines of the file before it. A fault counts as one line."""
@@ -200,9 +207,8 @@ class Chunks(Closing):
     def _open(self, file: int, start: Position) -> "tuple[ByteSource, _Cutter]":
         self._earlier = self._earlier or verified(start, self._paths)
         follow = self._follow and file == len(self._paths) - 1
-        source = self._open_source(
-            self._paths[file], compression=self._compression, follow=follow, stopped=self._stopped
-        )
+        how = {"compression": self._compression, "follow": follow, "stopped": self._stopped}
+        source = self._open_source(self._paths[file], **how, **({"start": start} if start.places else {}))
         return source, _Cutter(source, file, start, self._size, self._max_line, self._delimiters, self._earlier)
 
 
@@ -353,8 +359,9 @@ class _Cutter:
         data = memoryview(self._buffer[:length].tobytes()) if few else self._buffer.data[:length].toreadonly()
         before = self.checksum.copy()
         chunk = Chunk(
-            data, self._source.path, self._file, self._offset, self._first, last, before=before, earlier=self._earlier
-        )
+            data, self._source.path, self._file, self._offset, self._first, last,
+            before=before, earlier=self._earlier, marks=self._source.marks(self._offset, self._offset + length),
+        )  # fmt: skip
         self._size = min(2 * self._size, self._full_size)
         self._pass(length, reuse=few)
         self._line_end, self._first = 0, False
@@ -381,6 +388,7 @@ class _Cutter:
             mid_line=self._mid_line,
             before=self.checksum.copy(),
             earlier=self._earlier,
+            marks=self._source.marks(begin, begin + dropped),
         )
 
     def _drop_rest(self) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from odca.errors import InputError, Remedy
+from odca.errors import InputError, Remedy, did_you_mean
 from odca.features.history import LABEL, lines_of, with_label
 from odca.stream.read.errors import listed
 from odca.stream.read.schema import Schema
@@ -63,5 +63,5 @@ def _require_field(name: str, head: str, schema: Schema, roles: dict[str, str], 
     if columns and name not in columns:
         raise InputError(
             f"the history of {head!r} needs the column {name!r}, which is not there. The columns are {listed(sorted(columns))}. "
-            "Write y for the label."
+            + (did_you_mean(name, sorted(columns)) or "Write y for the label.")
         )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from odca import _core
+from odca.features.date_spans import DateSpans
 from odca.features.spec import Features
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import Chunk
@@ -16,7 +17,9 @@ def schema_of(sample: bytes, features: Features, roles: Roles) -> Schema:
     dates = key_tallies(sample, features, roles.by_name())[1] if features.find_dates else {}
     found = dated(features.of_kinds(dict.fromkeys(dates, "date")), dates)
     schema = Schema(format="jsonl", features=found, roles=roles, guessed=tuple(dates))
-    return with_history(schema, is_known=False)
+    schema = with_history(schema, is_known=False)
+    first = JsonReader(schema).read(sample, None, skip_bad=True)
+    return replace(schema, dates=DateSpans.references(first.rows))
 
 
 class JsonReader:
@@ -31,18 +34,37 @@ class JsonReader:
         roles = schema.roles if tag is None else replace(schema.roles, tag=tag)
         columns = {column.name: column.kind for column in schema.columns}
         self._roles = roles.native(schema.time_feature)
-        self._features = schema.features.of_kinds(columns).native(nested=not columns, guessed=schema.guessed)
+        self._schema, self._nested = replace(schema, features=schema.features.of_kinds(columns)), not columns
+        self._learned = self._schema.native_features(nested=self._nested)
+        self._predicted = DateSpans(), self._learned
 
-    def read(self, data: bytes, vocabulary: _core.Vocabulary | None, *, skip_bad: bool = False) -> Block:
+    def read(
+        self,
+        data: bytes,
+        vocabulary: _core.Vocabulary | None,
+        *,
+        days: DateSpans | None = None,
+        skip_bad: bool = False,
+    ) -> Block:
         """The events of whole lines, whose new names are not numbered yet: see `number`. StreamError for the first bad line.
 
+        days: for events that are predicted, the days that the model has learned (`schema.dates`); None for events that are learned.
         skip_bad: leave bad lines out; the block has them.
         """
-        rows = _core.read_json(data, self._roles, self._features, skip_bad, vocabulary)
+        rows = _core.read_json(data, self._roles, self._features(days), skip_bad, vocabulary)
         block = Block(rows, Chunk(data, "the request", 0, 0, first=True, last=True), 0)
         if block.bad_count and not skip_bad:
             raise block.bad_lines()[0]
         return block
+
+    def _features(self, days: DateSpans | None) -> _core.TextFeatures:
+        if days is None or not days.spans:
+            return self._learned
+        known, features = self._predicted
+        if known is not days:
+            features = replace(self._schema, dates=days).native_features(nested=self._nested, predicts=True)
+            self._predicted = days, features
+        return features
 
 
 def number(block: Block, vocabulary: _core.Vocabulary | None, *, grow: bool) -> None:

@@ -6,9 +6,12 @@ from typing import Any
 
 from odca.records import record
 from odca.stream.read.arff import Attribute, attributes_of, is_arff, open_arff
+from odca.stream.read.positions import Position
 from odca.stream.read.queries import SqliteSource, duckdb_relation, name_of, require_query
 from odca.stream.read.relations import Relation, relation_of
-from odca.stream.read.sources import expand
+from odca.stream.read.sources import StopFlag, expand
+from odca.stream.read.topic_bytes import TopicBytes
+from odca.topics import Address, is_address
 
 
 @record
@@ -26,15 +29,19 @@ class Origin:
     """The columns that an ARFF file declares."""
     is_read_once: bool = False
     """Whether there is no way to go on in its middle."""
+    is_topic: bool = False
+    """Whether it is a topic of a broker, whose messages are lines as they are."""
 
     @property
     def csv(self) -> dict[str, Any]:
         """How the CSV is written that the data are translated to; nothing if they are not."""
-        return {"delimiter": ",", "header": True} if self.opening else {}
+        return {"delimiter": ",", "header": True} if self.opening and not self.is_topic else {}
 
 
 def origin_of(data: Any, query: str | None, format_: str, compression: str, file: int) -> Origin:
     """The origin of data: a path, several, or globs; a table in memory; a database with a query. `file` is the first to be read."""
+    if (topic := _topic_of(data)) is not None:
+        return _of_topic(topic, query, format_)
     database = require_query(data, query)
     if database == "sqlite" and query is not None:
         opening = {"open_source": lambda *_, **__: SqliteSource(data, query), "is_sized": False}
@@ -48,3 +55,25 @@ def origin_of(data: Any, query: str | None, format_: str, compression: str, file
             paths, "csv", opening={"open_source": open_arff}, attributes=attributes_of(paths[file], compression)
         )
     return Origin(paths, format_)
+
+
+def _topic_of(data: Any) -> Address | None:
+    """The address of a topic, if the data are one."""
+    given = [data] if isinstance(data, str) else data if isinstance(data, list | tuple) else []
+    if not any(is_address(each) for each in given):
+        return None
+    if len(given) > 1:
+        raise ValueError("a topic is read for itself, without other files or topics.")
+    return Address.of(given[0])
+
+
+def _of_topic(address: Address, query: str | None, format_: str) -> Origin:
+    if query is not None:
+        raise ValueError(f"a query is for databases, but {address} is a topic. Leave it out.")
+    if format_ in {"arff", "arrow", "parquet"}:
+        raise ValueError(f"messages of a topic are lines of text, and not {format_}.")
+
+    def open_topic(_: str, *, follow: bool, stopped: StopFlag, start: Position = Position(), **__: Any) -> TopicBytes:  # noqa: B008 - frozen
+        return TopicBytes(address, start.places, start.offset, stopped, follow=follow)
+
+    return Origin((str(address),), format_, opening={"open_source": open_topic, "is_sized": False}, is_topic=True)

@@ -10,20 +10,20 @@ Little work is done in order, and no result depends on which thread is faster: n
 the whole text.
 """
 
+import _thread
 import os
 import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from odca import _core
 from odca.records import record
 from odca.stream.read.blocks import Block
 from odca.stream.read.chunks import Chunk
 
+T = TypeVar("T")
 Parse = Callable[[Chunk], _core.TextBlock]
 AHEAD = 3
 """The number of blocks that are prepared in advance."""
@@ -66,89 +66,149 @@ class Reading:
 
 def read_blocks(chunks: ChunkSource, reading: Reading) -> Iterator[Block]:
     """Yield the events of the chunks, one block per chunk."""
-    with ThreadPoolExecutor(reading.threads, "odca-parse") as pool:
-        source = _ChunkReader(chunks, reading.parse, pool, ahead=reading.threads + AHEAD)
-        try:
-            source.start()  # in here, since a signal may end it at any moment, and then the thread must be stopped
-            yield from _OrderedBlocks(source, pool, reading)
-        finally:
-            source.stop()
+    workers = _Workers(reading.threads)
+    source = _ChunkReader(chunks, reading.parse, workers, ahead=reading.threads + AHEAD)
+    try:
+        source.start()  # in here, since a signal may end it at any moment, and then the thread must be stopped
+        yield from _OrderedBlocks(source, workers, reading)
+    finally:
+        source.stop()
+        workers.close()
 
 
-@contextmanager
-def _starting_threads() -> Iterator[None]:
-    """MemoryError instead of Python's RuntimeError if the system allows no more threads: mostly, no memory is left for them.
+def _start(run: Callable[[], None]) -> None:
+    """Start a thread. MemoryError if the system allows no more: mostly, no memory is left for them.
 
-    And KeyboardInterrupt, if it came while Python waited for the thread to begin: then Python says that a lock is not held.
+    `threading.Thread` would wait until the thread runs, by a condition variable: see _Workers.
     """
     try:
-        yield
+        _thread.start_new_thread(run, ())
     except RuntimeError as error:
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise error.__context__ from None
-        if "start new thread" in str(error):
-            raise MemoryError("no more threads can be started.") from error
-        raise
+        raise MemoryError("no more threads can be started.") from error
 
 
-class _ChunkReader(threading.Thread):
+class _Result(Generic[T]):
+    """What a worker computes, to be taken once."""
+
+    def __init__(self) -> None:
+        self._done: queue.SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = queue.SimpleQueue()
+
+    def compute(self, function: Callable[..., T], arguments: tuple[object, ...]) -> None:
+        try:
+            self._done.put((function(*arguments), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
+            self._done.put((None, error))
+
+    def take(self) -> T:
+        """Wait for it."""
+        value, error = self._done.get()
+        if error is not None:
+            raise error
+        return value  # type: ignore[return-value] # it is None only with an error
+
+
+class _Workers:
+    """Threads that compute.
+
+    A signal may raise an exception in the caller's thread after any call: also after a condition variable of `threading` has acquired its lock
+    and before the `with` block that would release it. Then everyone who needs the lock waits for ever. Semaphores, events, futures, executors
+    and the start of a `threading.Thread` have such locks. So only queues, plain locks and flags are used, whose operations are indivisible.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._tasks: queue.SimpleQueue[tuple[_Result[Any], Callable[..., Any], tuple[object, ...]] | None] = (
+            queue.SimpleQueue()
+        )
+        self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._count, self._running = count, 0
+
+    def start(self) -> None:
+        """Begin. One thread calls it."""
+        for _ in range(self._count):
+            _start(self._work)
+            self._running += 1
+
+    def submit(self, function: Callable[..., T], *arguments: object) -> _Result[T]:
+        result: _Result[T] = _Result()
+        self._tasks.put((result, function, arguments))
+        return result
+
+    def close(self) -> None:
+        """End the threads when they have done what they were given."""
+        for _ in range(self._running):
+            self._tasks.put(None)
+        for _ in range(self._running):
+            self._ended.get()
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            result, function, arguments = task
+            result.compute(function, arguments)
+        self._ended.put(None)
+
+
+class _ChunkReader:
     """Reads chunks and submits them for parsing, a few in advance."""
 
-    def __init__(self, chunks: ChunkSource, parse: Parse, pool: ThreadPoolExecutor, ahead: int) -> None:
-        super().__init__(name="odca-read", daemon=True)
-        self._chunks, self._parse, self._pool = chunks, parse, pool
-        self._parsed: queue.SimpleQueue[tuple[Chunk, Future[_core.TextBlock]] | Exception | None] = queue.SimpleQueue()
-        self._room = threading.Semaphore(ahead)
-        self._stopping = threading.Event()
-        self._begun, self._ended = threading.Event(), threading.Event()
+    def __init__(self, chunks: ChunkSource, parse: Parse, workers: _Workers, ahead: int) -> None:
+        self._chunks, self._parse, self._workers = chunks, parse, workers
+        self._parsed: queue.SimpleQueue[tuple[Chunk, _Result[_core.TextBlock]] | Exception | None] = queue.SimpleQueue()
+        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()  # an item for each chunk that may be read in advance
+        for _ in range(ahead):
+            self._room.put(None)
+        self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._stopping = self._begun = False
         self._starting = threading.Lock()
 
     def start(self) -> None:
-        with _starting_threads():
-            super().start()
+        """Begin to read, in a thread of its own."""
+        _start(self._run)
 
-    def run(self) -> None:
-        with self._starting:
-            if self._stopping.is_set():
-                return
-            self._begun.set()
+    def _run(self) -> None:
+        if not self._begins():
+            return
         try:
+            self._workers.start()
             for chunk in self._chunks:
-                self._room.acquire()
-                if self._stopping.is_set():
+                self._room.get()
+                if self._stopping:
                     break
-                with _starting_threads():
-                    parsed = self._pool.submit(self._parse, chunk)
-                self._parsed.put((chunk, parsed))
+                self._parsed.put((chunk, self._workers.submit(self._parse, chunk)))
             self._parsed.put(None)
         except Exception as error:  # noqa: BLE001 - it is raised when the blocks are taken
             self._parsed.put(error)
         finally:
             self._chunks.close()
-            self._ended.set()
+            self._ended.put(None)
 
-    def take(self, *, wait: bool) -> tuple[Chunk, Future[_core.TextBlock]] | Exception | None:
+    def _begins(self) -> bool:
+        """Whether the thread begins to read: not if it was stopped before it ran."""
+        with self._starting:
+            self._begun = not self._stopping
+            return self._begun
+
+    def take(self, *, wait: bool) -> tuple[Chunk, _Result[_core.TextBlock]] | Exception | None:
         """The next chunk, an error, or None at the end. Without `wait`, queue.Empty if none is ready."""
         taken = self._parsed.get(block=wait)
-        self._room.release()
+        self._room.put(None)
         return taken
 
     def stop(self) -> None:
         """Read no more. A signal may have ended `start` while the thread was not running yet: then it reads nothing when it does."""
         with self._starting:
-            self._stopping.set()
+            self._stopping = True
         self._chunks.stop()
-        self._room.release()
-        if self._begun.is_set():
-            self._ended.wait()
+        self._room.put(None)
+        if self._begun:
+            self._ended.get()
 
 
 class _OrderedBlocks(Iterable[Block]):
     """The blocks in the order of the stream, their features numbered as in the whole stream."""
 
-    def __init__(self, source: _ChunkReader, pool: ThreadPoolExecutor, reading: Reading) -> None:
-        self._source, self._pool, self._reading = source, pool, reading
-        self._waiting: deque[tuple[Block, Future[None] | None]] = deque()
+    def __init__(self, source: _ChunkReader, workers: _Workers, reading: Reading) -> None:
+        self._source, self._workers, self._reading = source, workers, reading
+        self._waiting: deque[tuple[Block, _Result[None] | None]] = deque()
         self._lines = reading.lines_before
         self._ended = False
         self._error: Exception | None = None  # to be raised after the waiting blocks
@@ -160,7 +220,7 @@ class _OrderedBlocks(Iterable[Block]):
                 break
             block, translated = self._waiting.popleft()
             if translated is not None:
-                translated.result()
+                translated.take()
             yield block
         if self._error is not None:
             raise self._error
@@ -176,15 +236,15 @@ class _OrderedBlocks(Iterable[Block]):
             else:
                 self._ended, self._error = True, taken
 
-    def _accept(self, chunk: Chunk, parsed: Future[_core.TextBlock]) -> None:
+    def _accept(self, chunk: Chunk, parsed: _Result[_core.TextBlock]) -> None:
         if chunk.first:
             self._lines = 0
-        block = Block(parsed.result(), chunk, self._lines)
+        block = Block(parsed.take(), chunk, self._lines)
         self._lines += block.lines
         translated, vocabulary = None, self._reading.vocabulary
         if vocabulary is not None:
             places = vocabulary.absorb(block.rows, self._reading.grow)
-            translated = self._pool.submit(block.rows.resolve, places, len(vocabulary))
+            translated = self._workers.submit(block.rows.resolve, places, len(vocabulary))
         self._waiting.append((block, translated))
         if block.bad_count and not self._reading.skip_bad:
             self._ended, self._error = True, block.bad_lines(can_be_skipped=True)[0]

@@ -24,7 +24,7 @@ class PeekableSource:
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
-        self.path, self.skip = source.path, source.skip
+        self.path, self.skip, self.marks = source.path, source.skip, source.marks
         self._ahead = memoryview(b"")
         self._end: Exception | bool = False  # whether the data ended after that, or the error
 

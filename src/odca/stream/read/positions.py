@@ -3,6 +3,7 @@
 import hashlib
 import stat
 from collections.abc import Sequence
+from dataclasses import field
 from pathlib import Path
 
 from odca import _core
@@ -20,6 +21,7 @@ class Position:
 
     `digest` is that of all bytes before it in the file, and `earlier` that of the files before; what is empty is not checked.
     `mid_line` is True after a fault, if the rest of a line that was too long is still to be skipped.
+    `places`: of a topic, where each of its parts stands; the messages after these follow.
     """
 
     file: int = 0
@@ -28,6 +30,7 @@ class Position:
     digest: str = ""
     mid_line: bool = False
     earlier: str = ""
+    places: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if min(self.file, self.offset, self.line) < 0:

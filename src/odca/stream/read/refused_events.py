@@ -20,7 +20,7 @@ class EventError(StreamError):
     """Its place in the block."""
 
     def __init__(self, message: str, block: Block, row: int, remedy: Remedy | None = None) -> None:
-        super().__init__(message, path=block.path, line=block.line(row), row=row, remedy=remedy)
+        super().__init__(message, row=row, remedy=remedy, **block.place_of(block.rows.line[row]))
 
 
 def without_refused(do: Callable[[Block], Done], block: Block, bad: BadLines) -> Done:

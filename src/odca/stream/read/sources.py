@@ -21,6 +21,7 @@ from odca import _core
 from odca.errors import Remedy
 from odca.stream.read.decompression import COMPRESSIONS, FORMATS, PIECE, PLAIN, Decoding, recognised, undecided
 from odca.stream.read.errors import STANDARD_INPUT, StreamError, shown
+from odca.stream.read.marks import Marks
 
 KEPT = 4096  # bytes that `skip` returns
 MOST_NAMES_COMPARED = 10_000
@@ -35,7 +36,7 @@ def another_file(difference: str, path: str) -> StreamError:
     return StreamError(
         f"{difference}: it is not the file that the checkpoint was made from.",
         path=path,
-        remedy=Remedy("Start again without {start}.", start=None),
+        remedy=Remedy("Delete the checkpoint and start again without {start}.", start=None),
     )
 
 
@@ -255,6 +256,11 @@ class ByteSource(Closing):
             see(piece[:count])
             last = (last + piece[max(0, count - KEPT) : count])[-KEPT:]
         return last
+
+    def marks(self, begin: int, end: int) -> Marks | None:
+        """Of a topic: which messages the bytes from `begin` to `end` are. Each byte is asked for once, in order."""
+        del begin, end
+        return None
 
     def close(self) -> None:
         """Close the file. Standard input stays open."""

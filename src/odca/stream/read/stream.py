@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
 from odca import _core
-from odca.errors import InputError, Remedy, as_keyword, did_you_mean
+from odca.errors import InputError, Remedy, did_you_mean
 from odca.features.date_spans import DateSpans
 from odca.features.records import as_events
-from odca.features.spec import Features, Kind
+from odca.features.spec import KINDS, Features, Kind
 from odca.records import record
 from odca.stream.read.arrow import BINARY, TableParser, Tables, binary_format, column_tallies, wanted, with_guessed
 from odca.stream.read.blocks import Block
@@ -197,6 +197,7 @@ def open(
         schema = with_history(looked.schema, is_known=wish.known is not None or wish.settled is not None)
         if schema.format in {"libsvm", "vw"}:
             _refuse_columns(roles, features, f"{found[0]} is {schema.format}'s text, which has no columns")
+        _require_fields(features, schema)
         if wish.known is None:
             _require_text(schema)
         if schema.has_names and vocabulary is None:
@@ -403,15 +404,32 @@ def _as_known(found: Schema, known: Schema, path: str) -> Schema:
     return found
 
 
+def _require_fields(features: Features, schema: Schema) -> None:
+    """InputError for a field that an option names and a table does not have. In text and JSON, fields may appear at any time."""
+    columns = schema.names_of_columns
+    known = {*columns}
+    wanted = {option: getattr(features, option) for option in ("ignore", "keep", *KINDS.values())}
+    wanted["interactions"] = [name for each in features.interactions for name in each if name != "*"]
+    for option, names in wanted.items():
+        for name in names if columns else ():
+            if name not in known and name.rpartition(".")[0] not in known:  # at.hour is a part of the date at
+                message = f"there is no column {name!r}. The columns are {listed(columns)}."
+                meant = did_you_mean(name, columns)
+                remedy = Remedy(f"Correct {{{option}}}.", **{option: None})
+                raise InputError(f"{message} {meant}" if meant else message, remedy=remedy)
+
+
 def _require_text(schema: Schema) -> None:
     """InputError if an option is about text, and no field holds any."""
     features, usual = schema.features, Features()
     if features.text or any(column.kind == "text" for column in schema.columns):
         return
     for option in ("ngrams", "chars", "sublinear", "tf_idf", "unit_norm", "text_length"):
-        if (value := getattr(features, option)) != getattr(usual, option):
-            remedy = Remedy("Name the fields that are split into words ({text}).", text=None)
-            raise InputError(f"{as_keyword(option, value)} is about text, and no field holds text.", remedy=remedy)
+        if getattr(features, option) != getattr(usual, option):
+            sentence = (
+                f"{{{option}}} is about text: name the fields that are split into words ({{text}}), or leave it out."
+            )
+            raise InputError("no field holds text.", remedy=Remedy(sentence, **{option: None, "text": None}))
 
 
 def _with_known_dates(schema: Schema, known: Schema | None, first: Block | None) -> Schema:

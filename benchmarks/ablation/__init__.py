@@ -1,0 +1,1 @@
+"""What each part of the automatic mode is worth, and what it costs."""
