@@ -49,7 +49,7 @@ def test_partitions_of_real_data_reach_the_solution_of_fit(spark: Any, name: str
 
     data, rounds = real_data.load(name), list[Round]()
     table = vectors(spark, name)
-    options = {"loss": loss.name, "rho": RHO, "window": "infinite", "prior_strength": 0.0, "exact": True, "tol": TOL}
+    options = {"loss": loss.name, "rho": RHO, "window": "infinite", "exact": True, "tol": TOL}
     model = odca.spark.train(table, label="label", on_round=rounds.append, partitions=partitions, **options)
     alone = Learner(loss=loss, rho=RHO, intercept=True)
     report = alone.fit(data.X, data.y, tol=TOL)
@@ -92,7 +92,7 @@ def distance_to_fit(model: Any, table: Any, loss: Any, *, weighted: bool = False
 def test_several_classes_weights_and_plain_columns_are_solved(table: Any) -> None:
     import odca.spark
 
-    options = {"keep": PLAIN, "rho": 1e-2, "window": "infinite", "prior_strength": 0.0, "exact": True}
+    options = {"keep": PLAIN, "rho": 1e-2, "window": "infinite", "exact": True}
     grades = odca.spark.train(table, label="grade", weight="weight", loss="hinge", tol=3e-3, **options)
     assert grades.classes == ("high", "low", "middle")
     assert np.all(

@@ -203,7 +203,9 @@ class SparkEstimator(Estimator[Any], WithColumns, DefaultParamsWritable, Default
         )
         begun = wish.begin(rows)
         if isinstance(self, WithExact) and self.getOrDefault("exact"):
-            return exact_fit(as_few_as_cores(rows), begun, tol=self.getTol(), max_rounds=self.getMaxIter())
+            how: dict[str, Any] = {"tol": self.getTol(), "max_rounds": self.getMaxIter()}
+            strength = self.getOrDefault("priorStrength")
+            return exact_fit(as_few_as_cores(rows), begun, prior_strength=strength, **how)
         return one_pass(rows, begun), None
 
 

@@ -40,20 +40,28 @@ OnRound = Callable[[Round], None]
 
 
 def exact_fit(
-    df: DataFrame, model: StreamModel, *, tol: float, max_rounds: int, on_round: OnRound | None = None
+    df: DataFrame,
+    model: StreamModel,
+    *,
+    prior_strength: float | str | None,
+    tol: float,
+    max_rounds: int,
+    on_round: OnRound | None = None,
 ) -> tuple[StreamModel, DistributedReport]:
     """The model that solves the problem of all rows, and how its fit went. `model` is untrained, and each partition is a shard.
 
     One pass first: it finds the names of all features and scores the model progressively, as without `exact`.
+    prior_strength: as the user gave it. "auto" restrains the first events of a stream, and is 0 where there is none, as in the estimators' `fit`.
     """
     begun = one_problem(model)
     rows = df.select(*used_columns(begun, df.columns))
     known = one_pass(rows, begun)
-    learner = untrained_learner(known)
+    given = 0.0 if prior_strength is None or isinstance(prior_strength, str) else prior_strength
+    learner = untrained_learner(known, given)
     cluster = Cluster(rows, known, learner)
     try:
         report = fit(learner, cluster.ask, tol=tol, max_rounds=max_rounds, on_round=on_round)
-        known.model.learner = learner
+        known.model.learner, known.options = learner, replace(known.options, prior_strength=given)
         if isinstance(known.model, LinearClassifier) and known.model.calibration is not None:
             known.model.calibration = cluster.calibration(known)
     finally:
@@ -88,11 +96,11 @@ def one_problem(model: StreamModel) -> StreamModel:
     return StreamModel(options, model.schema, inner_model.begun(options))
 
 
-def untrained_learner(model: StreamModel) -> Learner:
-    """A learner of the model's problem, with lanes for its classes, that has learned nothing."""
+def untrained_learner(model: StreamModel, prior_strength: float) -> Learner:
+    """A learner of the model's problem but for the prior, with lanes for its classes, that has learned nothing."""
     known = model.learner
     assert isinstance(known, Learner)
-    return Learner(**known.options | {"lanes": known.lanes})
+    return Learner(**known.options | {"lanes": known.lanes, "prior_strength": prior_strength})
 
 
 class Cluster:

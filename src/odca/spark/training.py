@@ -54,7 +54,8 @@ def train(
     initial: a model that goes on learning; it stays as it is, and the new one is returned.
     partitions: how many partitions learn; None for those that the table has, and with `exact` for no more than there are cores.
     exact: for a linear model, solve the problem of all rows, as `Learner.fit` does with one machine, instead of one pass and a merge: after the
-        pass come rounds of questions to all partitions, each a job of Spark, until the duality gap is small. See docs/spark.md.
+        pass come rounds of questions to all partitions, each a job of Spark, until the duality gap is small. rho="auto" is 1e-5 then, and
+        prior_strength="auto" is 0. See docs/spark.md.
     tol, max_rounds: the gap that is wanted, as a share of the mean loss of the untrained model, and the most rounds. A warning says if the gap
         is not reached.
     on_round: called after each round with an `odca.distributed.Round`: the primal and the dual objective, the gap, and the bytes sent.
@@ -81,5 +82,6 @@ def train(
     rows = df if partitions is None else df.repartition(partitions)
     if exact:
         rows = as_few_as_cores(df) if partitions is None else rows
-        return exact_fit(rows, wish.begin(df), tol=tol, max_rounds=max_rounds, on_round=on_round)[0]
+        how: dict[str, Any] = {"tol": tol, "max_rounds": max_rounds, "on_round": on_round}
+        return exact_fit(rows, wish.begin(df), prior_strength=prior_strength, **how)[0]
     return one_pass(rows, wish.begin(df))
