@@ -116,10 +116,15 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     Workspace& work = *kept;
     const Row h = batch.row(row, work.row);
     const bool is_judged_next = steady_.judges(learned_from() + 2);  // most likely: an event of weight 0 is not counted
-    batch.peek(row + 1, [&](std::int64_t feature) {
-      features_.prefetch(feature);
-      if (is_judged_next) steady_.prefetch(feature);
-    });
+    // All at once, features that come from memory would wait for each other.
+    const auto fetch_next = [&](int part) {
+      const auto fetch = [&](std::int64_t feature) {
+        features_.prefetch(feature);
+        if (is_judged_next) steady_.prefetch(feature);
+      };
+      batch.peek(row + 1, fetch, part, 4);
+    };
+    fetch_next(0);
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
     const bool is_learned = !events.weight || events.weight[row] > 0.0;
     if (!is_evaluated(h, before, work)) {
@@ -127,6 +132,7 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
       if (is_learned) update_density(h, work);
       write_margins(work), mix(work);
     }
+    fetch_next(1);
     append_answer(h, work, false, out);
     if (margins)
       for (auto z = work.margin.begin(); z != work.margin.end(); z += slots)
@@ -138,7 +144,9 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     const double score = is_new         ? uncertainty::score_of_unknown_class
                          : was_informed ? score_of(late_answer(late).data(), late.heads, y)
                                         : score_of(answer, heads(), y);
+    fetch_next(2);
     uncertainty_.live.add(score, events.weight ? events.weight[row] : 1.0);
+    fetch_next(3);
     learn_one(h, work, was_informed ? earlier : work, late, y, events.weight ? events.weight[row] : 1.0,
               events.time ? events.time[row] : std::nan(""));
     stopped = call.should_stop((h.size + constant_work) * first_label_expert);
