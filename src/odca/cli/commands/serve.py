@@ -29,9 +29,9 @@ tokens:
 examples:
   odca serve models/
   odca serve models/ --follow shop=kafka://localhost:9092/visits
-  curl -X PUT localhost:8080/v1/models/shop -H 'Content-Type: application/json' -d '{}'
+  curl -X PUT localhost:8080/v1/models/shop --json '{}'
   curl -X PUT localhost:8080/v1/models/shop -H 'Content-Type: application/octet-stream' --data-binary @model.safetensors   # of odca train
-  curl localhost:8080/v1/models/shop/learn -H 'Content-Type: application/json' -d '{"price": 3.2, "label": "yes"}'
+  curl localhost:8080/v1/models/shop/learn --json '{"price": 3.2, "label": "yes"}'
 """
 
 
