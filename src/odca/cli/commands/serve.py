@@ -88,7 +88,10 @@ LIMITS = {
     "max_events": (100_000, "the most events in a request"),
     "max_queue": (1_000, "the most requests that may wait for a model; more are answered with 429"),
     "max_connections": (1_000, "the most connections"),
-    "log_bytes": (64 << 20, "save a snapshot of a model after this many bytes of log; the log is at most twice as large"),
+    "log_bytes": (
+        64 << 20,
+        "save a snapshot of a model after this many bytes of log; the log is at most twice as large",
+    ),
     "keep_log_bytes": (0, "bytes of log to keep although a snapshot covers them"),
     "snapshot_seconds": (300, "save a snapshot this many seconds after a change"),
 }
