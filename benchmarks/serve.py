@@ -2,7 +2,7 @@
 
 Servers are on loopback, each in its own process, on the first core; the client is this process, on the last. The sides take turns in each round,
 and the best round of each counts. Events have 20 numeric features. Rates are ratios: those of two servers in one run. On a machine that others
-use too, start it with `chrt -f 10`, which the servers inherit, with short rounds (`--seconds 0.8 --rounds 5`: the kernel takes the processor away
+use too, start it with `chrt -f 10`, which the servers inherit, with short rounds (`--seconds 0.8 --rounds 4`: the kernel takes the processor away
 after 0.95 of each second); between them it pauses.
 """
 
