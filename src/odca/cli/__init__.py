@@ -43,7 +43,7 @@ COMMANDS = {
     "completion": "print a script that completes commands and options in your shell",
 }
 
-DESCRIPTION = "Learn linear models from streams of data by online dual coordinate ascent."
+DESCRIPTION = "Learn from streams of data: predict each event, learn from it once, follow drift, with nothing to tune."
 EXIT_CODES = """\
 exit codes:
   0    success
