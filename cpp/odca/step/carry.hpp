@@ -31,11 +31,10 @@ struct CarryTables {
   }
 
   // Of four coordinates, of a single lane.
-  Missed<Pack4> of_four(const Position* from) const {
+  Missed<Pack4> of_four(Position a, Position b, Position c, Position d) const {
     const auto read = [=](const double* table, std::size_t l) {
       const std::size_t shift = bits * l;
-      return Pack4::of(table[from[0] >> shift], table[from[1] >> shift], table[from[2] >> shift],
-                       table[from[3] >> shift]);
+      return Pack4::of(table[a >> shift], table[b >> shift], table[c >> shift], table[d >> shift]);
     };
     return over_levels<Pack4>([&](std::size_t l) { return read(weight[l], l); },
                               [&](std::size_t l) { return read(sum[l], l); });

@@ -1,8 +1,6 @@
 // Keeps the smoothed sums of a state up to date with its weights.
 #pragma once
 
-#include <iterator>
-#include <utility>
 #include <vector>
 
 #include "odca/learner/transaction.hpp"
@@ -80,8 +78,7 @@ class Smoother {
 
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
 
-  // Each of the sums is four running sums, as in dot_and_norm. The positions are read beforehand, because all at once would need more
-  // registers than there are.
+  // Each of the sums is four running sums, as in dot_and_norm.
   template <class Carry>
   [[gnu::always_inline]] Projected bring_up_and_project(const Row& h, const Carry& carry) {
     const std::int32_t* const index = h.index;
@@ -89,24 +86,23 @@ class Smoother {
     double* const smooth = state_.smooth.data();
     Timeline::Position* const seen = state_.seen.data();
     const Timeline::Position now = state_.timeline.now();
-    if (std::ssize(since_) < h.size) since_.resize(static_cast<std::size_t>(h.size));
-    Timeline::Position* const since = since_.data();
-    for (std::int64_t i = 0; i < h.size; ++i) since[i] = std::exchange(seen[index[i]], now);
     Pack4 smoothed, dot, norm;
     std::int64_t i = 0;
     for (; i + 4 <= h.size; i += 4) {
       const std::int64_t a = index[i], b = index[i + 1], c = index[i + 2], d = index[i + 3];
-      const Missed<Pack4> missed = carry.of_four(since + i);
+      const Missed<Pack4> missed = carry.of_four(seen[a], seen[b], seen[c], seen[d]);
       const Pack4 v = Pack4::of(dual[a], dual[b], dual[c], dual[d]), each = Pack4::from(value + i);
       const Pack4 brought = missed.weight * Pack4::of(smooth[a], smooth[b], smooth[c], smooth[d]) + v * missed.sum;
       smooth[a] = brought[0], smooth[b] = brought[1], smooth[c] = brought[2], smooth[d] = brought[3];
+      seen[a] = seen[b] = seen[c] = seen[d] = now;
       smoothed += each * brought, dot += each * v, norm += each * each;
     }
     Projected rest{smoothed[0], dot[0], norm[0]};
     for (; i < h.size; ++i) {
       const std::int64_t j = index[i];
-      const Missed<double> missed = carry(since[i], 0);
+      const Missed<double> missed = carry(seen[j], 0);
       smooth[j] = missed.weight * smooth[j] + dual[j] * missed.sum;
+      seen[j] = now;
       rest.smoothed += value[i] * smooth[j], rest.dot += value[i] * dual[j], rest.norm += value[i] * value[i];
     }
     const auto sum = [](double first, const Pack4& each) { return (first + each[1]) + (each[2] + each[3]); };
@@ -173,7 +169,6 @@ class Smoother {
   State& state_;
   Transaction& transaction_;
   std::vector<double> weights_;
-  std::vector<Timeline::Position> since_;
 };
 
 }  // namespace odca

@@ -346,25 +346,31 @@ class Timeline {
   // One more event after every finished child of the node being filled, where `current` is being filled.
   void advance(Level& level, std::size_t current, const double* q) const {
     const std::size_t from = current / fan * fan * lanes_, to = current * lanes_;
-    for (std::size_t child = current / fan * fan; child < current; ++child) level.weight[child] *= kappa_;
-    for_each_child(level.sum, from, to, q, [kappa = kappa_](double sum, double now) { return kappa * sum + now; });
+    in_fours(level.weight.data(), current / fan * fan, current, 1.0, [kappa = kappa_](double x) { return kappa * x; });
+    for_each_child(level.sum, from, to, q, 0.0, [kappa = kappa_](double sum, double now) { return kappa * sum + now; });
     if (!pieces_) return;
-    for_each_child(level.low, from, to, q, [](double low, double now) { return minimum(low, now); });
-    for_each_child(level.high, from, to, q, [](double high, double now) { return maximum(high, now); });
+    for_each_child(level.low, from, to, q, infinity, [](double low, double now) { return minimum(low, now); });
+    for_each_child(level.high, from, to, q, -infinity, [](double high, double now) { return maximum(high, now); });
   }
 
-  // values[child][lane] = update(values[child][lane], q[lane])
+  // values[child][lane] = update(values[child][lane], q[lane]). `none` is the value of a child with nothing after it.
   template <class Update>
-  void for_each_child(std::vector<double>& values, std::size_t from, std::size_t to, const double* q,
+  void for_each_child(std::vector<double>& values, std::size_t from, std::size_t to, const double* q, double none,
                       Update update) const {
     double* const value = values.data();
-    if (lanes_ == 1) {
-      const double only = q[0];
-      for (std::size_t at = from; at < to; ++at) value[at] = update(value[at], only);
-      return;
-    }
+    if (lanes_ == 1)
+      return in_fours(value, from, to, none, [only = q[0], update](double x) { return update(x, only); });
     for (std::size_t at = from; at < to; at += lanes_)
       for (int lane = 0; lane < lanes_; ++lane) value[at + lane] = update(value[at + lane], q[lane]);
+  }
+
+  // value[at] = update(value[at]) for from <= at < to: the children of a node from its beginning, the rest of which is `none`. A few more
+  // are updated and set back, so that all are done in whole packs.
+  template <class Update>
+  static void in_fours(double* value, std::size_t from, std::size_t to, double none, Update update) {
+    const std::size_t fours = (to - from + 3) / 4;
+    for (std::size_t k = 0; k < 4 * fours; ++k) value[from + k] = update(value[from + k]);
+    for (std::size_t at = to; at < from + 4 * fours; ++at) value[at] = none;
   }
 
   double kappa_ = 0.0;
