@@ -271,7 +271,7 @@ TEST_CASE("the bracket solves what the bare iteration does not, in few steps") {
               return sum;
             };
             const double y = labels_of(any) == Labels::any ? 3.0 * random.bell() : random.sign();
-            const odca::DualSolution got = odca::solve_bracketed(loss, y, tangent);
+            const odca::DualSolution got = odca::solve_bracketed(loss, y, tangent(0.0), tangent);
             ++cases;
             evaluations += asked;
             most = std::max(most, asked);

@@ -240,6 +240,18 @@ struct LaneValues {
   double otherwise = 0.0;  // the value if there is no array
 
   double at(std::int64_t row, int lane) const { return data ? data[row * row_stride + lane * lane_stride] : otherwise; }
+
+  // The values of a row, each for `times` lanes in a row.
+  [[gnu::always_inline]] void copy_row(std::int64_t row, int lanes, int times, double* out) const {
+    if (!data || lane_stride == 0) {
+      std::fill_n(out, lanes, at(row, 0));
+    } else if (times == 1) {
+      const double* const from = data + row * row_stride;
+      for (int l = 0; l < lanes; ++l) out[l] = from[l * lane_stride];
+    } else {
+      for (int l = 0; l < lanes; ++l) out[l] = at(row, l / times);
+    }
+  }
 };
 
 }  // namespace odca

@@ -14,6 +14,10 @@
 #include <cstring>
 #include <limits>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace odca {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -22,6 +26,17 @@ inline constexpr double tiny = std::numeric_limits<double>::min();  // smallest 
 inline constexpr int pack_width = 2;
 using Pack = double __attribute__((vector_size(8 * pack_width)));
 using PackBits = std::int64_t __attribute__((vector_size(8 * pack_width)));
+
+// The widest pack of this build: four doubles where the registers are that wide.
+#ifdef __AVX2__
+using WidePack = double __attribute__((vector_size(32)));
+using WidePackBits = std::int64_t __attribute__((vector_size(32)));
+#else
+using WidePack = Pack;
+#endif
+
+template <class V>
+inline constexpr int width_of = sizeof(V) / sizeof(double);
 
 template <class V>
 struct Bits;
@@ -33,6 +48,13 @@ template <>
 struct Bits<Pack> {
   using type = PackBits;
 };
+
+#ifdef __AVX2__
+template <>
+struct Bits<WidePack> {
+  using type = WidePackBits;
+};
+#endif
 
 template <class V>
 using bits_t = typename Bits<V>::type;
@@ -55,15 +77,32 @@ inline bool all(const PackBits& condition) {
   return joined != 0;
 }
 
+#ifdef __AVX2__
+inline WidePackBits to_bits(const WidePack& x) { return (WidePackBits)x; }
+inline WidePack from_bits(const WidePackBits& b) { return (WidePack)b; }
+inline bool any(const WidePackBits& condition) { return _mm256_movemask_pd((__m256d)condition) != 0; }
+inline bool all(const WidePackBits& condition) { return _mm256_movemask_pd((__m256d)condition) == 15; }
+inline WidePack select(const WidePackBits& condition, const WidePack& a, const WidePack& b) {
+  return condition ? a : b;
+}
+inline WidePack square_root(const WidePack& x) { return (WidePack)_mm256_sqrt_pd((__m256d)x); }
+#endif
+
 template <class V>
 inline V broadcast(double x) {
   return V{} + x;
 }
 
-inline Pack load(const double* from) {
-  Pack out;
+template <class V = Pack>
+inline V load(const double* from) {
+  V out;
   std::memcpy(&out, from, sizeof out);
   return out;
+}
+
+template <class V>
+inline void store(const V& numbers, double* to) {
+  std::memcpy(to, &numbers, sizeof numbers);
 }
 
 // a where the condition holds, else b, without a branch: for conditions that branch prediction cannot guess.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "odca/math/functions.hpp"
 
@@ -19,6 +20,12 @@ inline void sigmoid_many(int n, const double* z, double* p) {
     const double e = exp(-magnitude(z[k])), a = 1.0 / (1.0 + e);
     p[k] = select(z[k] >= 0.0, a, e * a);
   }
+}
+
+inline bool all_finite(const double* x, int n) {
+  std::int64_t others = 0;  // as wide as a double, so that packs of them can be counted
+  for (int k = 0; k < n; ++k) others |= x[k] - x[k] == 0.0 ? 0 : 1;
+  return others == 0;
 }
 
 inline void softmax(int n, double* z) {

@@ -59,6 +59,8 @@ struct Pack4 {
 
   friend Pack4 select(const Mask4& mask, const Pack4& a, const Pack4& b) { return {mask.bits ? a.four : b.four}; }
   friend Pack4 square_root(const Pack4& x) { return {(Four)_mm256_sqrt_pd((__m256d)x.four)}; }
+  friend Pack low_half(const Pack4& x) { return __builtin_shufflevector(x.four, x.four, 0, 1); }
+  friend Pack high_half(const Pack4& x) { return __builtin_shufflevector(x.four, x.four, 2, 3); }
 };
 
 // Rows become columns.
@@ -111,6 +113,8 @@ struct Pack4 {
     return {odca::select(mask.low, a.low, b.low), odca::select(mask.high, a.high, b.high)};
   }
   friend Pack4 square_root(const Pack4& x) { return {odca::square_root(x.low), odca::square_root(x.high)}; }
+  friend Pack low_half(const Pack4& x) { return x.low; }
+  friend Pack high_half(const Pack4& x) { return x.high; }
 };
 
 [[gnu::always_inline]] inline void transpose(Pack4& a, Pack4& b, Pack4& c, Pack4& d) {

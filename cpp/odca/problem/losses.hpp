@@ -253,8 +253,9 @@ struct Logistic {
     start = far_start(m, s);
     unit = 1.0 / square_root(s);  // keeps G and the square of its slope inside the range of a double
   }
-  static void prepare_far(Pack& start, Pack& unit, const Pack& m, const Pack& s) {
-    for (int i = 0; i < pack_width; ++i) {
+  template <class V>
+  static void prepare_far(V& start, V& unit, const V& m, const V& s) {
+    for (int i = 0; i < width_of<V>; ++i) {
       double start_i = start[i], unit_i = unit[i];
       prepare_far(start_i, unit_i, m[i], s[i]);
       start[i] = start_i;
@@ -271,6 +272,14 @@ struct Logistic {
     if (ab[0] < 0.0 || ab[1] < 0.0) return infinity;
     const Pack terms = ab * log(maximum(ab, broadcast<Pack>(tiny)));  // 0 log 0 = 0
     return terms[0] + terms[1];
+  }
+  // The same number.
+  template <class V>
+  V conjugate(const V& l, const V& y) const {
+    const V zero = broadcast<V>(0.0), least = broadcast<V>(tiny), t = y < zero ? zero : y;
+    const V a = t - l, b = 1.0 - t + l;
+    const V sum = a * log(maximum(a, least)) + b * log(maximum(b, least));
+    return select((a < 0.0) | (b < 0.0), broadcast<V>(infinity), sum);
   }
   Interval subgradient(double z, double y) const {
     const double l = lambda(z, 0.0, y);
@@ -307,9 +316,10 @@ struct Poisson {
       return (log(omega / s) - p) / s;
     return y - exp(c - omega);
   }
-  Pack lambda(const Pack& p, const Pack& s, const Pack& y) const {
-    Pack out = p;
-    for (int i = 0; i < pack_width; ++i) out[i] = lambda(p[i], s[i], y[i]);
+  template <class V>
+  V lambda(const V& p, const V& s, const V& y) const {
+    V out = p;
+    for (int i = 0; i < width_of<V>; ++i) out[i] = lambda(p[i], s[i], y[i]);
     return out;
   }
 
@@ -348,9 +358,10 @@ struct Custom {
     }
     return to;
   }
-  Pack lambda(const Pack& p, const Pack& s, const Pack& y) const {
-    Pack out = p;
-    for (int i = 0; i < pack_width; ++i) out[i] = lambda(p[i], s[i], y[i]);
+  template <class V>
+  V lambda(const V& p, const V& s, const V& y) const {
+    V out = p;
+    for (int i = 0; i < width_of<V>; ++i) out[i] = lambda(p[i], s[i], y[i]);
     return out;
   }
 
@@ -395,16 +406,31 @@ V lambda_near(const Logistic& loss, const V& z, const V& p, const V& s, const V&
   return loss.lambda_near(z, p, s, y);
 }
 
-// lambda of n lanes at once. A pack and a single double take the same steps, so a lane never depends on its
-// neighbours.
+// Calls visit(pack, l) for n lanes from l = 0 on, where `pack` is of the type in which to compute the next ones. A pack and a single double
+// take the same steps, so a lane never depends on its neighbours.
+template <class Visit>
+[[gnu::always_inline]] inline void in_packs(int n, Visit visit) {
+  int l = 0;
+  for (; l + width_of<WidePack> <= n; l += width_of<WidePack>) visit(WidePack{}, l);
+  for (; l + width_of<Pack> <= n; l += width_of<Pack>) visit(Pack{}, l);
+  for (; l < n; ++l) visit(double{}, l);
+}
+
+// lambda of n lanes at once.
 template <class Loss>
 void lambda_many(const Loss& loss, int n, const double* p, const double* s, const double* y, double* out) {
-  int l = 0;
-  for (; l + pack_width <= n; l += pack_width) {
-    const Pack lambda = loss.lambda(load(p + l), load(s + l), load(y + l));
-    for (int i = 0; i < pack_width; ++i) out[l + i] = lambda[i];
-  }
-  for (; l < n; ++l) out[l] = loss.lambda(p[l], s[l], y[l]);
+  in_packs(n, [&](auto pack, int l) {
+    using V = decltype(pack);
+    store(loss.lambda(load<V>(p + l), load<V>(s + l), load<V>(y + l)), out + l);
+  });
+}
+
+// Q*(-lambda) of n lanes at once.
+inline void conjugate_many(const Logistic& loss, int n, const double* lambda, const double* y, double* out) {
+  in_packs(n, [&](auto pack, int l) {
+    using V = decltype(pack);
+    store(loss.conjugate(load<V>(lambda + l), load<V>(y + l)), out + l);
+  });
 }
 
 using AnyLoss = std::variant<PiecewiseQuadratic, Logistic, Poisson, Custom>;

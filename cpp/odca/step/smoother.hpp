@@ -48,15 +48,28 @@ class Smoother {
         bring_up([&h](auto visit) { h.each([&](std::int64_t j, double) { visit(j); }); });
   }
 
-  // The same, and returns their dot products with the row, computed in the same pass if there are no penalty weights.
+  // The same, and returns their dot products with the row.
   [[gnu::always_inline]] void bring_up_and_dot(const Row& h, double* out) {
-    if constexpr (Lanes == 1 && std::is_same_v<Penalty, L2>)
-      if (h.index && state_.timeline.now() > 0 && config_.shape.is_plain()) {
-        out[0] = bring_up_plain_and_dot(h);
-        return;
-      }
     bring_up(h);
     dot<Lanes>(h, state_.smooth.data(), lanes(), out);
+  }
+
+  // Whether bring_up_and_project is possible.
+  [[gnu::always_inline]] bool brings_up_and_projects(const Row& h) const {
+    if constexpr (Lanes == 1 && std::is_same_v<Penalty, L2>)
+      return state_.smoothing && h.index && state_.timeline.now() > 0 && config_.shape.is_plain();
+    return false;
+  }
+
+  // Everything that an event needs to know about its row, in one pass over it: brings up the smoothed sums of its coordinates, and returns
+  // the dot products with them and with v, and the squared norm. (Not inlined, because the surrounding step would use up its registers.)
+  struct Projected {
+    double smoothed, dot, norm;
+  };
+  [[gnu::noinline]] Projected bring_up_and_project(const Row& h) {
+    Projected out{};
+    state_.timeline.with_carry([&](const auto& carry) { out = bring_up_and_project(h, carry); });
+    return out;
   }
 
  private:
@@ -65,22 +78,35 @@ class Smoother {
 
   int lanes() const { return Lanes ? Lanes : state_.lanes; }
 
-  // (Not inlined, because the surrounding step would use up its registers.)
-  [[gnu::noinline]] double bring_up_plain_and_dot(const Row& h) {
-    double *const smooth = state_.smooth.data(), sum = 0.0;
-    const double* const dual = state_.dual.data();
+  // Each of the sums is four running sums, as in dot_and_norm.
+  template <class Carry>
+  [[gnu::always_inline]] Projected bring_up_and_project(const Row& h, const Carry& carry) {
+    const std::int32_t* const index = h.index;
+    const double *const value = h.value, *const dual = state_.dual.data();
+    double* const smooth = state_.smooth.data();
     Timeline::Position* const seen = state_.seen.data();
-    state_.timeline.with_carry([&, now = state_.timeline.now()](auto carry) {
-      sum = detail::sum_in_four(h.size,
-                                [=, index = h.index, value = h.value](std::int64_t i) __attribute__((always_inline)) {
-                                  const std::int32_t j = index[i];
-                                  const Timeline::PlainCarry missed = carry(seen[j], 0);
-                                  const double brought = missed.weight * smooth[j] + dual[j] * missed.sum;
-                                  smooth[j] = brought, seen[j] = now;
-                                  return value[i] * brought;
-                                });
-    });
-    return sum;
+    const Timeline::Position now = state_.timeline.now();
+    Pack4 smoothed, dot, norm;
+    std::int64_t i = 0;
+    for (; i + 4 <= h.size; i += 4) {
+      const std::int64_t a = index[i], b = index[i + 1], c = index[i + 2], d = index[i + 3];
+      const Missed<Pack4> missed = carry.of_four(seen[a], seen[b], seen[c], seen[d]);
+      const Pack4 v = Pack4::of(dual[a], dual[b], dual[c], dual[d]), each = Pack4::from(value + i);
+      const Pack4 brought = missed.weight * Pack4::of(smooth[a], smooth[b], smooth[c], smooth[d]) + v * missed.sum;
+      smooth[a] = brought[0], smooth[b] = brought[1], smooth[c] = brought[2], smooth[d] = brought[3];
+      seen[a] = seen[b] = seen[c] = seen[d] = now;
+      smoothed += each * brought, dot += each * v, norm += each * each;
+    }
+    Projected rest{smoothed[0], dot[0], norm[0]};
+    for (; i < h.size; ++i) {
+      const std::int64_t j = index[i];
+      const Missed<double> missed = carry(seen[j], 0);
+      smooth[j] = missed.weight * smooth[j] + dual[j] * missed.sum;
+      seen[j] = now;
+      rest.smoothed += value[i] * smooth[j], rest.dot += value[i] * dual[j], rest.norm += value[i] * value[i];
+    }
+    const auto sum = [](double first, const Pack4& each) { return (first + each[1]) + (each[2] + each[3]); };
+    return {sum(rest.smoothed, smoothed), sum(rest.dot, dot), sum(rest.norm, norm)};
   }
 
   [[gnu::noinline]] void smooth_all() {
@@ -125,7 +151,7 @@ class Smoother {
     if (std::is_same_v<Penalty, L2> && config_.shape.is_plain())  // w = q v: nothing else has to be read
       state_.timeline.with_carry([=](auto carry) {
         bring_each([=](double sum, std::int64_t j, std::size_t at, int l) {
-          const Timeline::PlainCarry missed = carry(seen[j], l);
+          const Missed<double> missed = carry(seen[j], l);
           return missed.weight * sum + dual[at] * missed.sum;
         });
       });

@@ -24,18 +24,21 @@
 #include "odca/learner/lane_map.hpp"
 #include "odca/math/functions.hpp"
 #include "odca/problem/penalties.hpp"
+#include "odca/step/carry.hpp"
 
 namespace odca {
 
 class Timeline {
  public:
-  static constexpr int bits = 6, fan = 1 << bits;
-  using Position = std::uint32_t;  // 0 is the start of the block, n its n-th event
+  static constexpr int bits = CarryTables<0>::bits, fan = 1 << bits;
+  using Position = CarryTables<0>::Position;  // 0 is the start of the block, n its n-th event
 
   struct Level {
     // For every child, over the events after it, to its node's end or to now: the sum of kappa^(end-n) q_n, and the
     // least and largest q_n; [child][lane].
     std::vector<double> sum, low, high;
+    std::vector<double>
+        weight;  // [child] kappa to the power of the number of these events: follows from kappa, not saved
     // The same for every finished child alone.
     std::vector<double> node_sum, node_low, node_high;
 
@@ -64,7 +67,7 @@ class Timeline {
   // Records q[lane] of the event just learned.
   void append(const double* q) {
     ++now_;
-    fit_tables();
+    fit_powers();
     for (std::size_t l = 0; (now_ & below(l + 1)) == 0; ++l) {
       finish_node(l);
       open_node(l);
@@ -75,63 +78,22 @@ class Timeline {
         nodes->insert(nodes->end(), q, q + lanes_);
   }
 
-  // The events after `from` as one affine map, for a map that is one line: a coordinate's smoothed sum u becomes
-  // weight * u + w0 * ones + slope * sum.
-  struct Carry {
-    double weight, ones, sum;
-  };
-  Carry carry(Position from, int lane) const {
-    double weight = 1.0, sum = 0.0;
-    Position end = from;
-    for (std::size_t l = 0; l < levels_.size(); ++l) {
-      const Position next = end_of_node(from, l);
-      const double here = power_[next - end];
-      weight = here * weight;
-      sum = here * sum + levels_[l].sum[static_cast<std::size_t>(from >> (bits * l)) * lanes_ + lane];
-      end = next;
-    }
-    return {weight, ones_[now_ - from], sum};
-  }
-
-  // The same for many coordinates whose map is w = q slope: calls visit(carry), which calls carry(from, lane) for each.
-  // The same numbers, without `ones`. Two and three levels, which is up to 262,144 events, have specialised code.
-  struct PlainCarry {
-    double weight, sum;
-  };
+  // Calls visit(carry), where carry(from, lane) is what a coordinate missed since `from` if its map is w = q v. Two and three levels,
+  // which is up to 262,144 events, have specialised code.
   template <class Visit>
   [[gnu::always_inline]] void with_carry(Visit&& visit) const {
-    const double *const power = power_.data(), *const sum = levels_[0].sum.data();
-    const auto lanes = static_cast<std::size_t>(lanes_);
-    const Position now = now_;
-    if (levels_.size() == 2) {
-      const double* const above = levels_[1].sum.data();
-      visit([=](Position from, int lane) {
-        const Position end = std::min(from | below(1), now);
-        const double after = power[now - end];
-        return PlainCarry{after * power[end - from],
-                          after * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane]};
-      });
-    } else if (levels_.size() == 3) {
-      const double *const above = levels_[1].sum.data(), *const top = levels_[2].sum.data();
-      visit([=](Position from, int lane) {
-        const Position end = std::min(from | below(1), now), next = std::min(from | below(2), now);
-        const double after = power[next - end], last = power[now - next];
-        const double sum_above = after * sum[from * lanes + lane] + above[(from >> bits) * lanes + lane];
-        return PlainCarry{last * (after * power[end - from]),
-                          last * sum_above + top[(from >> (2 * bits)) * lanes + lane]};
-      });
-    } else {
-      visit([this](Position from, int lane) {
-        const Carry missed = carry(from, lane);
-        return PlainCarry{missed.weight, missed.sum};
-      });
-    }
+    if (levels_.size() == 2)
+      visit(tables<2>());
+    else if (levels_.size() == 3)
+      visit(tables<3>());
+    else
+      visit(tables<0>());
   }
 
   // The smoothed sum of one coordinate, which was last brought up to date at `from`, now. `slope` is v_j / a_j.
   double bring_up(double sum, Position from, int lane, double slope, double w0, const L2&) const {
-    const Carry missed = carry(from, lane);
-    return missed.weight * sum + (w0 * missed.ones + slope * missed.sum);
+    const Missed<double> missed = tables<0>()(from, lane);
+    return missed.weight * sum + (w0 * ones_[now_ - from] + slope * missed.sum);
   }
   template <class Penalty>
   double bring_up(double sum, Position from, int lane, double slope, double w0, const Penalty& penalty) const {
@@ -183,6 +145,7 @@ class Timeline {
         ++kept;
       }
     }
+    fit_tables();
   }
 
   void take_lanes(const LaneMap& map) {
@@ -242,11 +205,16 @@ class Timeline {
     visit("levels", levels_);
   }
 
-  // kappa^n and the sum of kappa^0 .. kappa^(n-1), for every length there is: to be called after the fields have been set.
+  // What follows from kappa and `now`: to be called after the fields have been set.
   void fit_tables() {
-    while (power_.size() <= now_) {
-      ones_.push_back(kappa_ * ones_.back() + 1.0);
-      power_.push_back(kappa_ * power_.back());
+    fit_powers();
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      std::vector<double>& weight = levels_[l].weight;
+      weight.assign(levels_[l].sum.size() / static_cast<std::size_t>(lanes_), 1.0);
+      for (Position child = 0; child < now_ >> (bits * l); ++child) {
+        const Position last = (child << (bits * l)) | below(l);
+        weight[child] = power_[end_of_node(last, l) - last];
+      }
     }
   }
 
@@ -289,6 +257,24 @@ class Timeline {
       if (l == 0) break;
     }
     return next <= now_ ? visit_node(total, 0, next, lane, slope, w0, penalty) : total;
+  }
+
+  template <int Levels>
+  [[gnu::always_inline]] CarryTables<Levels> tables() const {
+    CarryTables<Levels> out;
+    out.count = levels_.size();
+    out.lanes = static_cast<std::size_t>(lanes_);
+    for (std::size_t l = 0; l < (Levels ? Levels : out.count); ++l)
+      out.weight[l] = levels_[l].weight.data(), out.sum[l] = levels_[l].sum.data();
+    return out;
+  }
+
+  // kappa^n and the sum of kappa^0 .. kappa^(n-1), for every length there is.
+  void fit_powers() {
+    while (power_.size() <= now_) {
+      ones_.push_back(kappa_ * ones_.back() + 1.0);
+      power_.push_back(kappa_ * power_.back());
+    }
   }
 
   struct Sizes {
@@ -351,6 +337,7 @@ class Timeline {
   void open_node(std::size_t l) {
     Level& level = levels_[l];
     level.sum.resize(level.sum.size() + node_size(), 0.0);
+    level.weight.resize(level.weight.size() + fan, 1.0);
     if (!pieces_) return;
     level.low.resize(level.sum.size(), infinity);
     level.high.resize(level.sum.size(), -infinity);
@@ -359,24 +346,31 @@ class Timeline {
   // One more event after every finished child of the node being filled, where `current` is being filled.
   void advance(Level& level, std::size_t current, const double* q) const {
     const std::size_t from = current / fan * fan * lanes_, to = current * lanes_;
-    for_each_child(level.sum, from, to, q, [kappa = kappa_](double sum, double now) { return kappa * sum + now; });
+    in_fours(level.weight.data(), current / fan * fan, current, 1.0, [kappa = kappa_](double x) { return kappa * x; });
+    for_each_child(level.sum, from, to, q, 0.0, [kappa = kappa_](double sum, double now) { return kappa * sum + now; });
     if (!pieces_) return;
-    for_each_child(level.low, from, to, q, [](double low, double now) { return minimum(low, now); });
-    for_each_child(level.high, from, to, q, [](double high, double now) { return maximum(high, now); });
+    for_each_child(level.low, from, to, q, infinity, [](double low, double now) { return minimum(low, now); });
+    for_each_child(level.high, from, to, q, -infinity, [](double high, double now) { return maximum(high, now); });
   }
 
-  // values[child][lane] = update(values[child][lane], q[lane])
+  // values[child][lane] = update(values[child][lane], q[lane]). `none` is the value of a child with nothing after it.
   template <class Update>
-  void for_each_child(std::vector<double>& values, std::size_t from, std::size_t to, const double* q,
+  void for_each_child(std::vector<double>& values, std::size_t from, std::size_t to, const double* q, double none,
                       Update update) const {
     double* const value = values.data();
-    if (lanes_ == 1) {
-      const double only = q[0];
-      for (std::size_t at = from; at < to; ++at) value[at] = update(value[at], only);
-      return;
-    }
+    if (lanes_ == 1)
+      return in_fours(value, from, to, none, [only = q[0], update](double x) { return update(x, only); });
     for (std::size_t at = from; at < to; at += lanes_)
       for (int lane = 0; lane < lanes_; ++lane) value[at + lane] = update(value[at + lane], q[lane]);
+  }
+
+  // value[at] = update(value[at]) for from <= at < to: the children of a node from its beginning, the rest of which is `none`. A few more
+  // are updated and set back, so that all are done in whole packs.
+  template <class Update>
+  static void in_fours(double* value, std::size_t from, std::size_t to, double none, Update update) {
+    const std::size_t fours = (to - from + 3) / 4;
+    for (std::size_t k = 0; k < 4 * fours; ++k) value[from + k] = update(value[from + k]);
+    for (std::size_t at = to; at < from + 4 * fours; ++at) value[at] = none;
   }
 
   double kappa_ = 0.0;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "odca/math/pack4.hpp"
 #include "odca/math/row.hpp"
 #include "odca/problem/config.hpp"
 #include "odca/step/state.hpp"
@@ -24,15 +25,14 @@ struct DualSolution {
   double lambda, slope, z;
 };
 
-// `tangent(t)` must be the tangent of a non-decreasing z. lambda lies between 0 and -Q'(z(0)).
+// `tangent(t)` must be the tangent of a non-decreasing z, `line` the one at 0. lambda lies between 0 and -Q'(z(0)).
 //
 // If the line at t leads to a larger t, the solution is larger too: every evaluation tightens the bracket on one side.
 // Where z is piecewise linear, a t that solves the line it lies on is exact. If the strides do
 // not halve, the iteration is cycling: then, and outside the bracket, the next t is an end of the bracket that was not tried
 // yet (the dual may be saturated there), else its middle; after many steps, its middle in the ordering of doubles.
 template <class Loss, class TangentAt>
-DualSolution solve_bracketed(const Loss& loss, double y, TangentAt&& tangent) {
-  Tangent line = tangent(0.0);
+DualSolution solve_bracketed(const Loss& loss, double y, Tangent line, TangentAt&& tangent) {
   double t = loss.lambda(line.c, line.kappa, y), stride = infinity;
   if (t == 0.0) return {t, line.kappa, line.c};
   const double end = clip(loss.lambda(line.c, 0.0, y), -1e300, 1e300);
@@ -85,6 +85,12 @@ class Projection<L2, Lanes> {
       dot<Lanes>(row, state.dual.data(), lanes_, dot_.data());
     }
     return norm_;
+  }
+
+  // Instead of project(): a row that was read elsewhere, under no penalty weights.
+  double take(double dot, double norm) {
+    dot_[0] = dot;
+    return norm_ = norm;
   }
 
   // solve() as if v[.][lane] were smaller by step[lane] times the row: for an event whose contribution is already in v.
@@ -150,7 +156,7 @@ class Projection<Separable, Lanes> {
   explicit Projection(int lanes) : lanes_(Lanes ? Lanes : lanes) {}
 
   double project(const Config& config, const Separable&, const State& state, const Row& row) {
-    padded_ = (row.size + pack_width - 1) / pack_width * pack_width;
+    padded_ = (row.size + 3) / 4 * 4;
     intercept_ = config.intercept;
     plain_ = config.shape.is_plain();
     const std::size_t needed = padded_ * lanes_;
@@ -184,18 +190,23 @@ class Projection<Separable, Lanes> {
 
   double margin(const Separable& penalty, int lane, double q) const { return tangent(penalty, lane, q, 0.0, 0.0).c; }
 
+  // The next solve() returns the margins at these q too, which it computes along with the tangents at 0.
+  void ask_for_margins(const double* at_q, double* margin) { asked_q_ = at_q, asked_margin_ = margin; }
+
   template <class Loss>
   void solve(const Loss& loss, const Separable& penalty, const double* q, const double* alpha, const double* offset,
              const double* y, double* lambda, double* slope, double* z) {
     for (int l = 0; l < lanes_; ++l) {
-      const DualSolution solution = solve_bracketed(loss, y[l], [&](double t) {
-        const Tangent line = tangent(penalty, l, q[l], alpha[l], t);
-        return Tangent{offset[l] + line.c, line.kappa};
-      });
+      const auto moved = [&, b = offset[l]](const Tangent& line) { return Tangent{b + line.c, line.kappa}; };
+      const Tangent first = asked_q_ ? margin_and_tangent(penalty, l, asked_q_[l], q[l], alpha[l], asked_margin_[l])
+                                     : tangent(penalty, l, q[l], alpha[l], 0.0);
+      const DualSolution solution = solve_bracketed(
+          loss, y[l], moved(first), [&](double t) { return moved(tangent(penalty, l, q[l], alpha[l], t)); });
       lambda[l] = solution.lambda;
       slope[l] = solution.slope;
       z[l] = solution.z;
     }
+    asked_q_ = nullptr;
   }
 
  private:
@@ -225,27 +236,73 @@ class Projection<Separable, Lanes> {
   // Coordinate i moves as x_i + t alpha h_i / a_i; the lines on which they all lie at t add up to z's.
   Tangent tangent(const Separable& penalty, int lane, double q, double alpha, double t) const {
     const double *v = v_.data() + lane * padded_, *mean = mean_.data() + lane * padded_, *rates = this->rates();
-    Pack c = broadcast<Pack>(0.0), kappa = broadcast<Pack>(0.0);
-    if (plain_ && penalty.is_unbounded()) {  // the elastic net: the same lines, with fewer cases
-      const Pack delta = broadcast<Pack>(penalty.delta), zero = broadcast<Pack>(0.0);
-      for (std::int64_t i = 0; i < padded_; i += pack_width) {
-        const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rates + i);
-        const Pack at = x + t * rate, held = clip(at, Pack(-delta), delta);
-        const auto moves = at != held;
-        c += h * (moves ? x - held : zero);
-        kappa += h * (moves ? rate : zero);
+    LineSums sums;
+    if (is_elastic_net(penalty)) {  // the same lines, with fewer cases
+      for (std::int64_t i = 0; i < padded_; i += 4) {
+        const Pack4 x = Pack4::all(q) * Pack4::from(v + i), rate = Pack4::all(alpha) * Pack4::from(rates + i);
+        sums.add(penalty.delta, Pack4::from(h_.data() + i), x, rate, x + Pack4::all(t) * rate);
       }
     } else {
       for (std::int64_t i = 0; i < padded_; i += pack_width) {
         const Pack h = load(h_.data() + i), x = q * load(v + i), rate = alpha * load(rates + i);
         const auto line = penalty.line(Pack(x + t * rate), load(mean + i));
-        c += h * (line.intercept + line.slope * x);
-        kappa += h * (line.slope * rate);
+        sums.c += h * (line.intercept + line.slope * x);
+        sums.kappa += h * (line.slope * rate);
       }
     }
-    Tangent sum{c[0] + c[1], kappa[0] + kappa[1]};
+    return with_intercept(sums.total(), lane, q, alpha);
+  }
+
+  // The tangent at t = 0, and the margin at another q.
+  Tangent margin_and_tangent(const Separable& penalty, int lane, double margin_q, double q, double alpha,
+                             double& margin) const {
+    if (!is_elastic_net(penalty)) {
+      margin = this->margin(penalty, lane, margin_q);
+      return tangent(penalty, lane, q, alpha, 0.0);
+    }
+    const double *const v = v_.data() + lane * padded_, *const rates = this->rates();
+    LineSums shown, sums;
+    for (std::int64_t i = 0; i < padded_; i += 4) {
+      const Pack4 h = Pack4::from(h_.data() + i), each = Pack4::from(v + i);
+      shown.add(penalty.delta, h, Pack4::all(margin_q) * each);
+      const Pack4 x = Pack4::all(q) * each, rate = Pack4::all(alpha) * Pack4::from(rates + i);
+      sums.add(penalty.delta, h, x, rate, x + Pack4::all(0.0) * rate);
+    }
+    margin = with_intercept(shown.total(), lane, margin_q, 0.0).c;
+    return with_intercept(sums.total(), lane, q, alpha);
+  }
+
+  // Two running sums each, in an order that never changes; computed four coordinates at a time.
+  struct LineSums {
+    Pack c{}, kappa{};
+
+    // Coordinates under the elastic net that are at `at` on their way from x.
+    [[gnu::always_inline]] void add(double delta, const Pack4& h, const Pack4& x, const Pack4& rate, const Pack4& at) {
+      const Pack4 held = held_by(delta, at), zero = Pack4::all(0.0);
+      const Mask4 moves = at != held;
+      add_to(c, h * select(moves, x - held, zero));
+      add_to(kappa, h * select(moves, rate, zero));
+    }
+    // The same at rest.
+    [[gnu::always_inline]] void add(double delta, const Pack4& h, const Pack4& x) {
+      const Pack4 held = held_by(delta, x);
+      add_to(c, h * select(x != held, x - held, Pack4::all(0.0)));
+    }
+    Tangent total() const { return {c[0] + c[1], kappa[0] + kappa[1]}; }
+
+   private:
+    static Pack4 held_by(double delta, const Pack4& x) {
+      const Pack4 low = Pack4::all(-delta), high = Pack4::all(delta), raised = select(x > low, x, low);
+      return select(high > raised, raised, high);
+    }
+    static void add_to(Pack& sum, const Pack4& terms) { sum += low_half(terms), sum += high_half(terms); }
+  };
+
+  bool is_elastic_net(const Separable& penalty) const { return plain_ && penalty.is_unbounded(); }
+
+  Tangent with_intercept(Tangent sum, int lane, double q, double alpha) const {
     if (intercept_) {
-      sum.c += mean[0] + q * v[0];
+      sum.c += mean_[lane * padded_] + q * v_[lane * padded_];
       sum.kappa += alpha * intercept_rate_;
     }
     return sum;
@@ -256,6 +313,8 @@ class Projection<Separable, Lanes> {
   std::vector<double> h_, rate_, v_, mean_;  // h_j, h_j / a_j if not plain; by lane: v_j / a_j, w0_j
   bool intercept_ = false, plain_ = true;
   double intercept_rate_ = 0.0;
+  const double* asked_q_ = nullptr;  // [lane]
+  double* asked_margin_ = nullptr;
 };
 
 // softmax of x = q v + log pi. `weights` is the lane's w, `top` the largest x: one function, so that w has the
@@ -335,8 +394,8 @@ class Projection<KL, Lanes> {
              double* lambda, double* slope, double* z) {
     for (int l = 0; l < state_->lanes; ++l) {
       spread(l, q[l]);
-      const DualSolution solution =
-          solve_bracketed(loss, y[l], [&](double t) { return tangent(t, alpha[l], offset[l]); });
+      const auto at = [&](double t) { return tangent(t, alpha[l], offset[l]); };
+      const DualSolution solution = solve_bracketed(loss, y[l], at(0.0), at);
       lambda[l] = solution.lambda;
       slope[l] = solution.slope;
       z[l] = solution.z;

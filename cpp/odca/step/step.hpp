@@ -16,8 +16,10 @@
 
 #include "odca/errors.hpp"
 #include "odca/learner/transaction.hpp"
+#include "odca/math/many.hpp"
 #include "odca/problem/config.hpp"
 #include "odca/step/choice.hpp"
+#include "odca/step/lane_sums.hpp"
 #include "odca/step/smoother.hpp"
 #include "odca/step/solve.hpp"
 #include "odca/step/standardiser.hpp"
@@ -53,7 +55,10 @@ class Step {
         transaction_(transaction),
         standardiser_(config, state, transaction),
         smoother_(config, penalty, state, transaction),
-        projection_(config.lanes) {
+        projection_(config.lanes),
+        never_decays_(config.window.kind == Window::Kind::decay &&
+                      std::ranges::all_of(config.window.parameter, [](double beta) { return beta == 1.0; })) {
+    set_lanes(shown_q_, config.lanes);
     for (int l = 0; l < config.lanes; ++l)
       if (const int source = config.source_of(l); source != l) averages_.emplace_back(l, source);
   }
@@ -67,15 +72,17 @@ class Step {
     const bool arrives_expired =
         config_.window.kind == Window::Kind::duration && config_.window.has_expired(event.time, state_.clock);
     const Standardiser::Arrival arrival(standardiser_);
-    const double weight = arrives_expired ? 0.0 : largest(event.weight.data());
-    const Row h = state_.scaling.on ? standardiser_.arrive(raw, weight, event.time, event.row) : raw;
-    const double norm = project(h);
-    if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
+    const Row h = state_.scaling.on ? standardiser_.arrive(raw, arrives_expired ? 0.0 : largest(event.weight.data()),
+                                                           event.time, event.row)
+                                    : raw;
     if (!state_.scaling.on) transaction_.about_to_change(h);
-    show_margin(h, event);
+    const double norm = project_and_show(h, event);
     add_owed_conjugate();
     if (!arrives_expired) {
-      if (forget(event)) project(h);
+      if (forget(event)) {
+        if (shows_late()) show_now(event);
+        project(h);
+      }
       solve(event);
       add_to_dual_sum(h, raw.value, norm, event);
     } else {
@@ -250,10 +257,18 @@ class Step {
 
   [[gnu::always_inline]] double project(const Row& h) { return projection_.project(config_, penalty_, state_, h); }
 
-  [[gnu::always_inline]] void show_margin(const Row& h, Event& event) {
-    if (state_.smoothing && state_.smooth_mass > 0.0) {
-      smoother_.bring_up_and_dot(h, event.margin.data());
+  // Reads the row; the margin is that of the model as it is. Returns the squared norm of the row.
+  [[gnu::always_inline]] double project_and_show(const Row& h, Event& event) {
+    const bool smoothed = state_.smoothing && state_.smooth_mass > 0.0;
+    const bool at_once = smoothed && smoother_.brings_up_and_projects(h);
+    const double norm = at_once ? project_and_bring_up(h, event) : project(h);
+    if (!std::isfinite(norm)) refuse_row(config_, h, event.row);
+    if (smoothed) {
+      if (!at_once) smoother_.bring_up_and_dot(h, event.margin.data());
       for (int l = 0; l < lanes(); ++l) event.margin[l] = event.offset[l] + event.margin[l] / state_.smooth_mass;
+    } else if (shows_late()) {
+      show_later(event);
+      return norm;
     } else {
       for (int l = 0; l < lanes(); ++l)
         event.margin[l] = event.offset[l] + projection_.margin(penalty_, l, lane().q[l]);
@@ -262,9 +277,37 @@ class Step {
         event.margin[l] = event.offset[l] + projection_.margin(penalty_, source, q_of_average(l, source)) - held_back;
       });
     }
-    for (int l = 0; l < lanes(); ++l)
-      if (!std::isfinite(event.margin[l]))
-        throw InputError("the prediction for ", at_row_of_x(event.row), " would overflow; scale the features");
+    check_margins(event);
+    return norm;
+  }
+
+  [[gnu::always_inline]] void check_margins(const Event& event) const {
+    if (!all_finite(event.margin.data(), lanes()))
+      throw InputError("the prediction for ", at_row_of_x(event.row), " would overflow; scale the features");
+  }
+
+  // A margin costs as much as a tangent where it is a pass over the row's coordinates, and both in one pass not much more than one. The
+  // projection keeps the coordinates as they are, and only a decay may come between.
+  bool shows_late() const {
+    return std::is_same_v<Penalty, Separable> && !state_.smoothing && !state_.sliding && averages_.empty();
+  }
+  void show_later(Event& event) {
+    for (int l = 0; l < lanes(); ++l) shown_q_[l] = lane().q[l];
+    if constexpr (std::is_same_v<Penalty, Separable>) projection_.ask_for_margins(shown_q_.data(), event.margin.data());
+  }
+  // v has changed since, and the projection will be another one.
+  [[gnu::noinline]] void show_now(Event& event) {
+    for (int l = 0; l < lanes(); ++l) event.margin[l] = projection_.margin(penalty_, l, shown_q_[l]);
+    if constexpr (std::is_same_v<Penalty, Separable>) projection_.ask_for_margins(nullptr, nullptr);
+  }
+
+  [[gnu::always_inline]] double project_and_bring_up(const Row& h, Event& event) {
+    if constexpr (Lanes == 1 && std::is_same_v<Penalty, L2>) {
+      const auto row = smoother_.bring_up_and_project(h);
+      event.margin[0] = row.smoothed;
+      return projection_.take(row.dot, row.norm);
+    }
+    return project(h);
   }
 
   // Solves for an event's dual with its own contribution removed from S, and changes S by the difference. Events that
@@ -316,6 +359,7 @@ class Step {
     const double elapsed = state_.clock == -infinity ? 0.0 : event.time - state_.clock;
     if (config_.window.uses_time()) state_.clock = std::max(state_.clock, event.time);
     if (config_.window.keeps_events()) return evict();
+    if (never_decays_) return false;
     bool changed = false;
     for (int l = 0; l < lanes(); ++l) {
       const double factor = config_.window.factor(l, elapsed);
@@ -416,48 +460,42 @@ class Step {
   [[gnu::always_inline]] void solve(Event& event) {
     for (int l = 0; l < lanes(); ++l) lane().mass[l] += event.weight[l];
     each_average([this](int l, int source) { begin_average(l, source); });
-    for (int l = 0; l < lanes(); ++l) {
-      const double inverse = refresh_q(l);
-      event.alpha[l] = event.weight[l] * inverse;
-      if (!(inverse <= most_inverse_) || (inverse == 0.0 && lane().mass[l] > 0.0)) refuse_strength(l, event);
-    }
+    if (!lane_sums::find_rates(lanes(), config_, lane(), most_inverse_, event.weight.data(), event.alpha.data()))
+      refuse_strength(event);
     projection_.solve(loss_, penalty_, lane().q.data(), event.alpha.data(), event.offset.data(), event.y.data(),
                       event.lambda.data(), event.slope.data(), event.z.data());
+    if (shows_late()) {
+      for (int l = 0; l < lanes(); ++l) event.margin[l] = event.offset[l] + event.margin[l];
+      check_margins(event);
+    }
     each_average([&](int l, int source) {
       for (auto* each : {&event.lambda, &event.slope, &event.z}) (*each)[l] = (*each)[source];
     });
-    for (int l = 0; l < lanes(); ++l) {
+    for (int l = 0; l < lanes(); ++l)
       if (event.weight[l] == 0.0) event.lambda[l] = event.slope[l] = event.z[l] = 0.0;
-      if (!std::isfinite(event.lambda[l]) || !std::isfinite(event.z[l])) refuse_dual(l, event);
-    }
+    if (!all_finite(event.lambda.data(), lanes()) || !all_finite(event.z.data(), lanes())) refuse_dual(event);
   }
 
   [[gnu::always_inline]] void add_to_dual_sum(const Row& h, const double* raw, double norm, Event& event) {
     LaneState& s = lane();
     const double reach = std::max(1.0, norm);  // at least max |h_j|
+    const bool owes = owes_conjugate && !state_.sliding;
+    double owed = 0.0;  // at most
+    if (owes) {
+      owed_ = {event.weight[0], event.lambda[0], event.y[0], event.offset[0]};
+      owed = event.weight[0] * (1.0 + std::fabs(event.offset[0]));
+    } else {
+      add_conjugates(event);
+    }
     bool moves = false;
     for (int l = 0; l < lanes(); ++l) {
-      const double c = event.weight[l], lambda = event.lambda[l];
-      event.step[l] = to_scale(l, c * lambda);
+      event.step[l] = to_scale(l, event.weight[l] * event.lambda[l]);
       moves |= event.step[l] != 0.0;
-      double owed = 0.0;  // at most
-      if (owes_conjugate && !state_.sliding) {
-        owed_ = {c, lambda, event.y[l], event.offset[l]};
-        owed = c * (1.0 + std::fabs(event.offset[l]));
-      } else {
-        event.conjugate[l] =
-            c > 0.0 ? conjugate_at(loss_, lambda, event.z[l], event.y[l]) + lambda * event.offset[l] : 0.0;
-        s.conjugate[l] += c * event.conjugate[l];
-      }
-      s.squared_mass[l] += c * c;
-      s.saturated[l] += select(loss_.saturated(lambda, event.y[l]), c, 0.0);
-      s.bound[l] = std::min(s.bound[l] + std::fabs(event.step[l]) * reach, 1e308);
-      if (!(s.bound[l] * weight_by_dual(l) < largest_weight) ||
-          !std::isfinite(std::fabs(s.conjugate[l]) + owed + s.squared_mass[l] + s.mass[l])) {
-        add_owed_conjugate();
-        check_update(h, l, event);
-      }
+      s.saturated[l] += select(loss_.saturated(event.lambda[l], event.y[l]), event.weight[l], 0.0);
     }
+    const double inverse = config_.shape.largest_inverse;
+    if (!lane_sums::add_event(lanes(), s, event.weight.data(), event.step.data(), reach, owed, inverse))
+      check_updates(h, event);
     if (moves) add<Lanes>(h, event.step.data(), state_.dual.data(), lanes());
     if (!state_.sliding) return;
     for (int l = 0; l < lanes(); ++l) {
@@ -498,10 +536,23 @@ class Step {
     }
   }
 
+  // Q*(-lambda) + lambda b of the event, and their sum over all events.
+  [[gnu::always_inline]] void add_conjugates(Event& event) {
+    constexpr bool in_packs = Lanes == 0 && std::is_same_v<Loss, Logistic>;
+    if constexpr (in_packs) conjugate_many(loss_, lanes(), event.lambda.data(), event.y.data(), event.conjugate.data());
+    for (int l = 0; l < lanes(); ++l) {
+      double& conjugate = event.conjugate[l];
+      if constexpr (!in_packs)
+        conjugate = event.weight[l] > 0.0 ? conjugate_at(loss_, event.lambda[l], event.z[l], event.y[l]) : 0.0;
+      conjugate = event.weight[l] > 0.0 ? conjugate + event.lambda[l] * event.offset[l] : 0.0;
+      lane().conjugate[l] += event.weight[l] * conjugate;
+    }
+  }
+
   // q = scale / A; returns 1 / A. Both are 0 if A = 0.
   double refresh_q(int l) {
     const double strength = config_.strength(l, lane());
-    const double inverse = strength > 0.0 ? 1.0 / strength : 0.0;
+    const double inverse = inverse_of(strength);
     lane().q[l] = lane().scale[l] * inverse;
     return inverse;
   }
@@ -509,7 +560,9 @@ class Step {
   // S grows by x h when v grows by this times h.
   double to_scale(int l, double x) { return lane().scale[l] == 1.0 ? x : x / lane().scale[l]; }
 
-  [[noreturn, gnu::noinline]] void refuse_dual(int l, const Event& event) const {
+  [[noreturn, gnu::noinline]] void refuse_dual(const Event& event) const {
+    int l = 0;
+    while (std::isfinite(event.lambda[l]) && std::isfinite(event.z[l])) ++l;
     if (std::is_same_v<Loss, Custom> && std::isnan(event.lambda[l]))
       throw InputError("learning from ", at_row_of_x(event.row),
                        " is not possible: its dual variable would be nan, which the loss returned. Check what "
@@ -526,7 +579,9 @@ class Step {
                      show(event.z[l]) + "; scale the features, labels or weights");
   }
 
-  [[noreturn, gnu::noinline]] void refuse_strength(int l, const Event& event) const {
+  [[noreturn, gnu::noinline]] void refuse_strength(const Event& event) const {
+    int l = 0;
+    while (lane_sums::is_sound(inverse_of(config_.strength(l, state_.lane)), state_.lane.mass[l], most_inverse_)) ++l;
     const double strength = config_.strength(l, state_.lane);
     if (strength > 1.0)
       throw InputError("the strength rho * mass + prior_strength would overflow at ", at_row(event.row),
@@ -536,10 +591,12 @@ class Step {
         at_row(event.row), " it is " + show(strength) + ". Choose a larger rho or prior_strength");
   }
 
-  // At least |w_j| / |v_j| of every feature, without its prior mean; and 1.
-  double weight_by_dual(int l) const { return std::max(1.0, state_.lane.q[l] * config_.shape.largest_inverse); }
-
-  [[gnu::noinline]] void check_update(const Row& h, int l, const Event& event) const {
+  // Of an event that might be too large for a lane.
+  [[gnu::noinline]] void check_updates(const Row& h, const Event& event) {
+    add_owed_conjugate();
+    for (int l = 0; l < lanes(); ++l) check_update(h, l, event);
+  }
+  void check_update(const Row& h, int l, const Event& event) const {
     const LaneState& s = state_.lane;
     bool fits = std::isfinite(event.step[l]) && std::isfinite(s.conjugate[l]) && std::isfinite(s.squared_mass[l]) &&
                 std::isfinite(s.mass[l]);
@@ -573,6 +630,8 @@ class Step {
   Standardiser standardiser_;
   Smoother<Penalty, Lanes> smoother_;
   Projection<Penalty, Lanes> projection_;
+  PerLane<Lanes> shown_q_;                     // q before the event, for margins that are computed later
+  const bool never_decays_;                    // the infinite window
   std::vector<std::pair<int, int>> averages_;  // lanes that are averages, and whose
   Event leaving_{config_.lanes};
   const double most_inverse_ = 1.0000001 / config_.least_strength();

@@ -40,14 +40,14 @@ class TypedPass final : public Pass {
       load(events, row, h);
       if (batch.widens) step_.widen(h);
       step_.learn(h, event_);
-      for (int m = 0; m < models; ++m) {
-        const int l = chosen_[m];
-        const std::int64_t at = row * models + m;
-        if (report.margin) report.margin[at] = event_.margin[l];
-        if (report.dual) report.dual[at] = event_.lambda[l];
-        if (report.slope) report.slope[at] = event_.slope[l];
-        if (report.saturated) report.saturated[at] = loss_.saturated(event_.lambda[l], event_.y[l]);
-      }
+      const auto report_to = [&](auto* out, auto of_lane) __attribute__((always_inline)) {
+        if (!out) return;
+        for (int m = 0; m < models; ++m) out[row * models + m] = of_lane(chosen_[m]);
+      };
+      report_to(report.margin, [this](int l) { return event_.margin[l]; });
+      report_to(report.dual, [this](int l) { return event_.lambda[l]; });
+      report_to(report.slope, [this](int l) { return event_.slope[l]; });
+      report_to(report.saturated, [this](int l) { return loss_.saturated(event_.lambda[l], event_.y[l]); });
       if (chooses) choose_again(events.weight, row);
     }
     step_.add_owed_conjugate();
@@ -141,25 +141,34 @@ class TypedPass final : public Pass {
 
   [[gnu::always_inline]] void load(const Events& events, std::int64_t row, const Row& h) {
     event_.row = row;
-    const int candidates = Lanes ? 1 : config_.candidates;
-    for (int l = 0, m = 0; l < (Lanes ? Lanes : config_.lanes); l += candidates, ++m) {
-      event_.y[l] = events.y.at(row, m);
-      event_.weight[l] = events.weight.at(row, m);
-      event_.offset[l] = events.offset.at(row, m);
-      if (!label_is_valid(loss_.labels, event_.y[l])) refuse_label(m);
-      if (!(event_.weight[l] >= 0.0 && event_.weight[l] < infinity))
-        refuse("sample_weight must be finite and not negative", event_.weight[l], m, "0 leaves an event out");
-      if (!std::isfinite(event_.offset[l]))
-        refuse("offset must be finite", event_.offset[l], m, "Use 0 for events without an offset");
-      for (auto* each : {&event_.y, &event_.weight, &event_.offset})
-        std::fill_n(each->begin() + l + 1, candidates - 1, (*each)[l]);
+    const int lanes = Lanes ? Lanes : config_.lanes, candidates = Lanes ? 1 : config_.candidates;
+    events.y.copy_row(row, lanes, candidates, event_.y.data());
+    events.weight.copy_row(row, lanes, candidates, event_.weight.data());
+    events.offset.copy_row(row, lanes, candidates, event_.offset.data());
+    std::int64_t invalid = 0;
+    for (int l = 0; l < lanes; ++l) {
+      const bool valid = label_is_valid(loss_.labels, event_.y[l]) & (event_.weight[l] >= 0.0) &
+                         (event_.weight[l] < infinity) & (std::fabs(event_.offset[l]) < infinity);
+      invalid |= valid ? 0 : 1;
     }
+    if (invalid) refuse_event();
     if (!config_.products.empty()) [[unlikely]]
       config_.products.add(h, static_cast<std::size_t>(config_.lanes), 1, event_.offset);
     event_.time = config_.window.uses_time() ? events.time[row] : 0.0;
     if (!std::isfinite(event_.time))
       refuse("time must be finite", event_.time, 0,
              "Leave out events without a time, or give them the time of the event before");
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_event() const {
+    for (int m = 0;; ++m) {
+      const int l = m * config_.candidates;
+      if (!label_is_valid(loss_.labels, event_.y[l])) refuse_label(m);
+      if (!(event_.weight[l] >= 0.0 && event_.weight[l] < infinity))
+        refuse("sample_weight must be finite and not negative", event_.weight[l], m, "0 leaves an event out");
+      if (!std::isfinite(event_.offset[l]))
+        refuse("offset must be finite", event_.offset[l], m, "Use 0 for events without an offset");
+    }
   }
 
   // After an event: its losses, by the margins from before it was learned, and who answers next.
