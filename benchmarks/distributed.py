@@ -42,13 +42,13 @@ def measure(data: datasets.Dataset, loss: Any, shards: int) -> dict[str, Any]:
 
 def main() -> None:
     """Run, print a table, write the JSON."""
-    machine, results, shown = describe_machine(), {}, []
+    machine, rows, shown = describe_machine(), list[dict[str, Any]](), list[list[str]]()
     for name in ("a6a", "rcv1sub"):
         data = datasets.load_file(f"{name}.gz")
         for loss in (Hinge(), LogLoss()):
             for shards in (2, 8, 32):
                 row = measure(data, loss, shards)
-                results[f"{name} {loss.name} {shards}"] = row
+                rows.append({"data": name, "loss": loss.name, "shards": shards, **row})
                 sent = f"{row['bytes'] / 1e6:.2f}"
                 ends = [f"{row[each]:.5f}" for each in ("primal", "primal_of_fit")]
                 shown.append(
@@ -67,9 +67,8 @@ def main() -> None:
     print(show_machine(machine))
     print()
     print(table(head, shown))
-    print(
-        f"written to {write_json('distributed', {'machine': machine, 'rho': RHO, 'tol': TOL, 'rows': results}).relative_to(ROOT)}"
-    )
+    where = write_json("distributed", {"machine": machine, "rho": RHO, "tol": TOL, "rows": rows})
+    print(f"written to {where.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="orders of the rows (default: %(default)s)")
     options = parser.parse_args()
     machine = describe_machine()
-    results: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
     shown: list[list[str]] = []
     for name in DATA:
         try:
@@ -124,11 +124,12 @@ def main() -> None:
         except datasets.MissingDataError as missing:
             log(f"skipping {name}: {missing}")
             continue
-        results[name] = {"rows": data.X.shape[0], "features": data.X.shape[1], "test_rows": data.X_test.shape[0]}
+        size = {"rows": data.X.shape[0], "features": data.X.shape[1], "test_rows": data.X_test.shape[0]}
         for loss in LOSSES:
             by_seed = [losses_of(loss, data, seed) for seed in range(options.seeds)]
-            results[name][loss.name] = {scheme: [each[scheme] for each in by_seed] for scheme in by_seed[0]}
-            shown += lines(name, loss.name, results[name][loss.name])
+            losses = {scheme: [each[scheme] for each in by_seed] for scheme in by_seed[0]}
+            rows.append({"data": name, **size, "loss": loss.name, "workers": WORKERS, "losses": losses})
+            shown += lines(name, loss.name, losses)
             log(f"  {name}, {loss.name}: done")
     header = ["data, loss", "workers", "in sequence", "merged at the end"]
     header += [f"{scheme}, every {each}" for scheme in ("split", "naive adding") for each in INTERVALS]
@@ -136,7 +137,7 @@ def main() -> None:
     print()
     print(table(header, shown))
     print()
-    content = {"machine": machine, "rho": RHO, "seeds": options.seeds, "results": results}
+    content = {"machine": machine, "rho": RHO, "seeds": options.seeds, "rows": rows}
     print(f"written to {write_json('merging', content).relative_to(ROOT)}")
 
 

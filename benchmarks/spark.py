@@ -116,7 +116,7 @@ def session() -> Any:
     return made
 
 
-def vectors(spark: Any, data: datasets.Dataset, partitions: int) -> Any:
+def vectors(spark: Any, data: datasets.Dataset, partitions: int, copies: int = COPIES) -> Any:
     """The rows as sparse vectors, with labels 0 and 1, several times over; in memory."""
     from pyspark.ml.linalg import Vectors
 
@@ -128,7 +128,7 @@ def vectors(spark: Any, data: datasets.Dataset, partitions: int) -> Any:
     ]
     one = spark.createDataFrame(rows, ["features", "label"])
     made = (
-        one.crossJoin(spark.range(COPIES).withColumnRenamed("id", "copy")).drop("copy").repartition(partitions).cache()
+        one.crossJoin(spark.range(copies).withColumnRenamed("id", "copy")).drop("copy").repartition(partitions).cache()
     )
     made.count()
     return made

@@ -16,11 +16,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import worker_tables
+
 ROOT = Path(__file__).parent.parent
 PAGES = (
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("speed", "estimators", "quality", "auto", "intervals", "forecasting", "drift", "text")
+        for name in (
+            "speed",
+            "estimators",
+            "quality",
+            "auto",
+            "intervals",
+            "forecasting",
+            "drift",
+            "text",
+            "merging",
+            "distributed",
+            "spark",
+        )
     ),
 )
 RESULTS = (
@@ -46,6 +60,9 @@ RESULTS = (
     "drift",
     "auto_speed",
     "text",
+    "merging",
+    "distributed",
+    "spark_exact",
 )
 
 
@@ -578,6 +595,9 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "appearing": appearing,
     "late": late,
     "merged": merged,
+    "schemes": worker_tables.schemes,
+    "rounds": worker_tables.rounds,
+    "on_spark": worker_tables.on_spark,
     "one_step_ahead": one_step_ahead,
     "raw_text": raw_text,
     "by_products": by_products,

@@ -2,7 +2,7 @@
 
 The pages link to files outside of docs/ (`../cpp/odca/experts/experts.hpp`), as they must where they are read in the repository. On the site
 each such file has a page of its own under source/. `changes.md` and `contributing.md` are the files of the repository's root, and
-`reference/commands.md` has what `odca <command> --help` prints.
+`reference/commands.md` has what `odca <command> --help` prints. Nothing is loaded from elsewhere, also by the search of pages that are opened as files.
 """
 
 import argparse
@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from mkdocs.utils import get_relative_url
 
 from odca.cli import COMMANDS, prepare, top_parser
 
@@ -20,7 +22,7 @@ ROOT_PAGES = {
     "CHANGELOG.md": "changes.md",
     "CODE_OF_CONDUCT.md": "code-of-conduct.md",
     "CONTRIBUTING.md": "contributing.md",
-    "README.md": "index.md",
+    "README.md": "readme.md",
     "SECURITY.md": "security.md",
 }
 LANGUAGES = {
@@ -32,6 +34,10 @@ LANGUAGES = {
     ".sh": "bash",
     ".js": "javascript",
 }
+SHIM = re.compile(r"https://[\w.]+/iframe-worker/shim")
+"""What the theme would load for the search of pages that are opened as files."""
+OWN_SHIM = "search-without-a-server.js"
+ELSEWHERE = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(https?://[^"]*)"')
 LONGEST = 60_000
 """Characters of a file that are shown."""
 
@@ -65,6 +71,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     text = OUTSIDE.sub(replaced, markdown)
     return text + _commands() if page.file.src_path == "reference/commands.md" else text
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Take the script for the search from the site itself. PluginError if anything else would be loaded from elsewhere."""
+    output = SHIM.sub(get_relative_url(OWN_SHIM, page.url), output)
+    if found := ELSEWHERE.search(output):
+        raise PluginError(f"{page.file.src_path} loads {found[1]} from elsewhere.")
+    return output
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """The same on the page for addresses that do not exist, which has an address of its own only on a server."""
+    return SHIM.sub(f"/{OWN_SHIM}", output_content) if template_name == "404.html" else output_content
 
 
 def _linked(page: File) -> set[Path]:

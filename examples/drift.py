@@ -1,4 +1,4 @@
-"""Clicks whose pattern turns round half-way: the loss over the stream beside the baselines, and when the change was noticed."""
+"""Clicks whose pattern is reversed half-way: the loss over the stream beside the baselines, and when the change was noticed."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Which experts the automatic mode trusts: before the pattern turns round, and after."""
+"""Which experts the automatic mode relies on, before the pattern is reversed and after."""
 
 import sys
 

@@ -72,6 +72,7 @@ def test_a_data_set_has_rows_labels_and_its_origin(alone: Path, monkeypatch: pyt
     assert two.y.tolist() == [1.0, -1.0]
     assert (two.X_test != two.X).nnz == 0
     assert two.files == (str(alone / "two.gz"), str(alone / "two.t.gz"))
+    assert two.file_names == "two.gz and two.t.gz"
 
 
 def test_the_error_for_missing_data_says_what_to_do(alone: Path) -> None:

@@ -100,3 +100,31 @@ def test_copies_are_equal() -> None:
         assert each == point
         assert each.seen == [1, 2]
         assert each is not point
+
+
+def test_a_record_is_compiled_when_it_is_constructed_derived_from_or_looked_at() -> None:
+    @record
+    class Constructed:
+        x: int
+        y: int = 2
+
+    @record
+    class LookedAt:
+        x: int
+        y: int = 2
+
+    @record
+    class Base:
+        x: int
+
+    class Derived(Base):
+        def __init__(self, x: int) -> None:
+            super().__init__(2 * x)
+
+    assert not inspect.isfunction(vars(Constructed)["__init__"])
+    assert (Constructed(1).y, Derived(3).x) == (2, 6)
+    assert str(inspect.signature(LookedAt)) == "(x: int, y: int = 2) -> None"
+    for each in (Constructed, LookedAt, Base):
+        assert inspect.isfunction(vars(each)["__init__"])
+    with pytest.raises(TypeError, match=r"Constructed.__init__\(\) missing 1 required positional argument: 'x'"):
+        Constructed()  # type: ignore[call-arg] # on purpose

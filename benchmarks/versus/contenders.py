@@ -11,7 +11,7 @@ PYTHON = sys.executable
 ODCA = str(Path(sys.executable).with_name("odca"))
 PEER = (PYTHON, "-m", "benchmarks.versus.peers")
 BLOCKS = 16_000_000  # bytes that scikit-learn loads at a time, where it does not load all
-SMALL, LARGE, ONE, CSV = "50 MB", "1 GB", "one line", "CSV"
+SMALL, LARGE, WORDS, ONE, CSV = "50 MB", "1 GB", "1 GB, words", "one line", "CSV"
 
 Command = tuple[str, ...]
 
@@ -39,16 +39,27 @@ class Contender:
 
 
 def odca(name: str, part: str, stem: str, kind: str, *flags: str) -> Contender:
-    train = (ODCA, "train", "{file}", "-o", "{model}", "--loss", "log_loss", *flags)
+    train = (ODCA, "train", "{file}", "-o", "{model}", *flags)
     judged = (ODCA, "predict", "{model}", "{held}", "--raw", "--no-names", "-o", "{predictions}")
     return Contender(name, part, stem, kind, train, summary=(*train, "--json"), judged=judged)
 
 
-def vw(name: str, part: str, stem: str, *flags: str) -> Contender:
+def plain(name: str, part: str, stem: str, kind: str, *flags: str) -> Contender:
+    return odca(name, part, stem, kind, "--loss", "log_loss", *flags)
+
+
+def vw(name: str, part: str, stem: str, *flags: str, kind: str = "vw") -> Contender:
     start = (PYTHON, "-m", "vowpalwabbit")
     train = (*start, "-d", "{file}", "--loss_function", "logistic", "-f", "{model}", *flags)
     judged = (*start, "-d", "{held}", "-t", "-i", "{model}", "-p", "{predictions}", "--quiet")
-    return Contender(name, part, stem, "vw", train, (*train, "-p", "{predictions}"), judged)
+    return Contender(name, part, stem, kind, train, (*train, "-p", "{predictions}"), judged)
+
+
+def all_of_vw(part: str, stem: str, kind: str = "vw") -> list[Contender]:
+    ways: tuple[Command, ...] = ((), ("--quiet",), ("--coin",), ("--coin", "--quiet"))
+    return [
+        vw(", ".join(("VW", *([" ".join(flags)] if flags else []))), part, stem, *flags, kind=kind) for flags in ways
+    ]
 
 
 def peer(name: str, part: str, stem: str, which: str, *flags: str, rows: int | None = None) -> Contender:
@@ -61,21 +72,23 @@ def all_contenders() -> list[Contender]:
     found = []
     for part, stem in ((SMALL, "small"), (LARGE, "large")):
         found += [
-            odca("odca", part, stem, "vw"),
-            odca("odca, --bits 18", part, stem, "vw", "--bits", "18"),
-            odca("odca, libsvm", part, stem, "svm"),
-            vw("VW", part, stem),
-            vw("VW, --quiet", part, stem, "--quiet"),
-            vw("VW, --coin", part, stem, "--coin"),
-            vw("VW, --coin --quiet", part, stem, "--coin", "--quiet"),
+            plain("odca", part, stem, "vw"),
+            plain("odca, --bits 18", part, stem, "vw", "--bits", "18"),
+            plain("odca, libsvm", part, stem, "svm"),
+            *all_of_vw(part, stem),
         ]
+    words = "words.vw"
     blocks = ("--blocks", str(BLOCKS))
     return [
         *found,
+        odca("odca, automatic, --bits 18", LARGE, "large", "vw", "--bits", "18"),
+        plain("odca", WORDS, "large", words),
+        plain("odca, --bits 18", WORDS, "large", words, "--bits", "18"),
+        *all_of_vw(WORDS, "large", words),
         peer("scikit-learn, whole file", SMALL, "small", "sklearn"),
         peer("scikit-learn, blocks", LARGE, "large", "sklearn", *blocks),
         peer("river", SMALL, "small", "river"),
-        odca("odca", ONE, "one", "vw", "--classes=-1,1"),
+        plain("odca", ONE, "one", "vw", "--classes=-1,1"),
         vw("VW, --quiet", ONE, "one", "--quiet"),
         Contender("odca.stream", CSV, "numbers", "csv", (*PEER, "csv-odca", "{file}"), inside=True),
         Contender("pyarrow", CSV, "numbers", "csv", (*PEER, "csv-pyarrow", "{file}"), inside=True),

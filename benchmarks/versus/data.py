@@ -1,14 +1,16 @@
-"""The files that the contenders read: documents like RCV1's as VW text and as libsvm text, and numbers as CSV.
+"""The files that the contenders read: documents like RCV1's as VW text, with numbers or words for names, and as libsvm text; numbers as CSV.
 
     python -m benchmarks.versus.data [--data /tmp/odca-versus]
 
 `small` (50 MB) holds the first rows of `large` (1 GB), `held` rows that neither has, `one` a single row. All are one stream: blocks with a seed
 each, the words and the teacher of one world. Feature n is named n + 1 in both formats, which are the same but for VW's bar, so
-the size is that of the VW text and the libsvm text has the same rows. Values have six significant digits, as %.6g writes them.
+the size is that of the VW text and the libsvm text has the same rows. In `large.words.vw`, as large, features are named by made-up words of 4 to
+12 letters. Values have six significant digits, as %.6g writes them.
 """
 
 import argparse
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.data import make_documents
+from benchmarks.data import Problem, make_documents
 from benchmarks.report import log
 
 DEFAULT = Path("/tmp/odca-versus")
@@ -30,7 +32,7 @@ BLOCK, CSV_BLOCK = 50_000, 100_000
 HELD_ROWS = 20_000
 WORLD = 7
 HELD_SEED = 1_000_000  # no block of a stream gets there
-RECIPE = {"version": 2, "sizes": SIZES, "csv": CSV_SIZE, "features": FEATURES, "block": BLOCK, "world": WORLD}
+RECIPE = {"version": 3, "sizes": SIZES, "csv": CSV_SIZE, "features": FEATURES, "block": BLOCK, "world": WORLD}
 
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.unsignedinteger[Any]]
@@ -46,12 +48,25 @@ def packed(texts: list[str], kind: type[np.unsignedinteger[Any]]) -> Codes:
     return np.array([text.encode() for text in texts], dtype=f"S{width}").view(kind)
 
 
-NAMES = packed([f" {n + 1}:" for n in range(FEATURES)], np.uint64)
+def made_words(count: int) -> list[str]:
+    """So many different words of two to four syllables; the earlier ones, which are more frequent, are shorter."""
+    rng = np.random.default_rng((WORLD, 2))
+    syllables = [
+        first + vowel + last for first in "bcdfghklmnprstvw" for vowel in "aeiou" for last in ("", "n", "r", "s")
+    ]
+    words: dict[str, None] = {}
+    while len(words) < count:
+        length = 2 + (len(words) > 1_000) + (len(words) > 15_000)
+        words["".join(syllables[k] for k in rng.integers(len(syllables), size=length))] = None
+    return list(words)
+
+
+NUMBERED = np.array([f" {n + 1}:".encode() for n in range(FEATURES)])
+WORDED = np.array([f" {word}:".encode() for word in made_words(FEATURES)])
 LEADS = packed(["0.", "0.0", "0.00"], np.uint32)
 THOUSANDS = [f"{n:03d}" for n in range(1000)]
 FIRST = packed(THOUSANDS + [text.rstrip("0") for text in THOUSANDS], np.uint32)  # the second half: nothing follows
 LAST = packed([text.rstrip("0") for text in THOUSANDS], np.uint32)
-TOKEN = np.dtype([("name", np.uint64), ("lead", np.uint32), ("first", np.uint32), ("last", np.uint32)])
 
 
 def unpadded(codes: npt.NDArray[Any]) -> bytes:
@@ -68,34 +83,36 @@ def digits(values: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     return zeros - carry, np.where(carry, 100_000, mantissa)
 
 
-def as_text(indices: npt.NDArray[np.int32], starts: npt.NDArray[np.int32], values: Array, y: Array) -> bytes:
+def as_text(made: Problem, names: npt.NDArray[np.bytes_]) -> bytes:
     """Rows as VW text."""
-    rows = len(y)
-    tokens = np.zeros(len(indices) + rows, dtype=TOKEN)
-    heads = starts[:-1] + np.arange(rows)
+    indices, starts, values, y = made.X.indices, made.X.indptr, made.X.data, made.y
+    kinds = [("name", names.dtype), ("lead", np.uint32), ("first", np.uint32), ("last", np.uint32)]
+    tokens = np.zeros(len(indices) + len(y), dtype=kinds)
+    heads = starts[:-1] + np.arange(len(y))
     of_values = np.ones(len(tokens), dtype=bool)
     of_values[heads] = False
     zeros, mantissa = digits(values)
     first, last = np.divmod(mantissa, 1000)
-    tokens["name"][of_values] = NAMES[indices]
+    tokens["name"][of_values] = names[indices]
     tokens["lead"][of_values] = LEADS[zeros]
     tokens["first"][of_values] = FIRST[first + 1000 * (last == 0)]
     tokens["last"][of_values] = LAST[last]
-    tokens["name"][heads] = packed(["\n-1 |", "\n1 |"], np.uint64)[(y > 0).astype(np.int64)]
+    tokens["name"][heads] = np.where(y > 0, b"\n1 |", b"\n-1 |")
     return unpadded(tokens)[1:] + b"\n"
+
+
+def documents() -> Iterator[Problem]:
+    """Blocks of the stream, without end."""
+    return (document_block(BLOCK, seed) for seed in itertools.count())
+
+
+def document_block(rows: int, seed: int) -> Problem:
+    return make_documents(rows=rows, features=FEATURES, teachers=1, seed=seed, world=WORLD)
 
 
 def blocks() -> Iterator[tuple[bytes, npt.NDArray[np.int8]]]:
     """VW text and labels, without end."""
-    seed = 0
-    while True:
-        yield block(BLOCK, seed)
-        seed += 1
-
-
-def block(rows: int, seed: int) -> tuple[bytes, npt.NDArray[np.int8]]:
-    made = make_documents(rows=rows, features=FEATURES, teachers=1, seed=seed, world=WORLD)
-    return as_text(made.X.indices, made.X.indptr, made.X.data, made.y), made.y.astype(np.int8)
+    return ((as_text(made, NUMBERED), made.y.astype(np.int8)) for made in documents())
 
 
 def as_libsvm(text: bytes) -> bytes:
@@ -155,26 +172,31 @@ def cut(text: bytes, size: int) -> bytes:
 
 
 def write_documents(folder: Path) -> dict[str, Any]:
-    """Write both sizes in both formats, and the labels of the larger one."""
+    """Write both sizes in both formats, and the labels of the larger one; and that one with words."""
     outs = {f"{name}.{kind}": CountedFile(folder / f"{name}.{kind}") for name in SIZES for kind in ("vw", "svm")}
+    worded = outs["large.words.vw"] = CountedFile(folder / "large.words.vw")
     labels = []
-    for text, y in blocks():
-        rows = 0
+    for made in documents():
+        text, rows = as_text(made, NUMBERED), 0
         for name, size in SIZES.items():
             part = cut(text, size - outs[f"{name}.vw"].size)
             rows = part.count(b"\n")
             outs[f"{name}.vw"].write(part, rows=rows)
             outs[f"{name}.svm"].write(as_libsvm(part), rows=rows)
-        labels.append(y[:rows])
+        part = cut(as_text(made, WORDED), SIZES["large"] - worded.size)
+        worded.write(part, rows=part.count(b"\n"))
+        labels.append(made.y.astype(np.int8)[:rows])
         if rows < BLOCK:
             break
     np.save(folder / "labels.npy", np.concatenate(labels))
-    text, y = block(HELD_ROWS, HELD_SEED)
-    outs |= {name: CountedFile(folder / name) for name in ("held.vw", "held.svm", "one.vw")}
+    held = document_block(HELD_ROWS, HELD_SEED)
+    text = as_text(held, NUMBERED)
+    outs |= {name: CountedFile(folder / name) for name in ("held.vw", "held.svm", "held.words.vw", "one.vw")}
     outs["held.vw"].write(text, rows=HELD_ROWS)
     outs["held.svm"].write(as_libsvm(text), rows=HELD_ROWS)
+    outs["held.words.vw"].write(as_text(held, WORDED), rows=HELD_ROWS)
     outs["one.vw"].write(text[: text.index(b"\n") + 1], rows=1)
-    np.save(folder / "held-labels.npy", y)
+    np.save(folder / "held-labels.npy", held.y.astype(np.int8))
     return {name: out.close() for name, out in outs.items()}
 
 

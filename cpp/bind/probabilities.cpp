@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "bind/arrays.hpp"
@@ -38,12 +39,23 @@ Rows softmax(const Matrix2& x) {
   return to_numpy(std::move(out), {rows, classes});
 }
 
+// Without releasing the interpreter lock: that takes longer than the work, since other threads are waiting for it.
+Rows lane_labels(const Vector<std::int32_t>& codes, const Vector<std::int32_t>& owners) {
+  std::vector<double> out(codes.shape(0) * owners.shape(0));
+  double* label = out.data();
+  for (std::size_t i = 0; i < codes.shape(0); ++i)
+    for (std::size_t l = 0; l < owners.shape(0); ++l) *label++ = codes.data()[i] == owners.data()[l] ? 1.0 : -1.0;
+  return to_numpy(std::move(out), {codes.shape(0), owners.shape(0)});
+}
+
 }  // namespace
 
 void bind_probabilities(nb::module_& m) {
   m.def("sigmoid", &sigmoid, nb::arg("z"), "1 / (1 + e^-z), without overflow.");
   m.def("one_against_rest", &one_against_rest, nb::arg("p"), nb::arg("scores"),
         "The probabilities of three classes or more, from P(+1) of the lane of each, and its score.");
+  m.def("lane_labels", &lane_labels, nb::arg("codes"), nb::arg("owners"),
+        "+1 where the class of an event is the one that owns the lane, else -1: a row for each event.");
   m.def("softmax", &softmax, nb::arg("x"), "e^x over their sum, of log probabilities or logits.");
 }
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "bind/arrays.hpp"
@@ -203,6 +204,20 @@ std::pair<nb::ndarray<nb::numpy, std::int32_t>, std::int64_t> codes_of(const Blo
   return {to_numpy(std::move(codes)), unknown};
 }
 
+std::int64_t unlabelled(const Block& block) {
+  std::int64_t count = 0;
+  for (std::size_t k = 0; k < block.label.size(); ++k) count += std::isnan(block.label[k]) && block.label_text[k] < 0;
+  return count;
+}
+
+// The number of features of each event.
+nb::ndarray<nb::numpy, std::int32_t> lengths_of(const Block& block) {
+  const std::vector<std::int32_t>& start = block.rows.start;
+  std::vector<std::int32_t> lengths(start.size() - 1);
+  for (std::size_t k = 0; k < lengths.size(); ++k) lengths[k] = start[k + 1] - start[k];
+  return to_numpy(std::move(lengths));
+}
+
 void bind_block(nb::module_& m) {
   nb::class_<Block>(m, "TextBlock")
       .def("__len__", &Block::size)
@@ -214,6 +229,8 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("label", array(&Block::label))
       .def_prop_ro("label_text", array(&Block::label_text))
       .def_prop_ro("label_names", [](const Block& b) { return names_of(b.label_names); })
+      .def_prop_ro("unlabelled", &unlabelled)
+      .def("lengths", &lengths_of)
       .def("codes", &codes_of, nb::arg("numbers"), nb::arg("places"), nb::arg("texts"))
       .def_prop_ro("weight", optional_array(&Block::weight))
       .def_prop_ro("offset", optional_array(&Block::offset))

@@ -2,7 +2,7 @@
 
 | name | what happens | label |
 |---|---|---|
-| `clicks` | ads are shown; half-way, who clicks where turns round, and new ads keep appearing | `click`: 0 or 1 |
+| `clicks` | ads are shown; half-way, the pattern is reversed, and new ads keep appearing | `click`: 0 or 1 |
 | `payments` | card payments, of which a few are frauds; a fraud is `reported` hours or days later, and half-way a new trick appears | `fraud`: 0 or 1 |
 | `load` | the electric load of three stations, every hour | `load`: a number |
 | `messages` | short messages, some of them spam, whose words change | `kind`: "spam" or "ham" |

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from odca import _core, lineage
 from odca import products as product_terms
 from odca.errors import InputError
 from odca.io import model_file
+from odca.learner_file import LINEAGE, filed, saved_options
 from odca.learner_options import (
     MOST_LANES,
     LearnerOptions,
@@ -22,6 +22,7 @@ from odca.learner_options import (
     default_rho,
     fixed_features,
     frozen,
+    options_of_lanes,
     per_lane,
     shape_of,
 )
@@ -35,13 +36,6 @@ from odca.windows import Automatic, Infinite, Window
 
 MOST = 2**62
 """Of whole numbers that the core counts with."""
-
-PRIOR_MEAN = "prior_mean"
-"""The array of a file that holds the option of this name. (Files of version 0.3 and before have it among the options.)"""
-PRODUCTS = ("product_pairs", "product_forms", "product_weights")
-"""Those that hold the option products, as of `odca.products.as_arrays`."""
-LINEAGE = "lineage"
-"""The array of a file that holds what the learner is the sum of, if it is not just itself: see `odca.lineage`."""
 
 
 class Learner(LearnerOptions, model_file.Savable):
@@ -489,27 +483,8 @@ class Learner(LearnerOptions, model_file.Savable):
         flips = [False] * len(sources) if mirrored is None else [bool(flip) for flip in mirrored]
         lanes = [whole(source, "a source", least=-1, most=MOST_LANES) for source in sources]
         core = self._core.with_lanes(lanes, flips)
-        options = {**self._options, "lanes": len(lanes)}
-        for name in ("rho", "prior_strength"):
-            options[name] = options[name][0] if isinstance(options[name], tuple) else options[name]
-        for name in ("prior_mean", "prior_intercept"):
-            options[name] = self._of_lanes(name, lanes, flips)
-        signs = _signs(lanes, flips)
-        options["products"] = tuple(
-            replace(each, weights=tuple(sign * each.weights[max(lane, 0)] + 0.0 for sign, lane in signs))
-            for each in self.products
-        )
+        options = options_of_lanes(self._options, self._lanes, lanes, flips)
         return self._made_of({**vars(type(self)(**options)), "_core": core, "_loss": self._loss})
-
-    def _of_lanes(self, name: str, sources: Sequence[int], mirrored: Sequence[bool]) -> Any:
-        """Where lanes that are rearranged begin: a mirrored one at the negative, a blank one at zero."""
-        values = np.zeros(0) if self._options[name] is None else np.asarray(self._options[name])
-        if not np.any(values):
-            return self._options[name]
-        shared = values.ndim < (2 if name == "prior_mean" else 1)
-        by_lane = np.broadcast_to(values, (self._lanes, *values.shape)) if shared else values
-        signs = _signs(sources, mirrored)
-        return np.array([sign * by_lane[max(source, 0)] + 0.0 for sign, source in signs])
 
     def _native_products(self) -> tuple[npt.NDArray[np.int64], Array, Array] | None:
         if not self.products:
@@ -629,46 +604,3 @@ class Learner(LearnerOptions, model_file.Savable):
             centres, factors = self._core.units()
             constant -= (centres * factors) @ weights
         return self.per_model(constant)
-
-
-def _signs(sources: Sequence[int], mirrored: Sequence[bool]) -> list[tuple[float, int]]:
-    """By what the numbers of lanes that are rearranged are multiplied, and the source of each."""
-    return [
-        (0.0 if source < 0 else -1.0 if flip else 1.0, source) for source, flip in zip(sources, mirrored, strict=True)
-    ]
-
-
-State: TypeAlias = dict[str, npt.NDArray[Any]]
-
-
-def filed(options: Mapping[str, Any], state: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, Any], State]:
-    """Options and state as a file holds them: a prior mean grows with the features, so it is an array, and so are products."""
-    mean, products = options["prior_mean"], options["products"]
-    arrays = {} if mean is None else {PRIOR_MEAN: np.array(mean)}
-    if products:
-        arrays |= dict(zip(PRODUCTS, product_terms.as_arrays(products, len(products[0].weights)), strict=True))
-    kept = {name: value for name, value in options.items() if name != "products"}
-    return {**kept, "prior_mean": None}, {**state, **arrays}
-
-
-def saved_options(
-    options: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], loss: object
-) -> tuple[dict[str, Any], State]:
-    """Options and state of a saved learner, with the user's own loss inserted. ValueError if they do not match."""
-    given = dict(options) if loss is None else {**options, "loss": loss}
-    state = {name: array for name, array in arrays.items() if name not in (PRIOR_MEAN, LINEAGE, *PRODUCTS)}
-    if PRIOR_MEAN in arrays:
-        given["prior_mean"] = arrays[PRIOR_MEAN]
-    if PRODUCTS[0] in arrays:
-        given["products"] = product_terms.from_arrays(*(arrays[name] for name in PRODUCTS))
-    if isinstance(given["loss"], model_file.UsersLoss):
-        raise ValueError(  # noqa: TRY004 - the file's fault
-            f"its loss was {given['loss'].name}, which is code. Give it again: load(path, loss=...)."
-        )
-    named = ("lanes", "rho", "prior_strength", "window")
-    lanes = count_lanes(**{name: options[name] for name in named}) or 1
-    if can_choose(given["loss"]):
-        lanes *= len(candidates_of(*(given[name] for name in ("rho", "window", "penalty", "smoothing")))) or 1
-    if arrays["mass"].size != lanes or (options["n_features"] or 0) > arrays["dual"].size:
-        raise ValueError("its options and its state do not fit together.")
-    return given, state

@@ -1,7 +1,8 @@
 """The options of a learner: validation, and conversion for the native core."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -258,3 +259,39 @@ class LearnerOptions:
     def scale(self) -> bool:
         """Whether rows are standardised."""
         return bool(self._options["scale"])
+
+
+def options_of_lanes(
+    options: Mapping[str, Any], lanes: int, sources: Sequence[int], mirrored: Sequence[bool]
+) -> dict[str, Any]:
+    """The options of a learner of so many lanes after these were rearranged as by `Learner.with_lanes`.
+
+    A mirrored lane begins at the negative of where its source began, a blank one at zero.
+    """
+    signs = [
+        (0.0 if source < 0 else -1.0 if flip else 1.0, max(source, 0))
+        for source, flip in zip(sources, mirrored, strict=True)
+    ]
+
+    def begins(name: str, dimensions: int) -> Any:
+        values = np.zeros(0) if options[name] is None else np.asarray(options[name])
+        if not np.any(values):
+            return options[name]
+        by_lane = np.broadcast_to(values, (lanes, *values.shape)) if values.ndim < dimensions else values
+        return np.array([sign * by_lane[lane] + 0.0 for sign, lane in signs])
+
+    def first(value: Any) -> Any:
+        return value[0] if isinstance(value, tuple) else value
+
+    return {
+        **options,
+        "lanes": len(signs),
+        "rho": first(options["rho"]),
+        "prior_strength": first(options["prior_strength"]),
+        "prior_mean": begins("prior_mean", 2),
+        "prior_intercept": begins("prior_intercept", 1),
+        "products": tuple(
+            replace(each, weights=tuple(sign * each.weights[lane] + 0.0 for sign, lane in signs))
+            for each in options["products"]
+        ),
+    }

@@ -1,8 +1,8 @@
 """Values that do not change once they are made: `dataclass(frozen=True, slots=True)`, made in a quarter of the time.
 
 The standard library writes and compiles six functions for each such class, which takes half a millisecond, and the command needs some
-sixty classes before it reads its first event. Here only `__init__` is compiled; what compares, hashes, shows and refuses is written once,
-for the names of any fields. `dataclasses.fields`, `replace` and `asdict`, copies and pickles work as usual.
+seventy classes before it reads its first event. Here only `__init__` is compiled, when it is first needed; what compares, hashes, shows and
+refuses is written once, for the names of any fields. `dataclasses.fields`, `replace` and `asdict`, copies and pickles work as usual.
 """
 
 from collections.abc import Callable
@@ -27,9 +27,9 @@ def record(cls: Any = None, /, *, kw_only: bool = False, init: bool = True, eq: 
     own = vars(cls).keys()
     made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     every = fields(made)
-    methods: dict[str, Callable[..., Any]] = {"__repr__": _shows([each.name for each in every if each.repr])}
+    methods: dict[str, Any] = {"__repr__": _shows([each.name for each in every if each.repr])}
     if init:
-        methods["__init__"] = _sets(made)
+        methods["__init__"] = _CompiledWhenNeeded(made)
     if eq:
         values = _values_of([each.name for each in every if each.compare])
         methods |= {"__eq__": _compares(values), "__hash__": lambda self: hash(values(self))}
@@ -39,6 +39,20 @@ def record(cls: Any = None, /, *, kw_only: bool = False, init: bool = True, eq: 
         if name not in own:
             setattr(made, name, method)
     return made
+
+
+class _CompiledWhenNeeded:
+    """Stands for the `__init__` of a class until someone constructs it, derives from it or asks for its signature."""
+
+    __slots__ = ("_cls",)
+
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        made = _sets(self._cls)
+        type.__setattr__(self._cls, "__init__", made)
+        return made.__get__(instance, owner)
 
 
 def _sets(cls: type) -> Callable[..., None]:

@@ -149,6 +149,16 @@ def test_a_prediction_can_be_tried_and_is_explained(browser: "Browser", shop: Wa
         assert (before["events"], before["pending"]) == (10_000, 12)  # nothing was learned or stored
 
 
+def test_a_class_that_is_a_number_is_shown_as_it_is_called(browser: "Browser", served: Watched) -> None:
+    served.create("codes")
+    served.learn("codes", [{**each, "label": 20 if each["label"] == "yes" else 10} for each in orders(500, seed=6)])
+    with browser.quiet():
+        browser.open(f"{served.url}#/models/codes")
+        browser.click(".try button[type=submit]")
+        browser.sees("Prediction", ".answer")
+        assert browser.text(".answer .prediction").split("\n")[1] in {"10", "20"}  # and not 10.0
+
+
 def test_a_model_of_numbers_shows_its_mean_absolute_error(browser: "Browser", served: Watched) -> None:
     events = [{**each, "label": 2.0 * each["price"] + each["hour"]} for each in orders(2_000, seed=5)]
     served.create("demand", task="numbers")

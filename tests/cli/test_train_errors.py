@@ -1,8 +1,10 @@
 """What `odca train` says of data and paths that it cannot use, and that it leaves everything as it was."""
 
+import contextlib
 import gzip
 import json
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -214,3 +216,16 @@ def test_an_argument_that_is_not_utf8_is_refused(train, tmp_path: Path, option: 
     code, _, told = train(write(tmp_path / "a.jsonl", JSON), *option.split(), "pr\udce9nom")
     assert code in {cli.REFUSED, 2}
     assert r"the name 'pr\udce9nom' is not UTF-8." in told
+
+
+def test_a_database_without_a_query_is_answered_with_the_flag(train, tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("create table flats (area real, rent real)")
+        database.commit()
+    code, _, told = train(path, "--label", "rent")
+    assert code == 1
+    assert "it is a database. Say which rows to read (--query 'select * from t')." in told
+    code, _, told = train(path, "--label", "rent", "--query", "select * from flat")
+    assert code == 1
+    assert "no such table: flat. The database has 'flats'." in told

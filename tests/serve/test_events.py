@@ -2,12 +2,18 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import odca
+from odca.serve.entries import Asking
+from odca.serve.limits import Limits
+from odca.serve.problems import Problem
+from odca.serve.service import Service
+from odca.serve.spec import Spec
 from serving import FILE, JSON, Client, Server, events, serving
 
 
@@ -360,3 +366,24 @@ def test_dates_are_the_features_that_odca_train_makes_of_them(client: Client, tm
     assert [each["prediction"] for each in told] == expected
     explained = [client.post("/v1/models/dates/explain?answer=steady", event).json for event in asked]
     assert [each["prediction"] for each in explained] == expected
+
+
+def test_a_request_that_waits_too_long_is_answered_and_learned_once_though_it_is_sent_again(tmp_path: Path) -> None:
+    async def sent() -> None:
+        service = Service(tmp_path / "models", Limits(wait_seconds=0.2))
+        await service.load()
+        hosted, _ = await service.create("slow", Spec(task="numbers", columns={"x": "number"}))
+        busy = threading.Event()
+        blocked = asyncio.create_task(hosted.control(busy.wait))
+        await asyncio.sleep(0)  # it is in the queue now
+        with pytest.raises(Problem, match="it may still be learned") as problem:
+            await hosted.submit("learn", "key-1", Asking(), b'{"x": 1.0, "label": 2.0}')
+        assert problem.value.status == 504
+        busy.set()
+        await blocked
+        outcome = await hosted.submit("learn", "key-1", Asking(), b'{"x": 1.0, "label": 2.0}')
+        assert outcome.replayed
+        assert (hosted.state.position, hosted.waiting, hosted.waiting_bytes) == (1, 0, 0)
+        await service.close()
+
+    asyncio.run(sent())

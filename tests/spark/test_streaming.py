@@ -119,6 +119,35 @@ def driver(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"label": "label", "loss": "hinge", "rho": 1e-3, "classes": (0.0, 1.0)},
+        {"label": "cost", "loss": "squared_error"},
+        {"label": "grade", "loss": "log_loss", "rho": 1e-3, "window": "infinite", "classes": ("high", "low", "middle")},
+    ],
+    ids=lambda options: options["loss"],
+)
+def test_partitions_learn_parts_of_a_linear_model(table: Any, options: dict[str, Any]) -> None:
+    from pyspark.sql import functions as F
+
+    import odca.spark
+    from odca.spark.streaming import learned_batch
+
+    before = odca.spark.train(table.limit(300), keep=["size", "kind", "words"], **options)
+    after, scores = learned_batch(table, before)
+    numbered = table.withColumn("partition", F.spark_partition_id()).toArrow()
+    parts = before.split(2)
+    for place, part in enumerate(parts):
+        part.learn(numbered.drop("partition").filter(numbered["partition"].to_numpy() == place))
+    by_hand = parts[0].merge(parts[1])
+    assert scores.events == 2000
+    assert after.learner.count == by_hand.learner.count == 2300
+    events = numbered.to_pylist()[:50]
+    for wanted in ("margins", "probabilities") if after.classes else ("label",):
+        assert np.allclose(after.predict(events, wanted), by_hand.predict(events, wanted), rtol=1e-12)
+
+
 def test_a_driver_killed_between_save_and_commit_learns_every_event_once(
     spark: Any, uninterrupted: Any, folder: Path, tmp_path: Path
 ) -> None:

@@ -111,11 +111,16 @@ def test_nothing_is_written_and_errors_name_file_and_query(
         odca.train(path, query="select nothing\nfrom flats", label="rent", progress=False)
     with pytest.raises(ValueError, match="there is no column 'rant' for the label"):
         odca.train(path, query=QUERY, label="rant", progress=False)
-    with pytest.raises(ValueError, match=r"shop.*it is a database. Say which rows to read, with a query"):
+    with pytest.raises(ValueError, match=r"shop.*it is a database. Say which rows to read \(`query='select"):
         odca.train(path, label="rent", progress=False)
     with pytest.raises(ValueError, match="no fixed order"):
         odca.train(path, query=QUERY, label="rent", checkpoint=tmp_path / "state", progress=False)
     assert path.read_bytes() == before
+
+
+def test_a_query_for_a_table_that_is_not_there_names_those_that_are(sqlite: Path) -> None:
+    with pytest.raises(ValueError, match=r"no such table: flat\. The database has 'flats'"):
+        odca.train(sqlite, query="select * from flat", label="rent", progress=False)
 
 
 def test_what_is_no_database_and_what_cannot_be_read_are_refused(sqlite: Path, tmp_path: Path) -> None:

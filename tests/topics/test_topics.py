@@ -256,3 +256,13 @@ def test_a_topic_that_is_another_one_is_not_mistaken_for_the_one_that_was_read(k
             topic.open()
             assert topic.note is not None
             assert "1-1" in topic.note
+
+
+def test_a_reader_that_began_at_the_end_of_an_empty_topic_misses_nothing_that_comes_while_the_broker_is_gone(
+    tmp_path: Path,
+) -> None:
+    with redis_server(tmp_path) as redis, opened(f"{redis.address('late')}?start=end") as topic:
+        assert topic.read(10, 0.1) == []  # open, and nothing is there
+        topic.close()
+        redis.send("late", numbers(3))
+        assert [each.data for each in read_until(topic, 3, 5.0)] == numbers(3)

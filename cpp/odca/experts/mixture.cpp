@@ -5,9 +5,6 @@
 #include <cmath>
 #include <span>
 
-#include "odca/experts/log_loss_solve.hpp"
-#include "odca/experts/members.hpp"
-
 namespace odca::experts {
 
 namespace {
@@ -116,10 +113,15 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     Workspace& work = *kept;
     const Row h = batch.row(row, work.row);
     const bool is_judged_next = steady_.judges(learned_from() + 2);  // most likely: an event of weight 0 is not counted
-    batch.peek(row + 1, [&](std::int64_t feature) {
-      features_.prefetch(feature);
-      if (is_judged_next) steady_.prefetch(feature);
-    });
+    // All at once, features that come from memory would wait for each other.
+    const auto fetch_next = [&](int part) {
+      const auto fetch = [&](std::int64_t feature) {
+        features_.prefetch(feature);
+        if (is_judged_next) steady_.prefetch(feature);
+      };
+      batch.peek(row + 1, fetch, part, 4);
+    };
+    fetch_next(0);
     if (batch.widens && h.size > 0) features_.grow(h.feature(h.size - 1) + 1);
     const bool is_learned = !events.weight || events.weight[row] > 0.0;
     if (!is_evaluated(h, before, work)) {
@@ -127,6 +129,7 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
       if (is_learned) update_density(h, work);
       write_margins(work), mix(work);
     }
+    fetch_next(1);
     append_answer(h, work, false, out);
     if (margins)
       for (auto z = work.margin.begin(); z != work.margin.end(); z += slots)
@@ -138,7 +141,9 @@ Experts::Learned Experts::learn(const Events& events, const Interrupted& interru
     const double score = is_new         ? uncertainty::score_of_unknown_class
                          : was_informed ? score_of(late_answer(late).data(), late.heads, y)
                                         : score_of(answer, heads(), y);
+    fetch_next(2);
     uncertainty_.live.add(score, events.weight ? events.weight[row] : 1.0);
+    fetch_next(3);
     learn_one(h, work, was_informed ? earlier : work, late, y, events.weight ? events.weight[row] : 1.0,
               events.time ? events.time[row] : std::nan(""));
     stopped = call.should_stop((h.size + constant_work) * first_label_expert);
@@ -264,92 +269,6 @@ void Experts::mix(Workspace& work) const {
   }
 }
 
-// Experts that read rows predict base + h'w.
-void Experts::write_margins(Workspace& work) const {
-  double *const base = work.mixed.data(), *const of_rows = work.odds.data(), *const of_full = of_rows + first_full();
-  write_bases(base);
-  for (int c = 0; c < heads(); ++c) {
-    std::fill_n(of_rows + c * row_slots, row_slots, base[c]);
-    std::fill_n(of_full + c * full_experts, full_experts, base[c]);
-  }
-  features_.add_margins(work.scaled, of_rows);
-  features_.full().add_margins(work.scaled, work.full, of_full);
-  for (int c = 0; c < heads(); ++c) {
-    std::copy_n(of_rows + c * row_slots, row_experts, &work.margin[c * slots]);
-    std::copy_n(of_full + c * full_experts, full_experts, &work.margin[c * slots + first_full_expert]);
-  }
-  double* of_twins = of_rows;  // before they join, they say what the experts themselves say
-  if (has_products()) {
-    of_twins = of_rows + first_twin();
-    std::copy_n(of_rows, heads() * row_slots, of_twins);
-    products_.add_margins(work.scaled_products, of_twins);
-  }
-  for (int c = 0; c < heads(); ++c)
-    std::copy_n(of_twins + c * row_slots, row_experts, &work.margin[c * slots + first_product_expert]);
-  double* const of_labels = &work.margin[first_label_expert];
-  switch (task_) {
-    case Task::two_classes: return class_labels_.write_odds(of_labels);
-    case Task::classes: return class_labels_.write_logs(of_labels, slots);
-    case Task::numbers:
-      number_labels_.write_margins(loss_, of_labels);
-      if (loss_.is_quantile()) offsets_.add_to(in_use(), work.margin.data());
-  }
-}
-
-// Where the experts that read rows begin: at what is known of the labels alone.
-void Experts::write_bases(double* out) const {
-  switch (task_) {
-    case Task::two_classes: *out = class_labels_.base_odds(); break;
-    case Task::classes: class_labels_.write_base_logs(out); break;
-    case Task::numbers: *out = number_labels_.base(loss_); break;
-  }
-}
-
-// Two classes: log odds of the second. Classes: logits, as of any linear model. Numbers: what the margin stands for.
-void Experts::append_steady_prediction(const Row& row, std::vector<double>& out) const {
-  std::vector<double> z = bases();
-  Members(features_).add_steady_margins(row, steady_.weight(), z.data());
-  if (steady_.has_products()) {
-    std::vector<double> h, products;
-    pairs_.write(row, features_, h, products);
-    Members(products_).add_steady_margins(as_row(products), steady_.product_weight(), z.data());
-  }
-  for (const double each : z) out.push_back(loss_.answer(within_numbers(each + steady_.offset())));
-}
-
-LinearModel Experts::linear() const {
-  const auto inside = gate_.inside();
-  const auto features = static_cast<std::size_t>(features_.size()), count = static_cast<std::size_t>(heads());
-  const auto mixed = [](const PerMember& weight, const double* of_members) {
-    double sum = 0.0;
-    for (int m = 0; m < row_members; ++m) sum += weight[m] * of_members[m];
-    return sum;
-  };
-  LinearModel out{std::vector<double>(count * features), std::vector<double>(count), {}, {}};
-  const PerMember &of_x = steady_.weight(), of_products = steady_.product_weight();
-  const std::vector<double> constant = Members(features_).each_slope([&](std::int64_t j, const double* slope) {
-    for (std::size_t c = 0; c < count; ++c)
-      out.weight[c * features + static_cast<std::size_t>(j)] = mixed(of_x, slope + c * member_slots);
-  });
-  const std::vector<double> base = bases();
-  for (std::size_t c = 0; c < count; ++c)
-    out.intercept[c] = base[c] + steady_.offset() + mixed(of_x, &constant[c * member_slots]);
-  if (steady_.has_products()) {
-    std::vector<double> by_slot(pairs_.slots() * count);
-    const std::vector<double> moved = Members(products_).each_slope([&](std::int64_t slot, const double* slope) {
-      for (std::size_t c = 0; c < count; ++c)
-        by_slot[static_cast<std::size_t>(slot) * count + c] = mixed(of_products, slope + c * member_slots);
-    });
-    for (std::size_t c = 0; c < count; ++c) out.intercept[c] += mixed(of_products, &moved[c * member_slots]);
-    Pairs::InUse in_use = pairs_.in_use(features_);
-    for (const std::size_t slot : in_use.slots)
-      out.product_weight.insert(out.product_weight.end(), &by_slot[slot * count], &by_slot[slot * count] + count);
-    out.products = std::move(in_use.terms);
-  }
-  out.curvature = unit_loss().kappa * features_.mean_curvature();
-  return out;
-}
-
 void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const Late& late, double y, double c,
                         double time) {
   ++count_;
@@ -387,7 +306,7 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
 // Before anything learns from it. How wrong the answers were is judged by the label itself.
 double Experts::label_to_learn(const Workspace& work, double y, double c) {
   if (number_labels_.empty()) return y;  // nothing was known before it
-  PerExpert answers;
+  PerExpert answers{};                   // with zeros after the last
   for (int k = 0; k < in_use(); ++k) answers[k] = loss_.answer(work.margin[k]);
   const LabelBound::Event event{loss_.answer(work.mixed[0]),
                                 {answers.data(), static_cast<std::size_t>(in_use())},
@@ -395,17 +314,6 @@ double Experts::label_to_learn(const Workspace& work, double y, double c) {
                                 work.scaled,
                                 features_.mass() + 1.0};
   return label_bound_.learn(y, event, c);
-}
-
-std::vector<double> Experts::bases() const {
-  std::vector<double> out(static_cast<std::size_t>(heads()));
-  write_bases(out.data());
-  return out;
-}
-
-void Experts::freeze_members() {
-  const SteadyMixer::Products products{products_, pairs_};
-  steady_.freeze(learned_from(), features_, has_products() ? &products : nullptr, bases());
 }
 
 double Experts::loss_of(const Workspace& work, double y) const {
@@ -442,109 +350,6 @@ Pace Experts::pace_at(double time) {
   return Pace::after(typical > 0.0 ? std::min(passed / typical, 1e6) : 0.0);
 }
 
-// The experts that read rows
-
-void Experts::step_experts(Workspace& t, double y, double c, const Pace& pace, bool step_products) {
-  const double sd = task_ == Task::numbers ? number_labels_.deviation(loss_) : 1.0;
-  double s[2 * row_slots + full_experts];
-  const FeatureTable::StepInputs inputs{c, t.slope, t.curvature, sd};
-  features_.prepare_steps(t.scaled, inputs, pace, s);
-  features_.full().write_slopes(t.full, c, s + row_slots);
-  step_products = step_products && has_products();
-  double* const of_twins = s + row_slots + full_experts;
-  if (step_products)
-    products_.prepare_steps(t.scaled_products, inputs, pace, of_twins);
-  else
-    std::fill_n(of_twins, row_slots, 0.0);
-  const int all = grouped();
-  switch (task_) {
-    case Task::two_classes:
-      std::fill(t.label.begin(), t.label.end(), y);
-      LogLossSolve::solve(all, t.odds.data(), s, t.label.data(), t.lambda.data());
-      break;
-    case Task::classes: solve_classes(t, static_cast<int>(y), sd, s); break;
-    case Task::numbers: solve_numbers(t, y, s); break;
-  }
-  features_.step(t.scaled, t.lambda.data(), sd, c);
-  features_.full().step(t.full, t.lambda.data() + first_full(), c, t.curvature, pace);
-  if (step_products) products_.step(t.scaled_products, t.lambda.data() + first_twin(), sd, c);
-}
-
-// Where a quantile is predicted, some experts follow the level of the labels, by squared error (quantile_offsets.hpp).
-void Experts::solve_numbers(Workspace& t, double y, const double* s) const {
-  const UnitLoss unit = unit_loss();
-  const auto solve = [&](int begin, int count, int first_expert) {
-    for (int n = 0; n < count; ++n) {
-      const int k = begin + n;
-      const bool is_level =
-          loss_.is_quantile() && n + first_expert < expert_count && table[n + first_expert].follows_level();
-      t.lambda[k] = (is_level ? y - t.odds[k] : unit.residual(t.odds[k], s[k], y)) / (1.0 + s[k]);
-    }
-  };
-  solve(0, row_slots, 0), solve(first_full(), full_experts, first_full_expert);
-  if (has_products()) solve(first_twin(), row_slots, 0);
-}
-
-// Each class against all others, at the log odds of its probability.
-void Experts::solve_classes(Workspace& t, int y, double sd, const double* s) const {
-  const int all = grouped();
-  // One group of experts: `count` in every head, from this place of arrays of groups on, and of the table.
-  const auto write = [&](int begin, int count, int first_expert, const double* slope) {
-    for (int c = 0; c < classes_; ++c, begin += count) {
-      const double* const p = &t.likely[c * slots + first_expert];
-      double* const odds = &t.odds[begin];
-      for (int k = 0; k < count; ++k)
-        odds[k] = maximum(p[k], least_probability) / maximum(1.0 - p[k], least_probability);
-      std::copy_n(slope, count, &t.slopes[begin]);
-      std::fill_n(&t.label[begin], count, c == y ? 1.0 : 0.0);
-    }
-  };
-  write(0, row_slots, 0, s), write(first_full(), full_experts, first_full_expert, s + row_slots);
-  if (has_products()) write(first_twin(), row_slots, first_product_expert, s + row_slots + full_experts);
-  log_many(all, t.odds.data());
-  for (const int k : places_of<Kind::proportionate>) {
-    features_.proportionate_slopes(t.scaled, k, sd, t.slopes.data());
-    if (has_products()) products_.proportionate_slopes(t.scaled_products, k, sd, t.slopes.data() + first_twin());
-  }
-  LogLossSolve::solve(all, t.odds.data(), t.slopes.data(), t.label.data(), t.lambda.data());
-}
-
-// New classes
-
-void Experts::declare(int classes) {
-  const auto only_writer = gate_.only_writer();
-  const auto inside = gate_.inside();
-  if (classes > most_classes) throw InputError("there are at most a million classes; got " + std::to_string(classes));
-  if (task_ == Task::numbers || classes <= classes_) return;
-  add_classes(classes);
-  ++changes_;
-}
-
-void Experts::add_classes(int classes, int averaged) {
-  std::vector<int> source(static_cast<std::size_t>(classes), -1);
-  for (int c = 0; c < classes_; ++c) source[c] = c;
-  arrange_classes(std::move(source), averaged);
-}
-
-void Experts::arrange_classes(std::vector<int> source, int averaged) {
-  const auto classes = static_cast<int>(source.size());
-  ClassLabels labels = class_labels_.with_classes(source);
-  std::vector<double> factor(source.size(), 1.0);
-  if (classes == 2) {  // there were two before, too: the log odds of the second, or of the first
-    factor = {source[1] == 1 ? 1.0 : -1.0};
-    source = {0};
-  } else if (task_ == Task::two_classes) {
-    for (int c = 0; c < classes; ++c)  // z is the logits -z/2, z/2
-      if (source[c] >= 0) factor[c] = source[c] == 0 ? -0.5 : 0.5, source[c] = 0;
-  }
-  const Records::Arrangement to(std::move(source), std::move(factor), averaged);
-  features_.arrange_heads(to), products_.arrange_heads(to);
-  pairs_.begin_sums(to.heads());
-  class_labels_ = std::move(labels);
-  task_ = classes == 2 ? Task::two_classes : Task::classes;
-  classes_ = classes;
-}
-
 // Reading
 
 int Experts::classes() const {
@@ -570,16 +375,6 @@ std::int64_t Experts::features() const {
 std::vector<double> Experts::weights() const {
   const auto inside = gate_.inside();
   return {bayes_.weight.begin(), bayes_.weight.begin() + expert_count};
-}
-
-std::vector<double> Experts::steady_weights() const {
-  const auto inside = gate_.inside();
-  const PerMember &all = steady_.weight(), with_products = steady_.product_weight();
-  std::vector<double> out;
-  for (int m = 0; m < row_members; ++m) out.push_back(all[m] - with_products[m]);
-  out.insert(out.end(), with_products.begin(), with_products.begin() + row_members);
-  out.push_back(all[row_members]);
-  return out;
 }
 
 double Experts::mean_norm() const {

@@ -186,7 +186,7 @@ void Experts::mix_number(Workspace& t) const {
   }
   t.kalman_margin = base + dot(in_use(), kalman_.weight, t.bounded.data());
   // Bayes mixes what is predicted, as the mixture of the mixers does; the others mix margins.
-  PerExpert answers;
+  PerExpert answers{};  // with zeros after the last
   for (int k = 0; k < in_use(); ++k) answers[k] = loss_.answer(t.likely[k]);
   t.of_mixers[0] = loss_.margin(dot(in_use(), bayes_.weight, answers.data()));
   t.of_mixers[1] = dot(in_use(), simplex_.weight, t.likely.data());

@@ -23,6 +23,15 @@ namespace odca::text {
   return size ? word(0, std::uint8_t{}) : 0;
 }
 
+// The eight bytes after those, padded the same way. They are read from the end of a name that has fewer.
+[[gnu::always_inline]] inline std::uint64_t middle_of(std::string_view name) {
+  const std::size_t size = name.size();
+  if (size <= 8) return 0;
+  std::uint64_t word;
+  std::memcpy(&word, name.data() + (size < 16 ? size - 8 : 8), sizeof word);
+  return size < 16 ? word >> 8 * (16 - size) : word;
+}
+
 class NameTable {
  public:
   std::int32_t size() const { return static_cast<std::int32_t>(hashes_.size()); }
@@ -49,7 +58,7 @@ class NameTable {
   [[gnu::always_inline]] void fetch_slot(std::uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
-  static constexpr std::size_t short_name = 8;
+  static constexpr std::size_t short_name = 16;
   [[gnu::always_inline]] void fetch_end(std::uint64_t hash) const {
     const std::int32_t number = slots_.empty() ? -1 : slots_[hash & (slots_.size() - 1)].number;
     if (number >= 0) __builtin_prefetch(&ends_[static_cast<std::size_t>(number)]);
@@ -68,7 +77,7 @@ class NameTable {
     bytes_.append(name);
     ends_.push_back(bytes_.size());
     hashes_.push_back(hash);
-    slot = {head_of(name), tag(hash, name), number};
+    slot = {head_of(name), middle_of(name), tag(hash, name), number};
     if (hashes_.size() * 2 > slots_.size()) spread();
     return number;
   }
@@ -87,8 +96,8 @@ class NameTable {
 
  private:
   struct Slot {
-    std::uint64_t head = 0;  // of the name
-    std::uint32_t tag = 0;   // upper bits of its hash, and its length if that is below 255
+    std::uint64_t head = 0, middle = 0;  // of the name
+    std::uint32_t tag = 0;               // upper bits of its hash, and its length if that is below 255
     std::int32_t number = -1;
   };
   static constexpr std::size_t first_slots = 1024;  // a power of two, as is every later size
@@ -101,12 +110,13 @@ class NameTable {
   // Where the name is, or the free slot where it would be.
   std::size_t place_of(std::uint64_t hash, std::string_view name) const {
     const std::size_t mask = slots_.size() - 1;
-    const std::uint64_t head = head_of(name);
+    const std::uint64_t head = head_of(name), middle = middle_of(name);
     const std::uint32_t mark = tag(hash, name);
     for (std::size_t place = hash & mask;; place = (place + 1) & mask) {
       const Slot& slot = slots_[place];
       if (slot.number < 0) return place;
-      if (slot.tag == mark && slot.head == head && (name.size() <= short_name || (*this)[slot.number] == name))
+      if (slot.tag == mark && slot.head == head && slot.middle == middle &&
+          (name.size() <= short_name || (*this)[slot.number] == name))
         return place;
     }
   }
@@ -117,7 +127,8 @@ class NameTable {
     for (std::int32_t number = 0; number < size(); ++number) {
       std::size_t place = hash(number) & mask;
       while (slots_[place].number >= 0) place = (place + 1) & mask;
-      slots_[place] = {head_of((*this)[number]), tag(hash(number), (*this)[number]), number};
+      const std::string_view name = (*this)[number];
+      slots_[place] = {head_of(name), middle_of(name), tag(hash(number), name), number};
     }
   }
 

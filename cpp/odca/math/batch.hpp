@@ -82,16 +82,22 @@ class Batch {
     return std::visit([&](const auto& m) { return read(m, i, scratch); }, matrix);
   }
 
-  // Calls visit(feature) for the features of a sparse row, unchecked and in any order, to prefetch them. It may visit
-  // none.
+  // Calls visit(feature) for the features of a sparse row, unchecked and in any order, to prefetch them: for all of them, or for every
+  // parts-th. It may visit none.
   template <class Visit>
-  [[gnu::always_inline]] void peek(std::int64_t i, Visit&& visit) const {
-    const auto* csr = std::get_if<SparseMatrix<std::int32_t, double>>(&matrix);
-    if (!csr || i >= rows) return;
-    const std::int64_t shift = intercept ? 1 : 0,
-                       end = std::min<std::int64_t>(read_once(csr->start[i + 1]), csr->stored);
-    for (std::int64_t k = std::max<std::int64_t>(read_once(csr->start[i]), 0); k < end; ++k)
-      visit(csr->index[k] + shift);
+  [[gnu::always_inline]] void peek(std::int64_t i, Visit&& visit, std::int64_t part = 0, std::int64_t parts = 1) const {
+    if (i >= rows) return;
+    const std::int64_t shift = intercept ? 1 : 0;
+    std::visit(
+        [&](const auto& m) {
+          if constexpr (requires { m.index; }) {
+            const auto begin = std::max<std::int64_t>(read_once(m.start[i]), 0);
+            const auto end = std::min<std::int64_t>(read_once(m.start[i + 1]), m.stored);
+            for (std::int64_t k = begin + part; k < end; k += parts)
+              visit(static_cast<std::int64_t>(read_once(m.index[k])) + shift);
+          }
+        },
+        matrix);
   }
 
  private:

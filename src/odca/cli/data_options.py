@@ -70,7 +70,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) 
     group.add_argument(
         "--decimal",
         choices=(".", ","),
-        help="what numbers of CSV are written with: . for 3.14, or , for 3,14 and 1.234,56 (default: detected from the first lines)",
+        help="the decimal mark in CSV: . for 3.14, or , for 3,14 and 1.234,56 (default: detected from the first lines)",
     )
     group.add_argument(
         "--query",
@@ -142,13 +142,13 @@ def add_feature_options(parser: argparse.ArgumentParser, *, learns: bool = False
     group.add_argument(
         "--day-first",
         action=argparse.BooleanOptionalAction,
-        help="whether 7/8/2024 is the 7th of August (default: decided by the first lines; where they do not tell, the 8th of July)",
+        help="whether 7/8/2024 is the 7th of August (default: decided by the first lines; if they leave it open, the 8th of July)",
     )
     group.add_argument(
         "--na-values",
         nargs="*",
         metavar="TEXT",
-        help="what stands for a missing value, beside nothing at all (default: NA, NaN, null, None, N/A, ? and the like)",
+        help="texts that mean a missing value, in addition to an empty field (default: NA, NaN, null, None, N/A, ? and the like)",
     )
     group.add_argument(
         "--missing",
@@ -161,7 +161,7 @@ def add_feature_options(parser: argparse.ArgumentParser, *, learns: bool = False
 
 
 def _add_text_options(parser: argparse.ArgumentParser, *, learns: bool) -> None:
-    group = parser.add_argument_group("features of text", "What becomes of the fields of --text: see docs/text.md.")
+    group = parser.add_argument_group("features of text", "How the fields of --text become features: see docs/text.md.")
     group.add_argument(
         "--ngrams",
         type=whole_number(0),
@@ -178,7 +178,7 @@ def _add_text_options(parser: argparse.ArgumentParser, *, learns: bool) -> None:
     group.add_argument(
         "--sublinear",
         action="store_true",
-        help="a word that is there n times is worth 1 + log n (default: n)",
+        help="a word that occurs n times counts 1 + log n (default: n)",
     )
     if learns:
         group.add_argument(
@@ -215,7 +215,7 @@ def add_history_options(parser: argparse.ArgumentParser) -> None:
         type=whole_number(1),
         default=100_000,
         metavar="N",
-        help="remember the history of at most N keys (stations); the one that was not learned for longest is forgotten first "
+        help="remember the history of at most N keys (stations); the one not seen for longest is forgotten first "
         "(default: 100,000)",
     )
 

@@ -34,6 +34,7 @@ FLAGS = {
     "penalty": "--penalty",
     "prior_strength": "--prior-strength",
     "products": "--products",
+    "query": "--query",
     "quote": "--quote",
     "resume": "--resume",
     "rho": "--rho",

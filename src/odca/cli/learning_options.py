@@ -81,16 +81,16 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
         type=or_auto(number(least=0.0)),
         metavar="X",
         default=AUTO,
-        help="the strength of the penalty (default: auto, the one of several strengths that has predicted best lately)",
+        help="the strength of the penalty (default: auto: several are tried side by side, and the one that predicted best lately is used)",
     )
     group.add_argument(
         "--window",
         action=_Given,
         metavar="WINDOW",
         default="auto",
-        help="auto: several memories, of which the one that has predicted best lately answers; infinite: all events count alike; 0.9999: the weight of past events shrinks by this factor at each new event; 5000: only "
-        "the last 5000 events count; 7d, 36h, 20min, 90s: only the events of this period count; half-life:7d: the weight of past "
-        "events halves in this period (default: auto)",
+        help="auto: several windows are tried side by side, and the one that predicted best lately is used; infinite: all events "
+        "count alike; 0.9999: the weight of past events shrinks by this factor at each new event; 5000: only the last 5000 events count; 7d, 36h, "
+        "20min, 90s: only the events of this period count; half-life:7d: the weight of past events halves in this period (default: auto)",
     )
     group.add_argument(
         "--smoothing",

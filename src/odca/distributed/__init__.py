@@ -5,6 +5,6 @@ the whole problem is small: the result is that of `Learner.fit` on all events, u
 """
 
 from odca.distributed.exact import DistributedReport, Round, fit
-from odca.distributed.shard import Ask, Shard, asking, combined
+from odca.distributed.shard import Ask, Shard, asking, combined, problem_of
 
-__all__ = ["Ask", "DistributedReport", "Round", "Shard", "asking", "combined", "fit"]
+__all__ = ["Ask", "DistributedReport", "Round", "Shard", "asking", "combined", "fit", "problem_of"]

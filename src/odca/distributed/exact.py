@@ -1,6 +1,7 @@
 """The exact fit: questions to all shards until the duality gap of the whole problem is small. docs/distributed.md derives it."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -129,11 +130,20 @@ def per(sums: Array, mass: Array) -> Array:
     return np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0.0)
 
 
-def fit(learner: Learner, ask: Ask, *, tol: float = 1e-4, max_rounds: int = 1000, seed: int = 0) -> DistributedReport:
+def fit(
+    learner: Learner,
+    ask: Ask,
+    *,
+    tol: float = 1e-4,
+    max_rounds: int = 1000,
+    seed: int = 0,
+    on_round: Callable[[Round], None] | None = None,
+) -> DistributedReport:
     """Solve the weighted problem of all shards' events, to a certified duality gap, and let the learner be its solution.
 
     ask: puts a question to every shard and returns the combined answers (`asking` for shards of this process).
     tol: the gap that is wanted, as a share of the mean loss of the untrained model.
+    on_round: called with each round when it is over.
 
     The start is one pass of O-DCA in each shard, merged. Then all shards ascend at the same time, each on its own events, from a point ahead
     of where they are. The dual objective never falls: a move by which it would is not made. Smooth losses under L2 continue with L-BFGS after
@@ -146,7 +156,12 @@ def fit(learner: Learner, ask: Ask, *, tol: float = 1e-4, max_rounds: int = 1000
     survey = ask({"kind": "survey"})
     if not survey["count"]:
         raise ValueError("fit needs events; the shards have none.")
-    exchange = Exchange(ask, survey, whole(seed, "seed", least=0))
+
+    def told(*each: Any) -> None:
+        if on_round is not None:
+            on_round(_round(learner, *each))
+
+    exchange = Exchange(ask, survey, whole(seed, "seed", least=0), told)
     begun = exchange.put("begin")
     problem = Problem(plain, survey, begun)
     tolerance = tol * per(begun["sizes"], problem.mass)
@@ -169,10 +184,10 @@ def _round(learner: Learner, method: str, sent: int, primal: Array, dual: Array)
 
 
 class Exchange:
-    """Puts questions, and keeps the record of the rounds: bytes, primal and dual objective."""
+    """Puts questions, and keeps the record of the rounds: bytes, primal and dual objective. `told` is called with each."""
 
-    def __init__(self, ask: Ask, survey: Answer, seed: int) -> None:
-        self._ask = ask
+    def __init__(self, ask: Ask, survey: Answer, seed: int, told: Callable[..., None] = lambda *_: None) -> None:
+        self._ask, self._told = ask, told
         self._together = (int(survey["features"]), float(survey["clock"]), int(survey["count"]))
         self._seed, self._questions, self._bytes = seed, 0, 0
         self.rounds: list[tuple[str, int, Array, Array]] = []
@@ -190,6 +205,7 @@ class Exchange:
         """The round is over; return its gap."""
         self.rounds.append((method, self._bytes, primal, dual))
         self._bytes = 0
+        self._told(*self.rounds[-1])
         return primal - dual
 
 

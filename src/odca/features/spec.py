@@ -252,7 +252,9 @@ OLDER: Mapping[str, Any] = {
 
 def _require_interaction(fields: Sequence[str]) -> None:
     if "*" in fields and len(fields) != 2:
-        raise ValueError(f"'*' stands for every field in an interaction of two fields; got {fields!r}.")
+        raise ValueError(
+            f"'*' stands for every field in an interaction of two fields, such as user '*', or '*' '*' for all pairs; got {' '.join(map(repr, fields))}."
+        )
     if len(fields) < 2:
         raise ValueError(f"an interaction needs at least two fields; got {fields!r}. Name one twice to square it.")
 

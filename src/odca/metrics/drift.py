@@ -65,8 +65,8 @@ SENTENCES = {
     "smaller": "its mean was",
     "missing": "the share of missing values was",
     "common": "the share of its most frequent value was",
-    "uncommon": "the share of other values than its most frequent one was",
-    "new": "the share of values that were not there before was",
+    "uncommon": "the share of values other than its most frequent one was",
+    "new": "the share of new values was",
 }
 
 

@@ -14,7 +14,8 @@ from odca.features import spec
 from odca.features.records import as_events
 from odca.features.spec import OLDER, FeatureOptions, Features, feature_names
 from odca.io import container, model_file
-from odca.learner import Learner, filed, saved_options
+from odca.learner import Learner
+from odca.learner_file import filed, saved_options
 from odca.learner_options import Numbers
 from odca.models.auto_report import product_name
 from odca.models.named_events import Event, NamedEvents, Names, listed_past, with_prefix, without_prefix

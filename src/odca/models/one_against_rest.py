@@ -34,7 +34,7 @@ class OneAgainstRest:
 
     def labels(self, codes: npt.NDArray[Any]) -> Array:
         """The labels of every lane for events whose classes have these positions in `classes`."""
-        return np.where(codes[:, None] == np.array(self.lanes), 1.0, -1.0)
+        return _core.lane_labels(np.ascontiguousarray(codes, np.int32), np.array(self.lanes, np.int32))
 
     def scores(self, margins: Array) -> Array:
         """The margins of the classes, without the spare lane."""

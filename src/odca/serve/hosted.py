@@ -95,14 +95,13 @@ class Hosted(Told):
         self.waiting += 1
         self.waiting_bytes += len(body)
         self.writer.put(Request(kind, key, asking, body, done))
+        limit = self.limits.wait_seconds if seconds == LIMITED else seconds
+        timer = None if limit is None else self._loop.call_later(limit, _give_up, done)
         try:
-            limit = self.limits.wait_seconds if seconds == LIMITED else seconds
-            return await asyncio.wait_for(asyncio.shield(done), limit)
-        except TimeoutError as error:
-            raise Problem(
-                "timeout",
-                "the request waited too long; it may still be learned. Send it again with the same Idempotency-Key.",
-            ) from error
+            return await done
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def answered(self, outcomes: Sequence[tuple[Request, Outcome]]) -> None:
         """Of the writer's thread."""
@@ -208,6 +207,13 @@ def _post(
     loop: asyncio.AbstractEventLoop, finish: Callable[..., None], found: Any, error: BaseException | None
 ) -> None:
     loop.call_soon_threadsafe(finish, found, error)
+
+
+def _give_up(done: asyncio.Future[Outcome]) -> None:
+    """End the waiting for a request, which the writer learns nevertheless."""
+    if not done.done():
+        detail = "the request waited too long; it may still be learned. Send it again with the same Idempotency-Key."
+        done.set_exception(Problem("timeout", detail))
 
 
 def _answer(questions: Sequence[Question], answers: Sequence[Predicted | Exception]) -> None:

@@ -20,9 +20,11 @@ from pyspark.ml.util import (
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from odca.distributed import DistributedReport
 from odca.models.options import Label, Task
+from odca.spark.exact import as_few_as_cores, exact_fit
 from odca.spark.files import Folder
-from odca.spark.params import WithClasses, WithColumns, WithProblem, WithProducts
+from odca.spark.params import WithClasses, WithColumns, WithExact, WithProblem, WithProducts
 from odca.spark.parts import from_bytes, to_bytes
 from odca.spark.passes import one_pass, used_columns, wish_of
 from odca.spark.predicting import as_struct, prediction_udf
@@ -37,6 +39,9 @@ PROBLEM = {
     "smoothing": "auto",
     "priorStrength": "auto",
     "fitIntercept": True,
+    "exact": False,
+    "tol": 1e-4,
+    "maxIter": 1000,
 }
 """The defaults of linear models."""
 
@@ -82,6 +87,8 @@ class FittedModel(Model, WithColumns, MLWritable, MLReadable[Any]):  # type: ign
     def __init__(self, streamModel: StreamModel) -> None:
         super().__init__()
         self.streamModel = streamModel
+        self.trainingReport: DistributedReport | None = None
+        """The rounds of an exact fit. Like the summaries of Spark's own models, it is not saved."""
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         wanted = {what: self.getOrDefault(param) for what, param in self._outputs.items() if self.getOrDefault(param)}
@@ -133,11 +140,11 @@ class ClassificationModel(FittedModel, WithClasses):
         return len(self.labels)
 
 
-class ODCAClassificationModel(ClassificationModel, WithProblem):
+class ODCAClassificationModel(ClassificationModel, WithProblem, WithExact):
     """The model that `ODCAClassifier` fits."""
 
 
-class ODCARegressionModel(FittedModel, WithProblem):
+class ODCARegressionModel(FittedModel, WithProblem, WithExact):
     """The model that `ODCARegressor` fits."""
 
 
@@ -177,12 +184,14 @@ class SparkEstimator(Estimator[Any], WithColumns, DefaultParamsWritable, Default
         if double := [name for name in columns if name in roles.values()]:
             raise ValueError(f"{double[0]!r} is a feature and has a role, too. A column can be one of the two.")
         rows = dataset.select(*columns, *(name for name in roles.values() if name is not None))
-        model = self._model(self._fitted(rows, roles))
+        fitted, report = self._fitted(rows, roles)
+        model = self._model(fitted)
+        model.trainingReport = report
         model._resetUid(self.uid)  # noqa: SLF001 - as Spark's own estimators do
         self._copyValues(model)
         return model
 
-    def _fitted(self, rows: DataFrame, roles: dict[str, str | None]) -> StreamModel:
+    def _fitted(self, rows: DataFrame, roles: dict[str, str | None]) -> tuple[StreamModel, DistributedReport | None]:
         linear = self.problem() if isinstance(self, WithProblem) else {}
         wish = wish_of(
             roles,
@@ -192,12 +201,18 @@ class SparkEstimator(Estimator[Any], WithColumns, DefaultParamsWritable, Default
             classes=tuple(self.given("classes") or ()),
             products="auto" if isinstance(self, WithProblem) else self.getOrDefault("products"),
         )
-        return one_pass(rows, wish.begin(rows))
+        begun = wish.begin(rows)
+        if isinstance(self, WithExact) and self.getOrDefault("exact"):
+            how: dict[str, Any] = {"tol": self.getTol(), "max_rounds": self.getMaxIter()}
+            strength = self.getOrDefault("priorStrength")
+            return exact_fit(as_few_as_cores(rows), begun, prior_strength=strength, **how)
+        return one_pass(rows, begun), None
 
 
-class ODCAClassifier(SparkEstimator, WithClasses, WithProblem):
+class ODCAClassifier(SparkEstimator, WithClasses, WithProblem, WithExact):
     """A linear classifier, learned in one pass over every partition; the models of the partitions are merged.
 
+    exact=True solves the problem of all rows instead, in rounds, as `odca.spark.train` does. The model's `trainingReport` has the rounds.
     featuresCol is a column of vectors, featureCols are plain columns. The label is a number or text; the prediction is of the same
     type. The options of the problem are those of odca.train.
     """
@@ -208,7 +223,7 @@ class ODCAClassifier(SparkEstimator, WithClasses, WithProblem):
     _defaults: ClassVar[dict[str, Any]] = {"loss": "log_loss", **PROBLEM}
 
 
-class ODCARegressor(SparkEstimator, WithProblem):
+class ODCARegressor(SparkEstimator, WithProblem, WithExact):
     """A linear model of numbers, learned in one pass over every partition; the models of the partitions are merged.
 
     See ODCAClassifier; it has no columns of probabilities and margins.

@@ -7,9 +7,11 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import (
     HasFeaturesCol,
     HasLabelCol,
+    HasMaxIter,
     HasPredictionCol,
     HasProbabilityCol,
     HasRawPredictionCol,
+    HasTol,
     HasWeightCol,
 )
 
@@ -101,6 +103,16 @@ class WithProblem(Params):  # type: ignore[misc] # PySpark is not checked
         names = {"priorStrength": "prior_strength", "fitIntercept": "intercept"}
         every = ("loss", "penalty", "rho", "window", "smoothing", "priorStrength", "fitIntercept")
         return {names.get(each, each): self.getOrDefault(each) for each in every}
+
+
+class WithExact(HasTol, HasMaxIter):  # type: ignore[misc] # PySpark is not checked
+    """Whether one pass is enough. `tol` and `maxIter` are about exact fits: the relative gap that is wanted, and the most rounds."""
+
+    exact = _param(
+        "exact",
+        "whether the problem of all rows is solved, in several rounds, instead of one pass with a merge.",
+        TypeConverters.toBoolean,
+    )
 
 
 class WithProducts(Params):  # type: ignore[misc] # PySpark is not checked

@@ -166,7 +166,7 @@ class BlockModel(TakesTurns):
             "sample_weight": block.weight,
             "offset": block.offset,
             "time": block.time if self.options.uses_time else None,
-            "features": np.diff(features.indptr),
+            "features": features.lengths(),
             "told": told,
             "asked": asked,
         }
@@ -222,7 +222,7 @@ class BlockModel(TakesTurns):
 
         The labels are numbers, or codes of classes; a code beyond `classes` is a class that the model does not know.
         """
-        how: dict[str, Any] = {"sample_weight": block.weight, "features": np.diff(block.rows.indptr)}
+        how: dict[str, Any] = {"sample_weight": block.weight, "features": block.rows.lengths()}
         if isinstance(self.model, Classifier):
             return self.model.score(metrics, predictions, labels, **how)  # type: ignore[arg-type] # metrics and predictions of classes
         return self.model.score(metrics, predictions[:, 0], labels, **how)  # type: ignore[arg-type,index] # of numbers

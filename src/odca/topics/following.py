@@ -80,11 +80,18 @@ class Following:
 
     def open(self) -> Source:
         """Open the topic; then `position` is where it begins. UnreachableError or TopicError if that fails."""
-        self._source = source = open_source(self.address, self.position, follow=self._follow)
+        address = self._address_again() if self._was_open else self.address
+        self._source = source = open_source(address, self.position, follow=self._follow)
         self.position = source.begin()
         self.note = source.note
         self._was_open = True
         return source
+
+    def _address_again(self) -> Address:
+        """The address after a failure: where no position is known, nothing was there at first, so all of it is new."""
+        from dataclasses import replace  # noqa: PLC0415 - takes long to import, and is seldom needed
+
+        return replace(self.address, start="beginning")
 
     def close(self) -> None:
         """Close the connection. Reading opens it again."""

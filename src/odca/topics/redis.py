@@ -10,6 +10,7 @@ from odca.topics.messages import Message, Position, Source, TopicError, Unreacha
 SETTINGS = ("username", "password", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 SECONDS = 10.0
 BEGINNING = "0-0"
+HOPELESS = (redis.AuthenticationError, redis.ResponseError, redis.DataError)
 
 
 class RedisSource(Source):
@@ -58,12 +59,10 @@ class RedisSource(Source):
     def _asked(self, question: Any, *about: Any, **how: Any) -> Any:
         try:
             return question(*about, **how)
-        except (redis.AuthenticationError, redis.ResponseError, redis.DataError) as error:
-            if isinstance(error, redis.exceptions.BusyLoadingError):
-                raise UnreachableError(f"{self._address}: {error}.") from error
-            raise TopicError(f"{self._address}: {error}.") from error
         except (redis.RedisError, OSError) as error:
-            raise UnreachableError(f"{self._address}: {error}.") from error
+            hopeless = isinstance(error, HOPELESS) and not isinstance(error, redis.exceptions.BusyLoadingError)
+            kind = TopicError if hopeless else UnreachableError
+            raise kind(f"{self._address}: {str(error).rstrip('.')}.") from error
 
     def begin(self) -> Position:
         """The position from which it reads."""

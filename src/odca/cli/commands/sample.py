@@ -9,7 +9,7 @@ from odca.cli.shared_options import add_output_option
 
 EPILOG = """\
 streams (label in parentheses):
-  clicks    ads that are shown, and whether they are clicked; half-way, who clicks where turns round (click)
+  clicks    ads that are shown, and whether they are clicked; half-way, the pattern is reversed (click)
   payments  card payments, some of them frauds that are reported later; half-way a new trick appears (fraud)
   load      the electric load of three stations, every hour (load)
   messages  short messages, some of them spam, whose words change (kind)

@@ -18,33 +18,34 @@ NEEDED = ("uvicorn", "httptools", "msgspec", "prometheus_client")
 SCOPES = ("predict", "learn", "admin")
 EPILOG = """\
 Models live in DIR and survive everything: a request is on the disk before it is learned, and learned before it is answered.
-docs/serve.md is a tutorial; GET /openapi.json lists the routes. Ctrl-C or SIGTERM works off what waits, saves the models and exits with 0.
+docs/tutorials/serving.md is a tutorial; GET /openapi.json lists the routes. Ctrl-C or SIGTERM finishes queued requests, saves the models and exits
+with 0.
 
 tokens:
   odca serve token create DIR --name NAME --scope learn     print a new token, once (scopes: predict, learn, admin; each includes those before it)
   odca serve token list DIR                                 list the tokens
   odca serve token revoke DIR --token ID                    revoke one
 
-example:
+examples:
   odca serve models/
   odca serve models/ --follow shop=kafka://localhost:9092/visits
-  curl -X PUT localhost:8080/v1/models/shop -H 'Content-Type: application/json' -d '{}'
+  curl -X PUT localhost:8080/v1/models/shop --json '{}'
   curl -X PUT localhost:8080/v1/models/shop -H 'Content-Type: application/octet-stream' --data-binary @model.safetensors   # of odca train
-  curl localhost:8080/v1/models/shop/learn -H 'Content-Type: application/json' -d '{"price": 3.2, "label": "yes"}'
+  curl localhost:8080/v1/models/shop/learn --json '{"price": 3.2, "label": "yes"}'
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments."""
     parser.add_argument(
-        "words", metavar="DIR", nargs="+", help="the folder of the models; or token create|list|revoke DIR"
+        "words", metavar="DIR", nargs="+", help="the folder with the models; or: token create|list|revoke DIR"
     )
     where = parser.add_argument_group("where")
     where.add_argument(
         "--host",
         metavar="ADDRESS",
         default="127.0.0.1",
-        help="the address to listen on (default: %(default)s); others need tokens",
+        help="the address to listen on (default: %(default)s); any other than loopback needs tokens",
     )
     where.add_argument(
         "--port", metavar="N", type=int, default=DEFAULT_PORT, help="the port (default: %(default)s; 0: a free one)"
@@ -81,15 +82,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 LIMITS = {
-    "max_models": (64, "models"),
-    "max_body": (16 << 20, "bytes of a request"),
-    "max_line": (1 << 20, "bytes of an event"),
-    "max_events": (100_000, "events of a request"),
-    "max_queue": (1_000, "requests of a model that wait; more are answered with 429"),
-    "max_connections": (1_000, "connections"),
-    "log_bytes": (64 << 20, "bytes of a model's log after which a snapshot is made; the log is at most twice as large"),
-    "keep_log_bytes": (0, "bytes of a model's log that are kept though a snapshot has them"),
-    "snapshot_seconds": (300, "seconds after a change until a snapshot is made"),
+    "max_models": (64, "the most models"),
+    "max_body": (16 << 20, "the most bytes in a request"),
+    "max_line": (1 << 20, "the most bytes in an event"),
+    "max_events": (100_000, "the most events in a request"),
+    "max_queue": (1_000, "the most requests that may wait for a model; more are answered with 429"),
+    "max_connections": (1_000, "the most connections"),
+    "log_bytes": (
+        64 << 20,
+        "save a snapshot of a model after this many bytes of log; the log is at most twice as large",
+    ),
+    "keep_log_bytes": (0, "bytes of log to keep although a snapshot covers them"),
+    "snapshot_seconds": (300, "save a snapshot this many seconds after a change"),
 }
 
 

@@ -45,6 +45,11 @@ class Dataset:
         train = len(y) * 4 // 5
         return replace(self, X=X[:train], y=y[:train], X_test=X[train:], y_test=y[train:])
 
+    @property
+    def file_names(self) -> str:
+        """The names of the files, for reports, which need not say where they are."""
+        return " and ".join(Path(each).name for each in self.files)
+
 
 Parts = tuple[Any, npt.NDArray[Any]]
 

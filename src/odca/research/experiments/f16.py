@@ -76,7 +76,7 @@ def find(job: Job) -> Finding:
                 f"{name}, {'β' if name == 'RLS' else 'μ'}: {tuning.listed(GRIDS[name], means[name])}" for name in tried
             ),
         },
-        data=f"{data.what}, from {' and '.join(data.files)}.",
+        data=f"{data.what}, from {data.file_names}.",
     )
 
 

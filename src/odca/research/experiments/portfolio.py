@@ -66,7 +66,7 @@ def run(job: Job) -> Study:
     return Study(
         name="portfolio",
         title="Portfolio: KL on the simplex",
-        data=f"{data.what}, from {' and '.join(data.files)}. {len(relatives):,} days. No costs of trading.",
+        data=f"{data.what}, from {data.file_names}. {len(relatives):,} days. No costs of trading.",
         parameters={
             "O-DCA": f"Q(z) = -log z, KL, ρ = 0, prior_strength = 1/η for η = {RATES[0]:g} (that of the literature) and {RATES[1]:g}",
             "intervals": f"of the mean daily difference, from blocks of {BLOCK} days",

@@ -50,7 +50,7 @@ def run(job: Job) -> Study:
     return Study(
         name="step-size",
         title="Step size: how sensitive each method is",
-        data=f"{data.what}. From {' and '.join(data.files)}.",
+        data=f"{data.what}. From {data.file_names}.",
         parameters={
             "O-DCA": f"hinge, infinite window, ρ from {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}; smoothed with κ = {SMOOTHING:g}",
             "SGD": f"hinge, ρ = {RHO:g}, μ from {RATES[0]:g} to {RATES[-1]:g}; smoothed with the same κ; averaged with κ = 1",

@@ -120,7 +120,7 @@ def _describe_data(setting: Setting, data: datasets.Dataset) -> str:
     place = "" if data.exact else ". They are not the paper's rows"
     return (
         f"{data.what}. {rows[0]:,} events for training and {rows[1]:,} for testing, {same}. "
-        f"From {' and '.join(data.files)}{place}."
+        f"From {data.file_names}{place}."
     )
 
 

@@ -159,7 +159,7 @@ function factList(element, facts) {
   refresh(element, items.map((item) => item.outerHTML), () => items);
 }
 
-const FATES = { learn: "learned", label: "labels", predict: "wait for labels" };
+const FATES = { learn: "its events are learned", label: "its labels are learned", predict: "its events wait for labels" };
 
 /** The topics that the model follows: how far it has read them, and what it could not learn. */
 export function topicTable(element, { sources }) {

@@ -100,11 +100,12 @@ function guessed(text) {
   return /^".+"$/s.test(word) ? word.slice(1, -1) : text;
 }
 
-const shown = (value) => (typeof value === "number" ? number(value) : String(value));
+/** A class as it is called, though it may be called 0; a number with three digits. */
+const shown = ({ prediction, probabilities: classes }) => (classes ? String(prediction) : number(prediction));
 
 function answerOf(explained, wide) {
   if (explained.prediction === null) return [h("p", {}, "The model is still collecting its first events and predicts nothing yet.")];
-  const parts = [h("p", { class: "prediction" }, h("small", {}, "Prediction"), name(shown(explained.prediction)))];
+  const parts = [h("p", { class: "prediction" }, h("small", {}, "Prediction"), name(shown(explained)))];
   if (wide.interval) parts.push(h("p", {}, `${percent(COVERAGE, 0)} of the labels lie between ${number(wide.interval[0])} and ${number(wide.interval[1])}.`));
   if (wide.set) parts.push(h("p", {}, `One of these in ${percent(COVERAGE, 0)} of the cases: `, wide.set.flatMap((each, i) => [i ? ", " : "", name(String(each))])));
   if (explained.probabilities) parts.push(probabilities(explained.probabilities));

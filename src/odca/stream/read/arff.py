@@ -8,7 +8,6 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from odca.features.spec import Kind
@@ -19,7 +18,6 @@ from odca.stream.read.sources import ByteSource, open_bytes
 
 LONGEST_HEADER = 64 << 20
 PIECE = 1 << 18
-FIRST = b"@relation"
 SPECIAL = re.compile(rb"['\"{%\\]")
 """What a row may hold that CSV writes in another way."""
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s+(.*)", re.IGNORECASE)
@@ -41,18 +39,6 @@ class Attribute:
     name: str
     kind: Kind
     first: str = "0"
-
-
-def is_arff(path: str, named: str) -> bool:
-    """Whether a file is ARFF: as `named` by the user, by its name or by its first bytes."""
-    if named != "auto" or path == STANDARD_INPUT:
-        return named == "arff"
-    if re.search(r"\.arff(\.(gz|zst|bz2|xz))?$", path, re.IGNORECASE):
-        return True
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as file:
-        return file.read(len(FIRST)).lower() == FIRST
 
 
 def open_arff(path: str, **how: Any) -> "ArffSource":

@@ -146,10 +146,10 @@ class Block:
 
     def drop_unlabelled(self) -> None:
         """Remove the events without a label, and count them."""
-        unlabelled = self.is_unlabelled
-        if unlabelled.any():
-            self.dropped_unlabelled += int(unlabelled.sum())
-            self.drop(unlabelled)
+        count = self.rows.unlabelled
+        if count:
+            self.dropped_unlabelled += count
+            self.drop(self.is_unlabelled)
 
     @cached_property
     def is_unlabelled(self) -> npt.NDArray[np.bool_]:

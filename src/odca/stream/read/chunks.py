@@ -25,7 +25,7 @@ from odca.stream.read.positions import Position, can_be_reread, followed_by, for
 from odca.stream.read.sources import POLL, ByteSource, Closing, StopFlag, another_file, open_bytes
 
 OpenSource = Callable[..., ByteSource]
-SIZE = 2 << 20
+SIZE = 4 << 20
 START_SMALL = 16  # the first chunk of a file is smaller by this factor, so that parsing can start early
 LONGEST_LINE = 16 << 20
 SHORTEST_LIMIT = 4  # the least max_line, which holds a byte order mark

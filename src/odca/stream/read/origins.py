@@ -1,17 +1,25 @@
 """Where data come from: files, a table in memory, a database."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from odca.records import record
-from odca.stream.read.arff import Attribute, attributes_of, is_arff, open_arff
+from odca.stream.read.errors import STANDARD_INPUT
 from odca.stream.read.positions import Position
 from odca.stream.read.queries import SqliteSource, duckdb_relation, name_of, require_query
 from odca.stream.read.relations import Relation, relation_of
 from odca.stream.read.sources import StopFlag, expand
 from odca.stream.read.topic_bytes import TopicBytes
 from odca.topics import Address, is_address
+
+if TYPE_CHECKING:
+    from odca.stream.read.arff import Attribute
+
+ARFF = b"@relation"
+"""How its files begin."""
 
 
 @record
@@ -25,7 +33,7 @@ class Origin:
     """The table in memory, or the result of a query."""
     opening: Mapping[str, Any] = field(default_factory=dict)
     """How `Chunks` opens it, if not as a file of text."""
-    attributes: Sequence[Attribute] = ()
+    attributes: "Sequence[Attribute]" = ()
     """The columns that an ARFF file declares."""
     is_read_once: bool = False
     """Whether there is no way to go on in its middle."""
@@ -50,11 +58,25 @@ def origin_of(data: Any, query: str | None, format_: str, compression: str, file
     if relation is not None:
         return Origin((relation.name,), "arrow", relation, is_read_once=True)
     paths = expand(data)
-    if file < len(paths) and is_arff(paths[file], format_):
+    if file < len(paths) and _is_arff(paths[file], format_):
+        from odca.stream.read.arff import attributes_of, open_arff  # noqa: PLC0415 - seldom needed
+
         return Origin(
             paths, "csv", opening={"open_source": open_arff}, attributes=attributes_of(paths[file], compression)
         )
     return Origin(paths, format_)
+
+
+def _is_arff(path: str, named: str) -> bool:
+    """Whether a file is ARFF: as `named` by the user, by its name or by its first bytes."""
+    if named != "auto" or path == STANDARD_INPUT:
+        return named == "arff"
+    if re.search(r"\.arff(\.(gz|zst|bz2|xz))?$", path, re.IGNORECASE):
+        return True
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(len(ARFF)).lower() == ARFF
 
 
 def _topic_of(data: Any) -> Address | None:

@@ -3,6 +3,7 @@
 The rows of SQLite, whose values have types and whose columns have not, are read as CSV with a header; those of DuckDB as an Arrow table.
 """
 
+import contextlib
 import csv
 import io
 import os
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from odca.errors import Remedy
 from odca.stream.read.errors import StreamError
 from odca.stream.read.made_bytes import MadeBytes
 from odca.stream.read.relations import Relation
@@ -18,6 +20,7 @@ SQLITE, DUCKDB = b"SQLite format 3\0", b"DUCK"
 ROWS_AT_ONCE = 1000
 BATCH = 1 << 14
 SHOWN = 200  # characters of a query
+SHOWN_TABLES = 10
 
 
 def database_of(data: Any) -> str | None:
@@ -40,9 +43,8 @@ def require_query(data: Any, query: str | None) -> str | None:
             f"a query needs a database: the path of one of SQLite or DuckDB, or a connection to it; got {data!r}."
         )
     if query is None and kind is not None:
-        raise StreamError(
-            "it is a database. Say which rows to read, with a query such as 'select * from t'.", path=_name(data)
-        )
+        remedy = Remedy("Say which rows to read ({query}).", query="select * from t")
+        raise StreamError("it is a database.", path=_name(data), remedy=remedy)
     return kind
 
 
@@ -97,7 +99,23 @@ class SqliteSource(MadeBytes):
                         )
                 yield _as_csv(rows)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise StreamError(f"the query failed: {error}.", path=self._path) from error
+            tables = self._tables() if str(error).startswith("no such table") else ""
+            raise StreamError(f"the query failed: {error}.{tables}", path=self._path) from error
+
+    def _tables(self) -> str:
+        """Which tables there are, for someone who has asked for another one."""
+        import sqlite3  # noqa: PLC0415 - seldom needed
+
+        with contextlib.suppress(sqlite3.Error):
+            found = "select name from sqlite_master where type in ('table', 'view') order by name"
+            names = [repr(name) for (name,) in self._connection.execute(found).fetchmany(SHOWN_TABLES + 1)]
+            more = ", …" if len(names) > SHOWN_TABLES else ""
+            return (
+                f" The database has {', '.join(names[:SHOWN_TABLES])}{more}."
+                if names
+                else " The database has no tables."
+            )
+        return ""
 
 
 def _as_csv(rows: Any) -> bytes:
