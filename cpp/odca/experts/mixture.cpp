@@ -306,7 +306,7 @@ void Experts::learn_one(const Row& row, Workspace& work, Workspace& asked, const
 // Before anything learns from it. How wrong the answers were is judged by the label itself.
 double Experts::label_to_learn(const Workspace& work, double y, double c) {
   if (number_labels_.empty()) return y;  // nothing was known before it
-  PerExpert answers{};  // with zeros after the last
+  PerExpert answers{};                   // with zeros after the last
   for (int k = 0; k < in_use(); ++k) answers[k] = loss_.answer(work.margin[k]);
   const LabelBound::Event event{loss_.answer(work.mixed[0]),
                                 {answers.data(), static_cast<std::size_t>(in_use())},
