@@ -1,5 +1,6 @@
 """Models that follow topics: every message is learned exactly once, whatever is killed, full, bad or gone."""
 
+import asyncio
 import json
 import random
 import resource
@@ -9,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from brokers import Kafka, Redis, redis_server
+from odca.serve import follower
 from service_logs import KEEP, require_same_as_in_order
 from serving import Client, Server, events, serving
 
@@ -213,6 +216,44 @@ def test_a_broker_that_is_gone_is_shown_and_followed_again_when_it_is_back(redis
         assert about["events"] == 151
         wait_for(client, lambda about: about["sources"][0]["problem"] is None)
         client.close()
+
+
+def test_a_fault_that_nobody_expected_is_shown_and_the_topic_is_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+
+    class Faulty:
+        def __init__(self, address: object, position: object, *, insists: bool) -> None:
+            self.address, self.before = address, {}
+            self.problem, self.note, self.lag, self.is_connected = None, None, 0, True
+
+        def read(self, most: int, seconds: float) -> list[Any]:
+            reads.append(most)
+            if len(reads) == 1:
+                raise RuntimeError("the library is in a bad mood")
+            time.sleep(0.01)
+            return []
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(follower, "Following", Faulty)
+    monkeypatch.setattr(follower, "AGAIN", 0.05)
+    hosted = SimpleNamespace(writer=object(), is_closing=False, links={}, state=SimpleNamespace(followed={}))
+    service = SimpleNamespace(models={"m": hosted}, state="ready")
+    states = []
+
+    async def watch() -> None:
+        task = asyncio.create_task(follower.Follower(service, follower.Wish.of("m=redis://127.0.0.1:1/x")).run())
+        while len(states) < 2 and not task.done():
+            await asyncio.sleep(0.002)
+            for link in hosted.links.values():
+                if link.problem and not states:
+                    states.append((link.state, link.problem))
+                if states and len(reads) > 1 and link.problem is None:
+                    states.append((link.state, link.problem))
+        task.cancel()
+
+    asyncio.run(asyncio.wait_for(watch(), 20.0))
+    assert states == [("disconnected", "RuntimeError: the library is in a bad mood"), ("following", None)]
 
 
 def test_a_full_disk_stops_the_topic_and_nothing_is_lost_when_space_returns(kafka: Kafka, tmp_path: Path) -> None:

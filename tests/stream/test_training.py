@@ -227,3 +227,11 @@ def test_progress_is_shown_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None
     with ProgressLine(200, shown=False) as line:
         line.update(1000, 50)
     assert len(drawn) == 3
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_a_file_whose_header_differs_is_refused_as_a_whole_and_never_skipped(tmp_path: Path, on_error: Any) -> None:
+    (tmp_path / "a.csv").write_text("a,y\n" + "1,0\n2,1\n" * 50, encoding="utf-8")
+    (tmp_path / "b.csv").write_text("y,a\n" + "0,1\n1,2\n" * 50, encoding="utf-8")
+    with pytest.raises(odca.StreamError, match="the header names column 1 'y', expected 'a'"):
+        odca.train([tmp_path / "a.csv", tmp_path / "b.csv"], label="y", on_error=on_error)

@@ -74,9 +74,20 @@ class Follower:
         """Follow until this is cancelled."""
         try:
             while True:
-                await self._follow(await self._model())
+                hosted = await self._model()
+                try:
+                    await self._follow(hosted)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the log says where to go on
+                    self._failed(hosted, error)
+                    await asyncio.sleep(AGAIN)
         finally:
             self._thread.shutdown(wait=False)
+
+    def _failed(self, hosted: Hosted, error: Exception) -> None:
+        """Show what nobody expected. The topic is opened again."""
+        link = hosted.links[self._address.label]
+        link.state, link.problem = "disconnected", f"{type(error).__name__}: {error}"
+        logger.error("%s: following failed, and is tried again", self._address, exc_info=error)
 
     async def _model(self) -> Hosted:
         """The model, once it is there."""

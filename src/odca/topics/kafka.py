@@ -202,8 +202,8 @@ class KafkaSource(Source):
         return found
 
     def _fetch(self, seconds: float) -> None:
-        self._assign()
         try:
+            self._assign()
             first = self._consumer.poll(min(seconds, 0.2))
             fetched = [] if first is None else [first, *self._consumer.consume(AT_ONCE, 0)]
         except KafkaException as error:
@@ -245,9 +245,12 @@ class KafkaSource(Source):
     def lag(self) -> int | None:
         """How many messages are there that were not read yet, as far as the broker has said."""
         lag = 0
-        for each in self._partitions.values():
-            _, high = self._consumer.get_watermark_offsets(self._named(each.number), cached=True)
-            lag += max(high, each.end) - each.fetched + len(each.waiting)
+        try:
+            for each in self._partitions.values():
+                _, high = self._consumer.get_watermark_offsets(self._named(each.number), cached=True)
+                lag += max(high, each.end) - each.fetched + len(each.waiting)
+        except KafkaException:
+            return None
         return max(lag, 0)
 
     def close(self) -> None:

@@ -118,6 +118,11 @@ class Block:
         """The number of lines that could not be read."""
         return int(self.rows.bad_count) + bool(self._chunk.fault)
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether parsing stopped at a line that could not be read."""
+        return bool(self.rows.stopped)
+
     def bad_lines(self, *, can_be_skipped: bool = False) -> list[StreamError]:
         """The errors of the first few lines that could not be read. If they can be skipped, they say how."""
         if self._chunk.fault:

@@ -246,5 +246,7 @@ class _OrderedBlocks(Iterable[Block]):
             places = vocabulary.absorb(block.rows, self._reading.grow)
             translated = self._workers.submit(block.rows.resolve, places, len(vocabulary))
         self._waiting.append((block, translated))
-        if block.bad_count and not self._reading.skip_bad:
-            self._ended, self._error = True, block.bad_lines(can_be_skipped=True)[0]
+        # With lines to be skipped, parsing stops only where nothing after a line can be read: at the header of another table.
+        if block.bad_count and (block.is_stopped or not self._reading.skip_bad):
+            self._ended = True
+            self._error = block.bad_lines(can_be_skipped=not self._reading.skip_bad)[0]
