@@ -146,3 +146,14 @@ TEST_CASE("libsvm: a hashed index is its own hash, modulo the number of bits") {
   odca::text::read_libsvm("1 03:0.5 255:1 256:0.5 259:0.25 7:1 8:1 9:1 010:1", options, false, block);
   CHECK(features(block) == Lines{"0:0.5 3:0.75 7:1 8:1 9:1 10:1 255:1"});
 }
+
+TEST_CASE("libsvm: features that are numbers get no trend of a date that the learned events had") {
+  FeatureOptions options;
+  options.space = Space::indices, options.predicts = options.trend = true;
+  options.date_spans = {10, {{"a", 1.7e9, 1.7e9, 1.71e9, 10, 0}}};
+  const std::string text = "1 1:2\n28\n1 3:1\n";
+  Block block;
+  odca::text::read_libsvm(text, options, true, block);
+  CHECK(features(block) == Lines{"1:2", "", "3:1"});
+  check_cuts(text, options, true, 4, odca::text::read_libsvm);
+}

@@ -206,6 +206,26 @@ TEST_CASE("a lane has the same bits as a single one, whatever its neighbours") {
   }
 }
 
+TEST_CASE("conjugates of lanes have the same bits as single ones, also at the ends of the domain and outside") {
+  const odca::Logistic loss;
+  Random random(14);
+  for (int round = 0; round < 300; ++round)
+    for (int n = 1; n <= 9; ++n) {
+      std::vector<double> lambda, y, got(n, -77.0);
+      for (int l = 0; l < n; ++l) {
+        y.push_back(random.chance(0.5) ? random.sign() : random.unit());
+        const double t = std::max(y[l], 0.0);
+        lambda.push_back(random.chance(0.2) ? t - random.below(2) : random.uniform(t - 1.1, t + 0.1));
+      }
+      odca::conjugate_many(loss, n, lambda.data(), y.data(), got.data());
+      for (int l = 0; l < n; ++l) {
+        CAPTURE(lambda[l]);
+        CAPTURE(y[l]);
+        REQUIRE(same_bits(got[l], loss.conjugate(lambda[l], y[l])));
+      }
+    }
+}
+
 TEST_CASE("value, slope and conjugate are consistent") {
   for (const NamedLoss& named : all_losses) {
     CAPTURE(named.name);

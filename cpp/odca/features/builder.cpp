@@ -285,7 +285,8 @@ void Builder::check_sums(std::string_view line) {
 }
 
 void Builder::finish_row(std::string_view line) {
-  if (predicts_ && !options_.date_spans.empty()) absent_trends();
+  // Features that are numbers have no fields that could hold a date: a trend would take the place of one of them.
+  if (predicts_ && options_.space != Space::indices && !options_.date_spans.empty()) absent_trends();
   if (!pending_.empty()) look_up_names();
   if (!active_.empty()) {
     multiply(line);
