@@ -222,12 +222,12 @@ def test_a_fault_that_nobody_expected_is_shown_and_the_topic_is_followed_again(m
     reads = []
 
     class Faulty:
-        def __init__(self, address: object, position: object, *, insists: bool) -> None:
+        def __init__(self, address: object, *_: object, **__: object) -> None:
             self.address, self.before = address, {}
             self.problem, self.note, self.lag, self.is_connected = None, None, 0, True
 
-        def read(self, most: int, seconds: float) -> list[Any]:
-            reads.append(most)
+        def read(self, *how: float) -> list[Any]:
+            reads.append(how)
             if len(reads) == 1:
                 raise RuntimeError("the library is in a bad mood")
             time.sleep(0.01)
