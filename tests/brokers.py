@@ -92,6 +92,13 @@ class Redis:
                     pipe.xadd(stream, {field: each})
                 pipe.execute()
 
+    def trim(self, stream: str, count: int) -> None:
+        """Delete all entries but the last ones."""
+        import redis
+
+        with contextlib.closing(redis.Redis(port=self.port, protocol=2)) as client:
+            client.xtrim(stream, maxlen=count, approximate=False)
+
 
 @contextlib.contextmanager
 def redis_server(folder: Path, *options: str) -> Iterator[Redis]:

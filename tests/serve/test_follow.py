@@ -248,7 +248,7 @@ def test_a_fault_that_nobody_expected_is_shown_and_the_topic_is_followed_again(m
             for link in hosted.links.values():
                 if link.problem and not states:
                     states.append((link.state, link.problem))
-                if states and len(reads) > 1 and link.problem is None:
+                if states and link.state == "following":
                     states.append((link.state, link.problem))
         task.cancel()
 

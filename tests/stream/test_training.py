@@ -12,6 +12,7 @@ import pytest
 
 import odca
 from odca import Exponential, Hinge, LogLoss, cli
+from odca.stream import StreamError
 from odca.stream.model import StreamModel
 from odca.stream.progress import ProgressLine
 from odca.stream.training import Interval
@@ -233,5 +234,5 @@ def test_progress_is_shown_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_file_whose_header_differs_is_refused_as_a_whole_and_never_skipped(tmp_path: Path, on_error: Any) -> None:
     (tmp_path / "a.csv").write_text("a,y\n" + "1,0\n2,1\n" * 50, encoding="utf-8")
     (tmp_path / "b.csv").write_text("y,a\n" + "0,1\n1,2\n" * 50, encoding="utf-8")
-    with pytest.raises(odca.StreamError, match="the header names column 1 'y', expected 'a'"):
+    with pytest.raises(StreamError, match="the header names column 1 'y', expected 'a'"):
         odca.train([tmp_path / "a.csv", tmp_path / "b.csv"], label="y", on_error=on_error)

@@ -131,3 +131,21 @@ def test_what_does_not_go_with_a_topic_is_refused(kafka: Kafka, tmp_path: Path) 
     assert "a topic" in refused.stderr
     with pytest.raises(ValueError, match="Unknown topic"):
         odca.train(kafka.address("nosuch"), label="label")
+
+
+def test_messages_that_were_deleted_before_they_were_read_are_reported(tmp_path: Path) -> None:
+    words = (
+        "--label",
+        "label",
+        "-o",
+        str(tmp_path / "m.safetensors"),
+        "--checkpoint",
+        str(tmp_path / "state.safetensors"),
+        "--resume",
+    )
+    with redis_server(tmp_path / "redis") as redis:
+        redis.send("visits", lines(200))
+        assert "no longer there" not in train(redis.address("visits"), *words).stderr
+        redis.send("visits", lines(300, seed=1))
+        redis.trim("visits", 10)
+        assert "no longer there: later ones may have been deleted, too" in train(redis.address("visits"), *words).stderr

@@ -119,6 +119,11 @@ class Block:
         return int(self.rows.bad_count) + bool(self._chunk.fault)
 
     @property
+    def note(self) -> str | None:
+        """What a user should know about the topic that its events are of."""
+        return None if self._chunk.marks is None else self._chunk.marks.note
+
+    @property
     def is_stopped(self) -> bool:
         """Whether parsing stopped at a line that could not be read."""
         return bool(self.rows.stopped)

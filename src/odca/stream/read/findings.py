@@ -29,11 +29,15 @@ class Findings:
     """Fields of CSV whose quote is not closed in their line, or is closed before they end."""
     first_stray_quote: tuple[str, int] | None = None
     """The file and the line of the first of them."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """What was said of topics; by their addresses."""
     misfits: dict[str, Misfit] = field(default_factory=dict)
     """Values that are not what the others of their field are, and count as missing; by the name of the field."""
 
     def add(self, block: Block) -> None:
         """Count what a block holds."""
+        if block.note:
+            self.notes[block.path] = block.note
         if block.rows.stray_quotes:
             self.stray_quotes += block.rows.stray_quotes
             if self.first_stray_quote is None:
@@ -47,6 +51,8 @@ class Findings:
 
     def remarks(self) -> Iterator[InputError]:
         """What a user should know about it."""
+        for path, note in self.notes.items():
+            yield InputError(f"{shown(path)}: {note}")
         if self.first_stray_quote is not None:
             path, line = self.first_stray_quote
             yield InputError(

@@ -14,6 +14,8 @@ class Marks:
     """Where it stands before the first one."""
     ends: tuple[int, ...]
     messages: tuple[Message, ...]
+    note: str | None = None
+    """What a user should know about the topic, such as messages that are lost."""
 
     def places(self, length: int) -> dict[str, str]:
         """Where the topic stands after so many bytes."""

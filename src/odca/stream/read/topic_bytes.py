@@ -84,7 +84,7 @@ class TopicBytes(ByteSource):
             stop, message = self._messages.popleft()
             ends.append(stop - begin)
             messages.append(message)
-        found = Marks(self._before, tuple(ends), tuple(messages))
+        found = Marks(self._before, tuple(ends), tuple(messages), self._topic.note)
         self._before = found.places(end - begin)
         return found
 
